@@ -26,6 +26,9 @@ pub enum ReadError {
     Damaged(Box<Damage>),
     #[error("there is no session in {}", .0.display())]
     NoSuch(PathBuf),
+    /// A segment is of a format this build does not know.
+    #[error("{} has journal format {found}, this build reads 1 and 2", dir.display())]
+    Format { dir: PathBuf, found: u32 },
     #[error("{0}")]
     Disk(#[from] DiskFault),
 }
@@ -36,7 +39,7 @@ impl ReadError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Damaged(_) => ErrorKind::Corrupt,
-            Self::NoSuch(_) => ErrorKind::FixInput,
+            Self::NoSuch(_) | Self::Format { .. } => ErrorKind::FixInput,
             Self::Disk(fault) => fault.kind(),
         }
     }

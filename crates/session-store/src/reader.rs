@@ -40,6 +40,12 @@ pub enum Tail {
     Cut(TailDamage, u64),
 }
 
+/// Refuses segments that only a newer program can read.
+fn known(dir: &Path, segments: &[Segment]) -> Result<(), ReadError> {
+    let newer = segment::newer_format(segments);
+    newer.map_or(Ok(()), |found| Err(ReadError::Format { dir: dir.to_path_buf(), found }))
+}
+
 impl Reader {
     /// Opens the log of the session in `dir`. Reads HEAD; where there is none, reads the newest segment to find the
     /// log's end.
@@ -51,6 +57,7 @@ impl Reader {
         if segments.is_empty() && head.is_none_or(|head| head.durable == 0) {
             return Err(ReadError::NoSuch(dir.to_path_buf()));
         }
+        known(dir, &segments)?;
         let durable = match head {
             Some(head) => head.durable,
             None => {

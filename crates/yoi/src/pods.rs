@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 
 /// An ambiguous prefix is answered with the names of at most this many pods.
 const NAMED: usize = 5;
+/// The help for a pod of a later journal format.
+pub(crate) const NEWER: &str = "use a newer yoi to read this session";
 
 /// The directory of all pods of this user.
 #[derive(Clone, Debug)]
@@ -198,8 +200,14 @@ pub(crate) fn read_failure(name: &str, error: &ReadError) -> Failure {
     match error {
         ReadError::NoSuch(_) => empty(name, Exit::Failed),
         ReadError::Damaged(damage) => damaged(name, damage),
+        ReadError::Format { .. } => newer_format(&error.to_string()),
         ReadError::Disk(_) => Failure::new(Exit::Journal, format!("{name}: {error}")),
     }
+}
+
+/// A pod that only a newer program can read; `message` names its format.
+pub(crate) fn newer_format(message: &str) -> Failure {
+    Failure::new(Exit::Data, message.to_owned()).help(NEWER)
 }
 
 /// A pod that holds no record.

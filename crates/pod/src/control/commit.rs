@@ -117,6 +117,10 @@ impl Records for Batch {
     fn encode(&self, frames: &mut Frames<'_>) -> Result<(), EncodeError> {
         self.records.iter().try_for_each(|record| record.encode(frames))
     }
+
+    fn format(&self) -> u32 {
+        self.records.iter().map(Record::format).max().unwrap_or(1)
+    }
 }
 
 /// Proof that a turn's commit is durable; only [`Self::of`] creates one, from a committed batch.

@@ -146,6 +146,39 @@ records! {
 }
 
 impl Record {
+    /// The lowest format of a segment that may hold the record: 2 if leaving it out changes what runs or what is sent, so
+    /// that a program that does not know the kind refuses the session.
+    pub(crate) fn format(&self) -> u32 {
+        match self {
+            Self::HostStarted(_)
+            | Self::HostStopped(_)
+            | Self::Recovery(_)
+            | Self::SurfaceSet(_)
+            | Self::Features(_)
+            | Self::InputQueued(_)
+            | Self::InputConsumed(_)
+            | Self::TurnStarted(_)
+            | Self::SystemItem(_)
+            | Self::ItemAdded(_)
+            | Self::Request(_)
+            | Self::Response(_)
+            | Self::VerdictGiven(_)
+            | Self::ToolStarted(_)
+            | Self::ToolFinished(_)
+            | Self::FileChanged(_)
+            | Self::DirectoryMoved(_)
+            | Self::FeatureState(_)
+            | Self::NotificationQueued(_)
+            | Self::FeatureNote(_)
+            | Self::Suspended(_)
+            | Self::Resumed(_)
+            | Self::TurnFinished(_)
+            | Self::GrantsUsed(_)
+            | Self::Gap(_)
+            | Self::Other { .. } => 1,
+        }
+    }
+
     /// The blob that the record refers to, if any. Replay checks that it exists.
     #[must_use]
     pub fn stored(&self) -> Option<&Stored> {

@@ -35,6 +35,9 @@ pub enum EncodeError {
     /// A counter no longer fits its column: no more records can be added to the session.
     #[error("the session is full: {0} no longer fits its column")]
     Column(&'static str),
+    /// A batch asks for a format of segments that this build does not write.
+    #[error("journal format {0} is not supported")]
+    Format(u32),
     /// The batch's own reason, or a panic inside its encoder.
     #[error("{0}")]
     Own(String),
@@ -47,7 +50,7 @@ impl EncodeError {
         match self {
             Self::TooLarge { .. } | Self::TooMany { .. } => ErrorKind::FixInput,
             Self::Column(_) => ErrorKind::Exhausted,
-            Self::Empty | Self::Kind(_) | Self::Body { .. } | Self::Own(_) => ErrorKind::Bug,
+            Self::Empty | Self::Kind(_) | Self::Body { .. } | Self::Format(_) | Self::Own(_) => ErrorKind::Bug,
         }
     }
 }

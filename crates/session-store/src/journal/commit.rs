@@ -20,6 +20,13 @@ pub trait Records: Send + 'static {
     /// Writes the records, in order. Called on the journal thread, again if the batch is appended again; it must
     /// give the same records each time. A panic refuses the batch.
     fn encode(&self, frames: &mut Frames<'_>) -> Result<(), EncodeError>;
+
+    /// The lowest format of a segment that may hold these records, 1 or 2. A batch that asks for more than the newest
+    /// segment has starts a new segment, so that a program that reads only lower formats refuses the session instead of
+    /// skipping the records. Called once, by the append.
+    fn format(&self) -> u32 {
+        1
+    }
 }
 
 /// Proof that the batch is durable. Only the journal creates it; it cannot be cloned, mapped or deserialized.
@@ -207,6 +214,8 @@ impl Drop for UnseenRefusal {
 pub(crate) struct QueueEntry {
     pub(crate) batch: Box<dyn QueuedBatch>,
     pub(crate) reserved: bool,
+    /// The lowest format of a segment that may hold the batch.
+    pub(crate) format: u32,
     pub(crate) generation: u64,
 }
 

@@ -4,6 +4,7 @@
 //! open ──write refused──> longer ──shortened──> open
 //! open ──sync refused───> over ──next group, in a new segment──> open
 //! open ──full, sealed───> over
+//! open, longer ──group of a higher format, in a new segment──> open
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -18,6 +19,8 @@ use crate::session::{Options, Probe};
 /// The position at which an opened log continues.
 pub(crate) struct LogEnd {
     pub(crate) file: DiskFile,
+    /// Of the newest segment.
+    pub(crate) format: u32,
     /// The first seq of the newest segment, and its durable bytes.
     pub(crate) first: u64,
     pub(crate) offset: u64,
@@ -33,6 +36,7 @@ pub(super) struct Log {
     /// A segment of at least this many bytes is sealed.
     limit: u64,
     tail: Tail,
+    format: u32,
     first: u64,
     offset: u64,
     chain: Chain,
@@ -48,10 +52,10 @@ enum Tail {
 
 impl Log {
     pub(super) fn new(ops: Ops, options: &Options, dir: PathBuf, session: String, place: LogEnd) -> Self {
-        let LogEnd { file, first, offset, chain, sealed } = place;
+        let LogEnd { file, format, first, offset, chain, sealed } = place;
         let tail = if sealed { Tail::Over } else { Tail::Open(file) };
         let (probe, limit) = (options.probe.clone(), options.segment_bytes);
-        Self { ops, dir, session, probe, limit, tail, first, offset, chain }
+        Self { ops, dir, session, probe, limit, tail, format, first, offset, chain }
     }
 
     pub(super) fn directory(&self) -> &Path {
@@ -67,13 +71,25 @@ impl Log {
         (self.first, self.offset)
     }
 
-    /// Starts a group, with the record that opens a segment if the group starts one.
-    pub(super) fn begin(&self, encoder: &mut Encoder) -> Result<(), EncodeError> {
+    /// The newest segment's format. It never decreases.
+    pub(super) fn format(&self) -> u32 {
+        self.format
+    }
+
+    /// Whether a group of this format is written to a new file.
+    fn continues_in_new_file(&self, format: u32) -> bool {
         match self.tail {
-            Tail::Open(_) | Tail::Longer(_) if self.offset > 0 => Ok(()),
-            Tail::Open(_) | Tail::Longer(_) => segment::open(encoder, &self.session, None),
-            Tail::Over => segment::open(encoder, &self.session, self.previous()),
+            Tail::Open(_) | Tail::Longer(_) => self.offset > 0 && format > self.format,
+            Tail::Over => true,
         }
+    }
+
+    /// Starts a group of this format, with the record that opens a segment if the group starts one.
+    pub(super) fn begin(&self, encoder: &mut Encoder, format: u32) -> Result<(), EncodeError> {
+        if self.offset > 0 && !self.continues_in_new_file(format) {
+            return Ok(());
+        }
+        segment::open(encoder, format, &self.session, self.previous())
     }
 
     fn previous(&self) -> Option<SegmentEnd> {
@@ -82,35 +98,43 @@ impl Log {
     }
 
     /// Ends a group, with a seal record if the group fills the segment. The seal is part of the same write and flush.
-    pub(super) fn seal(&self, encoder: &mut Encoder) -> Option<RecordId> {
-        let (first, before) = match self.tail {
-            Tail::Open(_) | Tail::Longer(_) => (self.first, self.offset),
-            Tail::Over => (self.chain.seq + 1, 0),
-        };
+    pub(super) fn seal(&self, encoder: &mut Encoder, format: u32) -> Option<RecordId> {
+        let new = self.continues_in_new_file(format);
+        let (first, before) = if new { (self.chain.seq + 1, 0) } else { (self.first, self.offset) };
         let bytes = before + encoder.bytes.len() as u64;
         // If a counter no longer fits its column, the next group is refused; until then the segment grows.
         if bytes >= self.limit { segment::seal(encoder, first, bytes).ok() } else { None }
     }
 
     /// Does one write and one flush. On failure the log is unchanged in memory and, as far as possible, on disk.
-    pub(super) fn write(&mut self, encoder: &Encoder, sealed: bool) -> Result<(), DiskFault> {
+    pub(super) fn write(&mut self, encoder: &Encoder, format: u32, sealed: bool) -> Result<(), DiskFault> {
         let chain = Chain { seq: encoder.seq, crc: encoder.crc, epoch: encoder.epoch, batch_left: 0 };
+        let new = self.continues_in_new_file(format);
         let file = match std::mem::replace(&mut self.tail, Tail::Over) {
-            Tail::Over => {
-                let file = self.new_segment(&encoder.bytes)?;
-                (self.first, self.offset) = (self.chain.seq + 1, encoder.bytes.len() as u64);
-                file
-            }
-            Tail::Longer(file) => match self.ops.truncate(&file, self.offset) {
+            Tail::Open(file) if !new => self.extend(file, &encoder.bytes)?,
+            Tail::Longer(file) if !new => match self.ops.truncate(&file, self.offset) {
                 Ok(()) => self.extend(file, &encoder.bytes)?,
                 Err(fault) => {
                     self.tail = Tail::Longer(file);
                     return Err(fault);
                 }
             },
-            Tail::Open(file) => self.extend(file, &encoder.bytes)?,
+            tail @ (Tail::Open(_) | Tail::Longer(_) | Tail::Over) => {
+                let file = match self.unnamed(&encoder.bytes) {
+                    Ok(file) => file,
+                    Err(fault) => {
+                        self.tail = tail;
+                        return Err(fault);
+                    }
+                };
+                // If this fails, a crash may still leave the new segment: no more is written to the one before it.
+                let file = self.name(file)?;
+                (self.first, self.offset) = (self.chain.seq + 1, encoder.bytes.len() as u64);
+                file
+            }
         };
         self.tail = if sealed { Tail::Over } else { Tail::Open(file) };
+        self.format = format;
         self.chain = chain;
         Ok(())
     }
@@ -132,19 +156,29 @@ impl Log {
         Ok(file)
     }
 
-    /// Creates a segment under a temporary name and renames it when it is complete and durable.
-    fn new_segment(&self, bytes: &[u8]) -> Result<DiskFile, DiskFault> {
+    /// Creates the next segment under a temporary name, complete and durable.
+    fn unnamed(&self, bytes: &[u8]) -> Result<DiskFile, DiskFault> {
+        let path = segment::path(&self.dir, self.chain.seq + 1).with_extension("tmp");
+        let written = self.written(&path, bytes);
+        if written.is_err() {
+            // Frees the space on a full disk.
+            drop(self.ops.remove(&path));
+        }
+        written
+    }
+
+    fn written(&self, path: &Path, bytes: &[u8]) -> Result<DiskFile, DiskFault> {
+        let file = self.ops.create_afresh(path)?;
+        self.ops.write_at(&file, bytes, 0)?;
+        (self.probe)("journal:written");
+        self.ops.sync(&file)?;
+        Ok(file)
+    }
+
+    /// Gives a durable segment its name, durably.
+    fn name(&self, mut file: DiskFile) -> Result<DiskFile, DiskFault> {
         let path = segment::path(&self.dir, self.chain.seq + 1);
-        let unnamed = path.with_extension("tmp");
-        let mut file = match self.unnamed(&unnamed, bytes) {
-            Ok(file) => file,
-            Err(fault) => {
-                // Frees the space on a full disk.
-                drop(self.ops.remove(&unnamed));
-                return Err(fault);
-            }
-        };
-        self.ops.rename(&unnamed, &path)?;
+        self.ops.rename(&file.path, &path)?;
         (self.probe)("journal:renamed");
         self.ops.sync_dir(&segment::log(&self.dir))?;
         (self.probe)("journal:synced");
@@ -154,14 +188,6 @@ impl Log {
             // edits.
             drop(self.ops.protect(&segment::path(&self.dir, self.first)));
         }
-        Ok(file)
-    }
-
-    fn unnamed(&self, path: &Path, bytes: &[u8]) -> Result<DiskFile, DiskFault> {
-        let file = self.ops.create_afresh(path)?;
-        self.ops.write_at(&file, bytes, 0)?;
-        (self.probe)("journal:written");
-        self.ops.sync(&file)?;
         Ok(file)
     }
 }

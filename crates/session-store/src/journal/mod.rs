@@ -23,7 +23,8 @@ pub(crate) use writer::{Writer, WriterParts};
 use crate::checkpoint::{Checkpoint, MAX_CHECKPOINT_BYTES};
 use crate::disk::Op;
 use crate::error::DiskFault;
-use crate::frame::RecordId;
+use crate::frame::{EncodeError, RecordId};
+use crate::session::segment;
 use commit::{PendingBatch, QueueEntry, UnseenRefusal};
 use shared::WriterRequest;
 
@@ -101,12 +102,17 @@ impl Journal {
     fn queue<T: Records>(&self, batch: T, reserved: bool) -> Commit<T> {
         let shared = &self.inner.shared;
         let generation = shared.generation.load(Ordering::SeqCst);
+        let format = batch.format();
         let (pending, commit) = PendingBatch::new(batch, Arc::clone(&shared.unseen));
+        if format > *segment::FORMATS.end() {
+            pending.refuse(Refusal::Encode(EncodeError::Format(format)));
+            return commit;
+        }
         if !reserved && UnseenRefusal::any(&shared.unseen) {
             pending.refuse(Refusal::Behind);
             return commit;
         }
-        let entry = QueueEntry { batch: Box::new(pending), reserved, generation };
+        let entry = QueueEntry { batch: Box::new(pending), reserved, format, generation };
         match self.inner.queue.try_send(WriterRequest::Append(entry)) {
             Ok(()) => {}
             Err(TrySendError::Full(WriterRequest::Append(entry))) => entry.batch.refuse(Refusal::Busy),

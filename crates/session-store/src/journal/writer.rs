@@ -46,6 +46,8 @@ pub(crate) struct Writer {
 
 struct Group {
     encoder: Encoder,
+    /// Of the segment that the group is written to.
+    format: u32,
     batches: Vec<(Box<dyn QueuedBatch>, BatchPosition)>,
 }
 
@@ -70,7 +72,7 @@ impl Writer {
         while let Some(message) = next.take() {
             match message {
                 WriterRequest::Close => break,
-                WriterRequest::Append(entry) if entry.reserved => self.reserved(entry.batch),
+                WriterRequest::Append(entry) if entry.reserved => self.reserved(entry.batch, entry.format),
                 WriterRequest::Append(entry) => next = self.gather(entry, messages),
                 WriterRequest::Checkpoint(checkpoint) => self.keep(&checkpoint),
             }
@@ -85,10 +87,10 @@ impl Writer {
         }
     }
 
-    /// Commits `entry` and the batches queued behind it as one group. Returns the first request that cannot be in a
-    /// group.
+    /// Commits `entry` and the batches queued behind it as one group. Returns the first request that cannot be in the
+    /// group: a group is in one segment, so a batch that asks for a higher format starts the next one.
     fn gather(&mut self, entry: QueueEntry, messages: &Receiver<WriterRequest>) -> Option<WriterRequest> {
-        let mut group = match self.group() {
+        let mut group = match self.group(entry.format) {
             Ok(group) => group,
             Err(why) => {
                 self.refuse(vec![entry.batch], &why);
@@ -96,10 +98,16 @@ impl Writer {
             }
         };
         self.add(&mut group, entry);
+        if group.batches.is_empty() {
+            // The group may have been of a format that no other batch asks for.
+            return None;
+        }
         let mut next = None;
         while group.encoder.bytes.len() < MAX_GROUP_BYTES && group.batches.len() < MAX_GROUP {
             match messages.try_recv() {
-                Ok(WriterRequest::Append(entry)) if !entry.reserved => self.add(&mut group, entry),
+                Ok(WriterRequest::Append(entry)) if !entry.reserved && entry.format <= group.format => {
+                    self.add(&mut group, entry);
+                }
                 Ok(other) => {
                     next = Some(other);
                     break;
@@ -107,11 +115,8 @@ impl Writer {
                 Err(_) => break,
             }
         }
-        if group.batches.is_empty() {
-            return next;
-        }
-        let seal = self.log.seal(&mut group.encoder);
-        match self.write(&group.encoder, seal.is_some()) {
+        let seal = self.log.seal(&mut group.encoder, group.format);
+        match self.write(&group, seal.is_some()) {
             Ok(()) => {
                 self.shared.suspended.store(false, Ordering::Release);
                 self.refill();
@@ -123,11 +128,11 @@ impl Writer {
     }
 
     /// Commits one batch alone; frees the reserve if the disk is full.
-    fn reserved(&mut self, batch: Box<dyn QueuedBatch>) {
-        let mut tried = self.alone(&*batch);
+    fn reserved(&mut self, batch: Box<dyn QueuedBatch>, format: u32) {
+        let mut tried = self.alone(&*batch, format);
         if matches!(tried, Err(Refusal::Full(_))) && reserve::free(&self.ops, self.log.directory()).is_ok() {
             self.reserve_free = true;
-            tried = self.alone(&*batch);
+            tried = self.alone(&*batch, format);
         }
         match tried {
             Ok(place) => batch.commit(place),
@@ -136,19 +141,21 @@ impl Writer {
         }
     }
 
-    fn alone(&mut self, batch: &dyn QueuedBatch) -> Result<BatchPosition, Refusal> {
-        let mut group = self.group()?;
+    fn alone(&mut self, batch: &dyn QueuedBatch, format: u32) -> Result<BatchPosition, Refusal> {
+        let mut group = self.group(format)?;
         let place = batch.encode(&mut group.encoder).map_err(encoding)?;
-        self.write(&group.encoder, false).map_err(refusal)?;
+        self.write(&group, false).map_err(refusal)?;
         Ok(place)
     }
 
-    /// Starts an empty group at the end of the log, with the record that opens the segment if one is needed.
-    fn group(&self) -> Result<Group, Refusal> {
+    /// Starts an empty group at the end of the log, with the record that opens a segment of at least that format if one
+    /// is needed.
+    fn group(&self, format: u32) -> Result<Group, Refusal> {
+        let format = format.max(self.log.format());
         let Chain { seq, crc, epoch: _, batch_left: _ } = self.log.chain();
         let mut encoder = Encoder::new(seq, crc, self.shared.epoch, seq, (self.clock)());
-        self.log.begin(&mut encoder).map_err(encoding)?;
-        Ok(Group { encoder, batches: Vec::new() })
+        self.log.begin(&mut encoder, format).map_err(encoding)?;
+        Ok(Group { encoder, format, batches: Vec::new() })
     }
 
     /// Adds a batch to the group. A batch that cannot be encoded is refused alone; one that was queued before a refusal
@@ -164,10 +171,10 @@ impl Writer {
     }
 
     /// Does one write and one flush, then updates the durable seq.
-    fn write(&mut self, encoder: &Encoder, sealed: bool) -> Result<(), DiskFault> {
+    fn write(&mut self, group: &Group, sealed: bool) -> Result<(), DiskFault> {
         (self.probe)("journal:encoded");
-        self.log.write(encoder, sealed)?;
-        self.shared.durable.store(encoder.seq, Ordering::Release);
+        self.log.write(&group.encoder, group.format, sealed)?;
+        self.shared.durable.store(group.encoder.seq, Ordering::Release);
         self.hint();
         (self.probe)("journal:head");
         Ok(())
@@ -235,6 +242,7 @@ fn encoding(error: EncodeError) -> Refusal {
         | EncodeError::Kind(_)
         | EncodeError::Body { .. }
         | EncodeError::Column(_)
+        | EncodeError::Format(_)
         | EncodeError::Own(_) => Refusal::Encode(error),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
-use super::{FrameIter, Reader, seek};
+use super::{FrameIter, Reader, known, seek};
 use crate::damage::ReadError;
 use crate::error::DiskFault;
 use crate::frame::OwnedFrame;
@@ -66,7 +66,7 @@ impl Following {
     /// segments after a rotation.
     ///
     /// # Errors
-    /// The disk fails, or the session no longer exists.
+    /// The disk fails, the session no longer exists, or a newer program writes a format that this build does not read.
     pub fn look(&mut self) -> Result<bool, ReadError> {
         match Head::read(&Ops::real(), &self.dir)? {
             Some(head) => self.advance(head.durable, Some(head.segment)),
@@ -102,6 +102,7 @@ impl Following {
         // The durable seq was read before: every record up to it is in the segments listed now.
         let mut segments = segment::list(ops, &self.dir)?;
         segments.retain(|segment| here.is_none_or(|here| segment.first >= here.first));
+        known(&self.dir, &segments)?;
         if segments.is_empty() { Err(ReadError::NoSuch(self.dir.clone())) } else { Ok(segments) }
     }
 }

@@ -57,10 +57,14 @@ fn enter(ops: &Ops, dir: &Path, options: &Options, mode: OpenMode) -> Result<(Op
     let lock = lock::acquire(ops, dir, (options.clock)())?;
     let head = Head::read(ops, dir)?;
     let mut found = survey(ops, dir, head, mode == OpenMode::Resume)?;
+    // Before the damage: a newer program's records may only look damaged to this one.
+    if let Some(found) = segment::newer_format(&found.segments) {
+        return Err(OpenError::Format { dir: dir.to_path_buf(), found });
+    }
     if let Diagnosis::Damaged(damage) = found.diagnosis {
         return Err(OpenError::Damaged { dir: dir.to_path_buf(), damage: Box::new(damage) });
     }
-    if found.format != segment::FORMAT {
+    if !segment::FORMATS.contains(&found.format) {
         return Err(OpenError::Format { dir: dir.to_path_buf(), found: found.format });
     }
     if mode == OpenMode::Create && found.good.seq > 0 {
@@ -91,7 +95,8 @@ fn enter(ops: &Ops, dir: &Path, options: &Options, mode: OpenMode) -> Result<(Op
         names(ops, dir)?;
     }
     let past = SessionRecords::new(ops, dir, &mut found);
-    let place = LogEnd { file, first, offset: found.offset, chain: found.good, sealed: found.sealed };
+    let format = segment::format(&found.segments);
+    let place = LogEnd { file, format, first, offset: found.offset, chain: found.good, sealed: found.sealed };
     let start = WriterParts { dir: dir.to_path_buf(), place, head, lock };
     Ok((start_writer(ops, options, start, recovered)?, past))
 }

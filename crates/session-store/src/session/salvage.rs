@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::error::OpenError;
 use super::options::Options;
 use super::scan::{ScanItem, scan};
-use super::segment::{self, SegmentEnd};
+use super::segment::{self, Segment, SegmentEnd};
 use super::{file_system, lock, open};
 use crate::blob::{BlobError, Blobs, Digest};
 use crate::damage::Damage;
@@ -59,13 +59,17 @@ pub(super) fn salvage(dir: &Path, into: &Path, options: &Options) -> Result<Salv
         file_system::accept(&ops, into.parent().unwrap_or(dir))?;
     }
     let _lock = lock::acquire(&ops, dir, (options.clock)())?;
+    let segments = segment::list(&ops, dir)?;
+    if let Some(found) = segment::newer_format(&segments) {
+        return Err(OpenError::Format { dir: dir.to_path_buf(), found });
+    }
     if segment::log(into).exists() {
         return Err(OpenError::Exists(into.to_path_buf()));
     }
     ops.create_dir(into)?;
     let mut salvaged = Salvaged { kept: 0, lost: Vec::new(), blobs: 0, damaged_blobs: Vec::new() };
     blobs(&ops, dir, into, options, &mut salvaged)?;
-    let mut copy = Copy::new(&ops, dir, into, options)?;
+    let mut copy = Copy::new(&ops, dir, segments, into, options)?;
     scan(&ops, dir, &mut |piece| match piece {
         ScanItem::Batch(batch) => {
             salvaged.kept += batch.len() as u64;
@@ -112,8 +116,8 @@ struct Copy<'a> {
     dir: PathBuf,
     session: String,
     now: u64,
-    /// First seqs of the segments of the damaged log.
-    firsts: Vec<u64>,
+    /// The segments of the damaged log.
+    segments: Vec<Segment>,
     chain: Chain,
     sealed: bool,
     first: u64,
@@ -123,19 +127,24 @@ struct Copy<'a> {
 }
 
 impl<'a> Copy<'a> {
-    fn new(ops: &'a Ops, from: &Path, into: &Path, options: &Options) -> Result<Self, DiskFault> {
+    fn new(
+        ops: &'a Ops,
+        from: &Path,
+        segments: Vec<Segment>,
+        into: &Path,
+        options: &Options,
+    ) -> Result<Self, DiskFault> {
         let dir = unfinished(into);
         ops.create_dir(&dir)?;
         // Files of an interrupted attempt.
         ops.list(&dir)?.iter().try_for_each(|path| ops.remove(path))?;
         let session = segment::session(ops, from)?.unwrap_or_else(|| options.session.clone());
-        let firsts = segment::list(ops, from)?.iter().map(|segment| segment.first).collect();
         Ok(Self {
             ops,
             dir,
             session,
             now: (options.clock)(),
-            firsts,
+            segments,
             chain: Chain::START,
             sealed: false,
             first: 0,
@@ -147,7 +156,8 @@ impl<'a> Copy<'a> {
 
     fn record(&mut self, frame: &OwnedFrame) -> Result<(), DiskFault> {
         if frame.kind == segment::KIND {
-            return self.open(frame.epoch, frame.durable, frame.time);
+            let format = segment::body(&frame.kind, &frame.line).map(|body| body.format);
+            return self.open(format, frame.epoch, frame.durable, frame.time);
         }
         let (line, crc) = rechained(&frame.line, self.chain.crc);
         self.chain = Chain { crc, ..Chain::of(frame) };
@@ -164,8 +174,8 @@ impl<'a> Copy<'a> {
         }
         let mut reason = Some(damage.to_string());
         for seq in damage.lost.clone() {
-            if seq == 1 || self.sealed || self.firsts.contains(&seq) {
-                self.open(self.chain.epoch, self.chain.seq, self.now)?;
+            if seq == 1 || self.sealed || self.segments.iter().any(|segment| segment.first == seq) {
+                self.open(None, self.chain.epoch, self.chain.seq, self.now)?;
                 continue;
             }
             let reason = reason.take();
@@ -176,17 +186,26 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    /// Continues in a new file.
-    fn open(&mut self, epoch: u32, durable: u64, time: u64) -> Result<(), DiskFault> {
+    /// Continues in a new file, of the given format if it is known.
+    fn open(&mut self, format: Option<u32>, epoch: u32, durable: u64, time: u64) -> Result<(), DiskFault> {
         self.flush()?;
         self.sync_file()?;
         let Chain { seq, crc, .. } = self.chain;
         let end = (seq > 0).then_some(SegmentEnd { first: self.first, offset: self.offset, seq, crc });
         (self.first, self.offset, self.sealed) = (seq + 1, 0, false);
+        let format = format.filter(|format| segment::FORMATS.contains(format)).unwrap_or_else(|| self.format());
         let name = format!("{:020}.jsonl", self.first);
         self.file = Some(self.ops.create(&self.dir.join(name))?);
         let session = self.session.clone();
-        self.encode(epoch, durable, time, |encoder| segment::open(encoder, &session, end))
+        self.encode(epoch, durable, time, |encoder| segment::open(encoder, format, &session, end))
+    }
+
+    /// The highest format that the segment at `first` may have had if its opening is lost: that of the next one, since
+    /// formats never decrease, or the highest of all.
+    fn format(&self) -> u32 {
+        let next =
+            self.segments.iter().filter(|segment| segment.first >= self.first).find_map(|segment| segment.format);
+        next.unwrap_or(*segment::FORMATS.end())
     }
 
     fn encode(

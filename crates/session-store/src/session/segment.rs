@@ -1,5 +1,6 @@
 //! The segment files of a log, and the first and last record of each. Does not depend on other records.
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -15,13 +16,14 @@ pub(crate) const KIND: &str = "segment";
 pub(crate) const SEAL: &str = "seal";
 /// The size at which a segment is sealed: opening a log reads at most one segment.
 pub(crate) const SEGMENT_BYTES: u64 = 16 << 20;
-/// The format of lines and directory.
-pub(crate) const FORMAT: u64 = 1;
+/// The formats of segments that this build reads and writes. A later one may change everything but the columns of a
+/// segment's first record and the fields of its body below.
+pub(crate) const FORMATS: RangeInclusive<u32> = 1..=2;
 
 /// Body of a `segment` record.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SegmentBody {
-    pub(crate) format: u64,
+    pub(crate) format: u32,
     pub(crate) session: String,
     /// Where the segment before this one ends. Bytes behind that are not part of the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,6 +55,8 @@ pub(crate) struct Segment {
     pub(crate) end: Option<SegmentEnd>,
     /// The end of the segment before, from this segment's first record, if that record is intact and in its place.
     pub(crate) previous: Option<SegmentEnd>,
+    /// From the first record, if that record is intact.
+    pub(crate) format: Option<u32>,
     pub(crate) length: u64,
 }
 
@@ -65,8 +69,13 @@ pub(crate) fn path(dir: &Path, first: u64) -> PathBuf {
 }
 
 /// Adds the record that opens a segment, as a batch of its own.
-pub(crate) fn open(encoder: &mut Encoder, session: &str, previous: Option<SegmentEnd>) -> Result<(), EncodeError> {
-    let body = SegmentBody { format: FORMAT, session: session.to_owned(), previous };
+pub(crate) fn open(
+    encoder: &mut Encoder,
+    format: u32,
+    session: &str,
+    previous: Option<SegmentEnd>,
+) -> Result<(), EncodeError> {
+    let body = SegmentBody { format, session: session.to_owned(), previous };
     encoder.batch(|frames| frames.record(KIND, 1, &body).map(drop)).map(drop)
 }
 
@@ -83,20 +92,31 @@ pub(crate) fn list(ops: &Ops, dir: &Path) -> Result<Vec<Segment>, DiskFault> {
         let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".jsonl"));
         let Some(first) = name.filter(|n| n.len() == 20).and_then(|name| name.parse().ok()) else { continue };
         let Some(file) = ops.open(&path, false)? else { continue };
-        let (length, previous) = (ops.length(&file)?, previous(ops, &file, first)?);
+        let (length, opening) = (ops.length(&file)?, opening(ops, &file)?);
+        let format = opening.as_ref().map(|(_, body)| body.format);
+        let previous = opening.and_then(|opening| previous(opening, first));
         if let (Some(before), Some(end)) = (found.last_mut(), previous) {
             before.end = (end.first == before.first).then_some(end);
         }
-        found.push(Segment { path, first, end: None, previous, length });
+        found.push(Segment { path, first, end: None, previous, format, length });
     }
     Ok(found)
 }
 
-/// The end of the segment before, from the first record, if that record is intact and in its place.
-fn previous(ops: &Ops, file: &DiskFile, first: u64) -> Result<Option<SegmentEnd>, DiskFault> {
-    let Some((place, body)) = opening(ops, file)? else { return Ok(None) };
+/// The end of the segment before, from the first record, if that record is in its place.
+fn previous((place, body): (Chain, SegmentBody), first: u64) -> Option<SegmentEnd> {
     let Chain { seq, crc, epoch: _, batch_left: _ } = place;
-    Ok(body.previous.filter(|end| seq == first && end.seq + 1 == first && end.crc == crc))
+    body.previous.filter(|end| seq == first && end.seq + 1 == first && end.crc == crc)
+}
+
+/// The highest format of these segments, and 1 without any.
+pub(crate) fn format(segments: &[Segment]) -> u32 {
+    segments.iter().filter_map(|segment| segment.format).fold(*FORMATS.start(), u32::max)
+}
+
+/// The highest format of these segments, if this build does not read it.
+pub(crate) fn newer_format(segments: &[Segment]) -> Option<u32> {
+    Some(format(segments)).filter(|format| !FORMATS.contains(format))
 }
 
 /// The body of a file's first record, if it is a `segment` record, and the chain that it continues.
@@ -108,7 +128,7 @@ fn opening(ops: &Ops, file: &DiskFile) -> Result<Option<(Chain, SegmentBody)>, D
     let line = frame::line_length(&bytes).filter(|n| *n <= length).and_then(|n| bytes.get(..n));
     let Some(Ok(frame)) = line.map(frame::standalone) else { return Ok(None) };
     let place = Chain { seq: frame.seq, crc: frame.previous, epoch: frame.epoch, batch_left: frame.batch_left };
-    Ok(body(&frame).map(|body| (place, body)))
+    Ok(body(frame.kind, frame.line).map(|body| (place, body)))
 }
 
 /// The session id in the first readable `segment` record.
@@ -147,8 +167,8 @@ pub(crate) fn sweep(ops: &Ops, dir: &Path) {
     }
 }
 
-pub(crate) fn body(frame: &frame::Frame<'_>) -> Option<SegmentBody> {
-    if frame.kind == KIND { serde_json::from_str(frame.line).ok() } else { None }
+pub(crate) fn body(kind: &str, line: &str) -> Option<SegmentBody> {
+    if kind == KIND { serde_json::from_str(line).ok() } else { None }
 }
 
 impl SegmentEnd {

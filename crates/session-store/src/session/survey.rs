@@ -20,7 +20,8 @@ pub(crate) struct Survey {
     pub(crate) offset: u64,
     pub(crate) behind: u64,
     pub(crate) session: Option<String>,
-    pub(crate) format: u64,
+    /// Of the first segment that was read; 0 if that does not begin with a `segment` record.
+    pub(crate) format: u32,
     pub(crate) last_time: Option<u64>,
     /// The highest seq that HEAD or a record proves to have been durable.
     pub(crate) proven: u64,
@@ -60,7 +61,7 @@ pub(crate) fn survey(ops: &Ops, dir: &Path, head: Option<Head>, keep: bool) -> R
         offset: 0,
         behind: 0,
         session: None,
-        format: segment::FORMAT,
+        format: *segment::FORMATS.start(),
         last_time: None,
         proven: head.map_or(0, |head| head.durable),
         epoch: head.map_or(0, |head| head.epoch),
@@ -121,7 +122,7 @@ impl Survey {
                     self.proven = self.proven.max(frame.durable);
                     self.epoch = self.epoch.max(frame.epoch);
                     if frame.seq == self.from.seq + 1 {
-                        let body = segment::body(&frame);
+                        let body = segment::body(frame.kind, frame.line);
                         self.format = body.as_ref().map_or(0, |body| body.format);
                         self.session = body.map(|body| body.session);
                     }

@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use session_store::{BlobRef, Blobs, Checkpoint, OwnedFrame};
 
+/// The notes of a batch that asks for format 2 begin with it.
+pub(crate) const ASKS: &str = "asks ";
+
 /// One batch of notes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Batch {
@@ -102,6 +105,31 @@ impl Oracle {
         }
         let strange = rest.first().map(|note| format!("part of a batch, or nobody's: {:.20}", note.text));
         strange.map_or(Ok(()), Err)
+    }
+
+    /// The newest segment's format. None is lower than the one before, notes that ask for 2 are in no other, and without
+    /// such notes the format does not change.
+    pub(crate) fn formats(frames: &[OwnedFrame]) -> Result<u64, String> {
+        let (mut format, mut asked) = (1, false);
+        for frame in frames {
+            let body: serde_json::Value = serde_json::from_str(&frame.line).unwrap();
+            let text = body["text"].as_str().unwrap_or_default();
+            if frame.kind == "segment" {
+                let before = std::mem::replace(&mut format, body["format"].as_u64().unwrap());
+                if format < before {
+                    return Err(format!("format {format} after {before}"));
+                }
+                // The batch behind the first record of the log may have been torn.
+                asked |= frame.seq == 1 && format == 2;
+            }
+            if text.starts_with(ASKS) {
+                asked = true;
+                if format < 2 {
+                    return Err(format!("in a segment of format 1: {text:.20}"));
+                }
+            }
+        }
+        if format > 1 && !asked { Err("a segment of format 2 that no batch asked for".to_owned()) } else { Ok(format) }
     }
 
     /// A reader beside the writer sees a prefix.

@@ -15,7 +15,7 @@ use crate::bit_rot;
 use crate::dice::Dice;
 use crate::lying_store::Lie;
 use crate::machine::{EIO, ENOSPC, Fault, Machine};
-use crate::oracle::{Batch, Oracle};
+use crate::oracle::{ASKS, Batch, Oracle};
 
 /// About as many operations as it takes to open a session.
 const OPENING: usize = 24;
@@ -23,6 +23,7 @@ const OPENING: usize = 24;
 const WORKING: usize = 50;
 
 pub(crate) struct World {
+    seed: u64,
     machine: Arc<Machine>,
     dice: Dice,
     lie: Lie,
@@ -61,6 +62,7 @@ impl Sums {
             "second writer",
             "reader",
             "opening failed",
+            "format 2",
             "rotten",
         ] {
             assert!(self.0.get(what).is_some_and(|n| *n >= 50), "{what}: {self:?}");
@@ -87,6 +89,10 @@ impl Records for Notes {
         }
         self.texts.iter().try_for_each(|text| frames.record("note", 1, &Note { text }).map(drop))
     }
+
+    fn format(&self) -> u32 {
+        if self.texts.iter().any(|text| text.starts_with(ASKS)) { 2 } else { 1 }
+    }
 }
 
 /// Files of the log and their bytes.
@@ -101,7 +107,7 @@ impl World {
     pub(crate) fn new(seed: u64, lie: Lie) -> Self {
         let dice = Dice::new(seed);
         let machine = Arc::new(Machine::new(Dice::new(!seed), lie));
-        Self { machine, dice, lie, oracle: Oracle::default(), batches: 0, rounds: 0, sums: Sums::default() }
+        Self { seed, machine, dice, lie, oracle: Oracle::default(), batches: 0, rounds: 0, sums: Sums::default() }
     }
 
     /// All of its lives; the first property that does not hold ends it.
@@ -233,6 +239,9 @@ impl World {
             return Err(format!("epoch {} was written in before", recovered.epoch));
         }
         let sure = self.oracle.committed.len();
+        if Oracle::formats(&all)? > 1 {
+            self.sums.count("format 2");
+        }
         self.oracle.shown(&all)?;
         if self.oracle.committed.len() > sure {
             self.sums.count("kept");
@@ -290,9 +299,11 @@ impl World {
     fn batch(&mut self) -> Batch {
         self.batches += 1;
         let (number, records) = (self.batches, 1 + self.dice.below(4));
+        let asks = !self.lie.one_segment() && (number as u64 + self.seed).is_multiple_of(17);
+        let asks = if asks { ASKS } else { "" };
         let mut text = |n| {
             let length = if self.dice.chance(40) { self.dice.below(2000) } else { self.dice.below(40) };
-            format!("{number}.{n} {}", "x".repeat(length))
+            format!("{asks}{number}.{n} {}", "x".repeat(length))
         };
         Batch::new((0..records).map(&mut text).collect(), self.rounds)
     }
@@ -313,9 +324,12 @@ impl World {
         for (n, (commit, batch)) in commits.into_iter().zip(group).enumerate() {
             match commit.wait() {
                 Ok(done) => {
-                    // The last one only: what is appended behind a checkpoint is told after all of the group.
-                    let mark = if n + 1 == count && self.dice.chance(24) { Some(done.mark()) } else { None };
-                    self.acked(journal, batch, done.seal().or(mark), done.seal().is_some());
+                    // The last one only: what is appended behind a checkpoint is told after all of them. One that asks
+                    // for a format ends a group before the last one.
+                    let last = n + 1 == count;
+                    let mark = if last && self.dice.chance(24) { Some(done.mark()) } else { None };
+                    let seal = done.seal().filter(|_| last);
+                    self.acked(journal, batch, seal.or(mark), done.seal().is_some());
                 }
                 Err(refused) => {
                     self.sums.count("refused");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use session_store::{BlobRef, Disk, Options, RealDisk, Recovered, Session};
 
 use crate::disks::{EIO, ENOSPC, Fault, Nth, Power, Quick};
-use crate::scene::{Notes, Scene, files, notes, options, root, shown, texts};
+use crate::scene::{Asking, Notes, Scene, files, formats, notes, options, root, shown, texts};
 
 /// More operations than any scene here has.
 const PLENTY: usize = 400;
@@ -38,12 +38,12 @@ fn work(dir: &Path, options: Options, names: &[&str], fresh: bool, told: &mut To
             told.blobs.push(blob);
         }
         let second = format!("{name}+");
-        let mut batch = notes(&[name, &second]);
+        let mut batch = Asking(if name.ends_with('!') { 2 } else { 1 }, notes(&[name, &second]));
         told.settled = false;
         for _ in 0..2 {
             match opened.journal.append(batch).wait() {
                 Ok(done) => {
-                    told.acked.extend(done.into_inner().0);
+                    told.acked.extend(done.into_inner().1.0);
                     told.settled = true;
                     break;
                 }
@@ -79,6 +79,7 @@ fn check(dir: &Path, told: &Told, what: &str) {
     for pair in found.chunks(2) {
         assert!(matches!(pair, [one, two] if *two == format!("{one}+")), "{what}: half a batch in {found:?}");
     }
+    assert!(found.iter().all(|text| !text.ends_with('!')) || formats(dir).last() == Some(&2), "{what}");
     for blob in &told.blobs {
         assert_eq!(opened.blobs.view().verify(&blob.digest), Ok(blob.len), "{what}");
     }
@@ -104,7 +105,7 @@ fn whatever_operation_fails_what_was_acknowledged_is_there() {
             let disk = Arc::new(Nth::disk(n, fault));
             let given = given(Arc::clone(&disk) as Arc<dyn Disk>);
             let mut told = Told::default();
-            let made = work(&scene.dir, given.clone(), &["a", "b", "c"], true, &mut told).is_some();
+            let made = work(&scene.dir, given.clone(), &["a", "b!", "c"], true, &mut told).is_some();
             work(&scene.dir, given, &["d", "e"], !made, &mut told);
             check(&scene.dir, &told, &format!("{fault:?} at operation {n}"));
             if !disk.0.reached() {
@@ -121,7 +122,7 @@ fn powered(disk: Power, scene: &Scene, told: &mut Told) -> Arc<Power> {
     disk.sync_dir(root).ok();
     let disk = Arc::new(disk);
     let given = given(Arc::clone(&disk) as Arc<dyn Disk>);
-    let made = work(&scene.dir, given.clone(), &["a", "b", "c"], true, told).is_some();
+    let made = work(&scene.dir, given.clone(), &["a", "b!", "c"], true, told).is_some();
     work(&scene.dir, given, &["d", "e"], !made, told);
     disk
 }

@@ -1,5 +1,5 @@
-//! Format 1, as it was written when it was new. What these files say is read for ever; that the same input still gives
-//! the same bytes holds as long as there is no other format.
+//! Formats 1 and 2, as they were written when they were new. What these files say is read for ever, and the same input
+//! still gives the same bytes.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -9,15 +9,17 @@ use serde_json::value::RawValue;
 use session_store::{Disk, Opened, Options, Reader, RealDisk, RecordId, Session, Tail};
 
 use crate::disks::Quick;
-use crate::scene::{Raw, Scene, clock, files, shown};
+use crate::scene::{Raw, Scene, clock, files, formats, shown};
 
-/// A session with every kind that has ever been written, over several segments, with a blob, a checkpoint, a cut tail.
-fn fixture() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1")
+/// A session with every kind that has ever been written, over several segments, with a blob, a checkpoint, a cut tail. In
+/// format 2, the batch with `input_withdrawn` asks for it.
+fn fixture(format: u32) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/format-{format}"))
 }
 
-/// What a reader has to find: seq, epoch, countdown, kind, version and body of each record, a line each.
-const EXPECTED: &str = include_str!("../fixtures/format-1.txt");
+/// What a reader has to find, by format: seq, epoch, countdown, kind, version and body of each record, a line each.
+const EXPECTED: [(u32, &str); 2] =
+    [(1, include_str!("../fixtures/format-1.txt")), (2, include_str!("../fixtures/format-2.txt"))];
 
 /// Kinds and bodies. The store does not know what they mean; they are shaped like those that a pod writes.
 const RECORDS: [&[(&str, &str)]; 14] = [
@@ -53,13 +55,25 @@ const RECORDS: [&[(&str, &str)]; 14] = [
     ],
 ];
 
-struct Batch(&'static [(&'static str, &'static str)]);
+struct Batch {
+    records: &'static [(&'static str, &'static str)],
+    format: u32,
+}
+
+fn batch(n: usize, format: u32) -> Batch {
+    let asks = RECORDS[n].iter().any(|(kind, _)| *kind == "input_withdrawn");
+    Batch { records: RECORDS[n], format: if asks { format } else { 1 } }
+}
 
 impl session_store::Records for Batch {
     fn encode(&self, frames: &mut session_store::Frames<'_>) -> Result<(), session_store::EncodeError> {
-        self.0
+        self.records
             .iter()
             .try_for_each(|(kind, body)| Raw(kind, RawValue::from_string((*body).to_owned()).unwrap()).encode(frames))
+    }
+
+    fn format(&self) -> u32 {
+        self.format
     }
 }
 
@@ -68,9 +82,9 @@ fn options() -> Options {
 }
 
 /// Writes it all.
-fn write(dir: &Path) {
+fn write(dir: &Path, format: u32) {
     let append = |opened: &Opened, n: usize| -> Option<RecordId> {
-        opened.journal.append(Batch(RECORDS[n])).wait().unwrap().seal()
+        opened.journal.append(batch(n, format)).wait().unwrap().seal()
     };
     let opened = Session::create(dir, options()).unwrap();
     for n in 0..13 {
@@ -116,9 +130,9 @@ fn tree(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 /// A copy, because opening writes.
-fn copied() -> Scene {
+fn copied(format: u32) -> Scene {
     let scene = Scene::new();
-    for (path, bytes) in tree(&fixture()) {
+    for (path, bytes) in tree(&fixture(format)) {
         let to = scene.dir.join(path);
         std::fs::create_dir_all(to.parent().unwrap()).unwrap();
         std::fs::write(to, bytes).unwrap();
@@ -127,41 +141,51 @@ fn copied() -> Scene {
 }
 
 #[test]
-fn format_1_is_read_for_ever() {
-    let scene = copied();
-    assert_eq!(told(&scene.dir), EXPECTED);
-    let reader = Reader::open(&scene.dir).unwrap();
-    assert_eq!((reader.tail().unwrap(), reader.losses().unwrap()), (Tail::Clean, vec![]));
-    let (checkpoint, _) = reader.checkpoint().unwrap();
-    assert!(checkpoint.bytes().starts_with(b"up to batch ") && checkpoint.version() == 1);
-    let digest = session_store::Digest::of(b"a blob\n");
-    assert_eq!(reader.blobs().read(&digest, 100).unwrap(), b"a blob\n");
-    let kinds: HashSet<String> = reader.frames().map(|frame| frame.unwrap().kind).collect();
-    let written = RECORDS.iter().flat_map(|batch| batch.iter()).map(|(kind, _)| *kind).chain(["segment", "seal"]);
-    assert!(written.clone().all(|kind| kinds.contains(kind)) && kinds.len() == written.count());
+fn each_format_is_read_for_ever() {
+    for (format, expected) in EXPECTED {
+        let scene = copied(format);
+        assert_eq!(told(&scene.dir), expected);
+        let formats = formats(&scene.dir);
+        assert!(formats.is_sorted() && (formats[0], *formats.last().unwrap()) == (1, format.into()), "{formats:?}");
+        let reader = Reader::open(&scene.dir).unwrap();
+        assert_eq!((reader.tail().unwrap(), reader.losses().unwrap()), (Tail::Clean, vec![]));
+        let (checkpoint, _) = reader.checkpoint().unwrap();
+        assert!(checkpoint.bytes().starts_with(b"up to batch ") && checkpoint.version() == 1);
+        let digest = session_store::Digest::of(b"a blob\n");
+        assert_eq!(reader.blobs().read(&digest, 100).unwrap(), b"a blob\n");
+        let kinds: HashSet<String> = reader.frames().map(|frame| frame.unwrap().kind).collect();
+        let written = RECORDS.iter().flat_map(|batch| batch.iter()).map(|(kind, _)| *kind).chain(["segment", "seal"]);
+        assert!(written.clone().all(|kind| kinds.contains(kind)) && kinds.len() == written.count());
+    }
 }
 
 #[test]
-fn format_1_is_opened_and_goes_on() {
-    let scene = copied();
-    let before = shown(&scene.dir);
-    let (opened, past) = Session::resume(&scene.dir, Options { disk: Arc::new(RealDisk), ..options() }).unwrap();
-    assert_eq!((opened.recovered.session.as_str(), opened.recovered.class), ("golden-1", None));
-    assert!(past.checkpoint().is_some());
-    opened.journal.append(Batch(RECORDS[0])).wait().unwrap();
-    opened.journal.close();
-    assert!(shown(&scene.dir).starts_with(&before));
+fn each_format_is_opened_and_goes_on() {
+    for (format, _) in EXPECTED {
+        let scene = copied(format);
+        let before = shown(&scene.dir);
+        let (opened, past) = Session::resume(&scene.dir, Options { disk: Arc::new(RealDisk), ..options() }).unwrap();
+        assert_eq!((opened.recovered.session.as_str(), opened.recovered.class), ("golden-1", None));
+        assert!(past.checkpoint().is_some());
+        opened.journal.append(batch(0, format)).wait().unwrap();
+        opened.journal.close();
+        assert!(shown(&scene.dir).starts_with(&before));
+        assert_eq!(formats(&scene.dir).last(), Some(&format.into()));
+    }
 }
 
 /// The bytes are a function of what is handed in. When a change of the format is meant, it gets a number and a
 /// directory of its own; what this test writes is in the directory that it names.
 #[test]
 fn the_same_input_gives_the_same_bytes() {
-    let scene = Scene::new();
-    write(&scene.dir);
-    let (new, old) = (tree(&scene.dir), tree(&fixture()));
-    if new != old {
-        let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("format-1");
+    for (format, _) in EXPECTED {
+        let scene = Scene::new();
+        write(&scene.dir, format);
+        let (new, old) = (tree(&scene.dir), tree(&fixture(format)));
+        if new == old {
+            continue;
+        }
+        let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("format-{format}"));
         std::fs::remove_dir_all(&kept).ok();
         for (path, bytes) in &new {
             std::fs::create_dir_all(kept.join(path).parent().unwrap()).unwrap();

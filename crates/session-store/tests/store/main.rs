@@ -16,6 +16,7 @@ mod commits;
 mod damage;
 mod faults;
 mod following;
+mod formats;
 mod golden;
 mod lines;
 mod opening;

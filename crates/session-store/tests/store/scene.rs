@@ -27,6 +27,20 @@ impl Records for Notes {
     }
 }
 
+/// Notes that ask for a format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Asking(pub(crate) u32, pub(crate) Notes);
+
+impl Records for Asking {
+    fn encode(&self, frames: &mut Frames<'_>) -> Result<(), EncodeError> {
+        self.1.encode(frames)
+    }
+
+    fn format(&self) -> u32 {
+        self.0
+    }
+}
+
 /// A batch of one record whose body is given as it is.
 pub(crate) struct Raw(pub(crate) &'static str, pub(crate) Box<RawValue>);
 
@@ -105,6 +119,15 @@ pub(crate) fn texts(dir: &Path) -> Vec<String> {
 pub(crate) fn text(line: &str) -> String {
     let value: serde_json::Value = serde_json::from_str(line).unwrap();
     value["text"].as_str().unwrap().to_owned()
+}
+
+/// The formats of the segments.
+pub(crate) fn formats(dir: &Path) -> Vec<u64> {
+    let frames = Reader::open(dir).unwrap().frames().map(|frame| frame.unwrap());
+    let openings = frames.filter(|frame| frame.kind == "segment");
+    openings
+        .map(|frame| serde_json::from_str::<serde_json::Value>(&frame.line).unwrap()["format"].as_u64().unwrap())
+        .collect()
 }
 
 /// Every line of the log that a reader shows.

@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::config::file::Mode;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use crate::pods::Pods;
+use crate::pods::{NEWER, Pods};
 use crate::show::count::count;
 use crate::show::out;
 use authority::{Ambient, support};
@@ -254,6 +254,9 @@ fn journals(env: &Env) -> Vec<Check> {
                 note("journal", format!("{name} is empty: its run ended before the first record"))
                     .help(format!("`yoi run --pod {name}` starts it; `yoi rm {name}` removes it")),
             ),
+            Err(error @ ReadError::Format { .. }) => {
+                checks.push(note("journal", format!("{name}: {error}")).help(NEWER));
+            }
             Err(error) => {
                 checks.push(
                     broken("journal", format!("{name}: {error}")).help(format!("`yoi verify {name}` lists the damage")),

@@ -4,7 +4,7 @@ use crate::Points;
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use crate::pods::{Pods, check_name, damaged, empty, make_private};
+use crate::pods::{Pods, check_name, damaged, empty, make_private, newer_format};
 use authority::{Ambient, Scratch};
 use session_store::{Clock, OpenError, Opened, Options, ReadError, Reader, Session, SessionRecords, Tail};
 use std::fs::{DirBuilder, File};
@@ -285,9 +285,7 @@ pub(crate) fn open_failure(error: &OpenError, now: u64, name: Option<&str>) -> F
                 .help("wait until that process ends, or stop it")
         }
         OpenError::Damaged { damage, .. } => damaged(name, damage),
-        OpenError::Format { .. } => {
-            Failure::new(Exit::Data, error.to_string()).help("use a newer yoi to read this session")
-        }
+        OpenError::Format { .. } => newer_format(&error.to_string()),
         OpenError::NoSuch(_) => empty(name, Exit::Usage),
         OpenError::Id(_) | OpenError::Exists(_) => Failure::new(Exit::Usage, error.to_string()),
         OpenError::Place { .. } => Failure::new(Exit::Journal, error.to_string()).help(
