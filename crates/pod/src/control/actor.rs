@@ -219,6 +219,9 @@ impl Actor {
         match (event, at) {
             (DriverEvent::Committed(done), at) => match (core.commit_ended(done)?, at) {
                 (Some(CommitResult::Actor(ActorCommit::Input)), _) => submissions.commit_ended(),
+                (Some(CommitResult::ActorUnstorable(ActorCommit::Input, records, reason)), _) => {
+                    submissions.unstorable(&mut preamble.records, records, reason);
+                }
                 (Some(CommitResult::Actor(ActorCommit::Stop)), _) => self.closing = Closing::Stopped,
                 (Some(result), At::Turn(turn)) => turn.commit_ended(core, result)?,
                 (Some(_) | None, _) => {}

@@ -47,6 +47,11 @@ impl Budget {
         self.unanswered = self.unanswered.plus(std::mem::take(&mut self.attempt));
     }
 
+    /// An answer with this usage could not be stored.
+    pub(super) fn answer_lost(&mut self, usage: Usage) {
+        self.unanswered = self.unanswered.plus(usage);
+    }
+
     /// Whether the turn has reached its cost limit, if the session has cost `total`.
     pub(super) fn is_spent(&self, most: Option<Cost>, total: Cost) -> bool {
         let unanswered = self.price.map_or_else(Cost::default, |price| price.of(&self.unanswered));

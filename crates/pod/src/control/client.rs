@@ -39,6 +39,9 @@ pub enum SubmitError {
     /// The input is large and could not be stored as a blob.
     #[error(transparent)]
     Blob(#[from] BlobError),
+    /// The input, or a record that has to precede it, can never be stored; with the reason.
+    #[error("the journal cannot store this input: {0}")]
+    Unstorable(String),
     /// Too many inputs wait.
     #[error("{MAX_SUBMISSIONS} inputs wait to be accepted already")]
     Busy,
@@ -53,6 +56,7 @@ impl SubmitError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Blob(error) => crate::session::kind_of_store(error.kind()),
+            Self::Unstorable(_) => ErrorKind::FixInput,
             Self::Busy => ErrorKind::Retry,
             Self::Closed => ErrorKind::Unavailable,
         }

@@ -107,6 +107,11 @@ impl Batch {
         &self.records
     }
 
+    /// The records of a refused batch.
+    pub(crate) fn into_records(self) -> Vec<Record> {
+        self.records
+    }
+
     /// The turn's part of a refused batch, for another attempt.
     pub(crate) fn into_turn(self) -> Option<CommitRequest<Journaled>> {
         self.turn

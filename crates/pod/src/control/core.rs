@@ -12,7 +12,7 @@ use crate::record::{Record, Suspended};
 use crate::session::checkpoint::{CheckpointBuilder, VERSION};
 use crate::session::fold::{IllegalRecord, SessionState};
 use llm_worker::{CallId, ErrorKind, Model};
-use session_store::{Blobs, Committed, Journal, Refusal};
+use session_store::{Blobs, Committed, Journal};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ pub enum Fatal {
     /// The journal refused a commit too often.
     #[error("{0}")]
     Journal(String),
-    /// A record exceeds its bound or cannot be encoded: no retry can help.
+    /// A record of recovery, of the stop or of the end of a turn exceeds its bound: no retry can help.
     #[error("{0}")]
     Unstorable(String),
     /// Too many callbacks did not return.
@@ -79,16 +79,6 @@ impl Fatal {
             Self::Stuck => ErrorKind::Exhausted,
             Self::Unstorable(_) => ErrorKind::FixInput,
             Self::Fold(_) | Self::Turn(_) | Self::Broken(_) => ErrorKind::Bug,
-        }
-    }
-}
-
-impl Fatal {
-    /// A refusal that no retry can fix.
-    pub(super) fn unstorable(why: &Refusal) -> Option<Self> {
-        match why {
-            Refusal::TooLarge(_) | Refusal::Encode(_) => Some(Self::Unstorable(why.to_string())),
-            Refusal::Disk(_) | Refusal::Full(_) | Refusal::Busy | Refusal::Behind | Refusal::Closed => None,
         }
     }
 }

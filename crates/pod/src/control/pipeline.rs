@@ -24,6 +24,8 @@ pub(crate) struct Pipeline {
     flights: VecDeque<Flight>,
     /// Whether waiting records need a commit of their own.
     owed: bool,
+    /// The turn's next commit takes no waiting records: with them it could not be stored.
+    alone: bool,
     /// Refusals in a row of the turn's commit.
     refusals: u32,
     /// The actor's commits that the disk refused; they are appended again at `retry_at`.
@@ -49,7 +51,8 @@ struct Held {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CommitPart {
     Nothing,
-    Turn,
+    /// With the number of records of features before it in the batch.
+    Turn(usize),
     Actor(ActorPart),
 }
 
@@ -76,7 +79,13 @@ pub(super) enum CommitResult {
     Durable(Ack),
     /// The turn must commit its part again.
     Refused(CommitRequest<Journaled>),
+    /// The turn must commit its part again, at once: records of features beside it could not be stored.
+    Again(CommitRequest<Journaled>),
+    /// The turn's part can never be stored; with the reason.
+    Unstorable(CommitRequest<Journaled>, String),
     Actor(ActorCommit),
+    /// The actor's records, which can never be stored, and the reason.
+    ActorUnstorable(ActorCommit, Vec<Record>, String),
 }
 
 impl Pipeline {
@@ -110,8 +119,10 @@ impl Core {
 
     /// Appends the turn's commit, with as many waiting records as fit.
     pub(super) fn append_of_turn(&mut self, of: impl FnOnce(Vec<Record>) -> Batch) {
-        let Piggybacked { records, waiters } = self.pending.piggybacked();
-        self.append(of(records), CommitPart::Turn, waiters);
+        let alone = std::mem::take(&mut self.pipeline.alone);
+        let Piggybacked { records, waiters } = if alone { Piggybacked::default() } else { self.pending.piggybacked() };
+        let part = CommitPart::Turn(records.len());
+        self.append(of(records), part, waiters);
         self.pipeline.owed |= self.pending.waiting() > 0;
     }
 
@@ -199,7 +210,7 @@ impl Core {
                 }
                 Ok(match part {
                     CommitPart::Actor(part) => Some(CommitResult::Actor(part.commit)),
-                    CommitPart::Turn | CommitPart::Nothing => ack.map(CommitResult::Durable),
+                    CommitPart::Turn(_) | CommitPart::Nothing => ack.map(CommitResult::Durable),
                 })
             }
             Err(Refused { batch, why }) => self.refused(batch, &why, part, waiters),
@@ -214,25 +225,41 @@ impl Core {
         waiters: Vec<Box<dyn CommitWaiter>>,
     ) -> Result<Option<CommitResult>, Fatal> {
         let reason = why.to_string();
+        let unstorable = is_unstorable(why);
         let mut part = match part {
-            CommitPart::Nothing | CommitPart::Turn => {
+            CommitPart::Nothing | CommitPart::Turn(_) => {
                 resolve_all(waiters, Err(&reason));
                 // Without its batch a commit can neither be retried nor returned to the turn.
                 let Some(batch) = batch else { return Err(Fatal::Journal(reason)) };
                 let Some(request) = batch.into_turn() else {
-                    // During a turn, the turn's next commit reports the same.
-                    if !self.state.turn_open {
+                    // During a turn, the turn's next commit reports the same about the disk.
+                    if unstorable || !self.state.turn_open {
                         let text = format!("the journal did not take what features handed in: {reason}");
                         self.outbox.show(Event::warning(text));
                     }
                     return Ok(None);
                 };
+                if unstorable {
+                    warn!(reason, "a commit of the turn cannot be stored");
+                    self.pipeline.alone = matches!(part, CommitPart::Turn(piggybacked) if piggybacked > 0);
+                    let result = if self.pipeline.alone {
+                        CommitResult::Again(request)
+                    } else {
+                        CommitResult::Unstorable(request, reason)
+                    };
+                    return Ok(Some(result));
+                }
                 let refusals = self.pipeline.refusals.saturating_add(1);
                 self.pipeline.refusals = refusals;
                 return self.suspend(why, refusals).map(|()| Some(CommitResult::Refused(request)));
             }
             CommitPart::Actor(part) => part,
         };
+        if unstorable {
+            resolve_all(waiters, Err(&reason));
+            let records = batch.map(Batch::into_records).unwrap_or_default();
+            return self.actor_unstorable(records, part, reason);
+        }
         part.refusals = part.refusals.saturating_add(1);
         match self.suspend(why, part.refusals).and(batch.ok_or(Fatal::Journal(reason.clone()))) {
             Ok(mut batch) => {
@@ -253,11 +280,31 @@ impl Core {
         }
     }
 
+    /// Without the records of features, a commit of the actor is appended again; alone it is returned.
+    fn actor_unstorable(
+        &mut self,
+        mut records: Vec<Record>,
+        part: ActorPart,
+        reason: String,
+    ) -> Result<Option<CommitResult>, Fatal> {
+        let ActorPart { commit, piggybacked, .. } = part;
+        warn!(reason, ?commit, piggybacked, "a commit cannot be stored");
+        records.drain(..piggybacked.min(records.len()));
+        if piggybacked > 0 {
+            let part = ActorPart { piggybacked: 0, ..part };
+            self.append(Batch::of(records), CommitPart::Actor(part), Vec::new());
+            return Ok(None);
+        }
+        match commit {
+            ActorCommit::Input | ActorCommit::TurnEnd => {
+                Ok(Some(CommitResult::ActorUnstorable(commit, records, reason)))
+            }
+            ActorCommit::Repair | ActorCommit::Stop => Err(Fatal::Unstorable(reason)),
+        }
+    }
+
     /// Reports that the disk refused a commit and schedules the retry; an error after too many refusals.
     fn suspend(&mut self, why: &Refusal, refusals: u32) -> Result<(), Fatal> {
-        if let Some(unstorable) = Fatal::unstorable(why) {
-            return Err(unstorable);
-        }
         let reason = why.to_string();
         warn!(reason, refusals, "the journal refused a commit");
         self.pipeline.retry_at = Some(Instant::now() + DISK_PAUSE);
@@ -283,5 +330,13 @@ impl Core {
             };
             resolve_all(waiters, told.as_ref().copied().map_err(String::as_str));
         }
+    }
+}
+
+/// Whether no retry can help: the batch itself is the reason.
+fn is_unstorable(why: &Refusal) -> bool {
+    match why {
+        Refusal::TooLarge(_) | Refusal::Encode(_) => true,
+        Refusal::Disk(_) | Refusal::Full(_) | Refusal::Busy | Refusal::Behind | Refusal::Closed => false,
     }
 }

@@ -43,8 +43,14 @@ enum Step {
     #[default]
     Waiting,
     Preparing(Submission),
-    /// Its commit is in flight; with the reason if a gate refused it.
-    Committing(Submission, Option<String>),
+    /// Its commit is in flight.
+    Committing {
+        submission: Submission,
+        /// The reason if a gate refused it.
+        refused: Option<String>,
+        /// How many records of the start precede it.
+        preamble: usize,
+    },
 }
 
 /// The decision of gates about an input, and its blob if it is large.
@@ -163,6 +169,7 @@ impl Submissions {
         whole: Option<Output>,
     ) {
         let mut records = std::mem::take(preamble);
+        let preamble = records.len();
         records.extend(gates::verdicts(HookPoint::PromptSubmit, None, outcome).into_iter().map(Record::from));
         let refused = gates::refusal(outcome);
         if refused.is_none() {
@@ -177,7 +184,7 @@ impl Submissions {
                 records.push(InputQueued { input, text, whole }.into());
             }
         }
-        self.step = Step::Committing(submission, refused);
+        self.step = Step::Committing { submission, refused, preamble };
         if records.is_empty() {
             return self.commit_ended();
         }
@@ -186,7 +193,9 @@ impl Submissions {
 
     /// The input's commit has ended.
     pub(super) fn commit_ended(&mut self) {
-        let Step::Committing(Submission { reply, limits, .. }, refused) = std::mem::take(&mut self.step) else {
+        let Step::Committing { submission: Submission { reply, limits, .. }, refused, .. } =
+            std::mem::take(&mut self.step)
+        else {
             return;
         };
         match refused {
@@ -199,6 +208,17 @@ impl Submissions {
                 self.next.push(reply);
             }
         }
+    }
+
+    /// The input's commit can never be stored: its client gets an error, and the records of the start wait for the next
+    /// input.
+    pub(super) fn unstorable(&mut self, waiting: &mut Vec<Record>, mut records: Vec<Record>, reason: String) {
+        let Step::Committing { submission, preamble, .. } = std::mem::take(&mut self.step) else { return };
+        records.truncate(preamble);
+        records.append(waiting);
+        *waiting = records;
+        self.cancelled &= self.accepted.is_some();
+        drop(submission.reply.send(Err(SubmitError::Unstorable(reason))));
     }
 }
 

@@ -28,9 +28,9 @@ use crate::mailbox::pending::MAX_PIGGYBACK;
 use crate::mailbox::requests::Wakeup;
 use crate::permission::Remedy;
 use crate::record::{NotificationQueued, Record, SystemItem, VerdictGiven};
-use llm_worker::effect::{CallView, Effect, Gated, Input, Outcome, TurnStop};
+use llm_worker::effect::{CallView, Effect, Fact, Gated, Input, Outcome, TurnStop};
 use llm_worker::history::History;
-use llm_worker::turn::TurnLimits;
+use llm_worker::turn::{CommitRequest, IllegalInput, TurnLimits};
 use llm_worker::{CallId, Cost, ErrorKind, ModelError, ModelEvent, Usage};
 use session_store::MAX_BATCH_RECORDS;
 use tokio::task::{JoinError, JoinSet};
@@ -237,13 +237,41 @@ impl Running {
         match result {
             CommitResult::Durable(ack) => self.turn.handle(Input::Committed(ack))?,
             CommitResult::Refused(request) => self.turn.handle(Input::Refused(request))?,
-            CommitResult::Actor(_) => {
-                if let TurnStage::Noting(outcome, paused) = &self.stage {
-                    paused.iter().for_each(|reason| core.outbox.show(Event::warning(reason.clone())));
-                    self.stage = TurnStage::Over(outcome.clone(), paused.clone());
-                }
+            CommitResult::Again(request) => {
+                self.turn.handle(Input::Refused(request))?;
+                self.turn.handle(Input::Resume)?;
             }
+            CommitResult::Unstorable(request, reason) => self.unstorable(request, reason)?,
+            CommitResult::ActorUnstorable(_, _, reason) => {
+                let text = format!("the verdicts of gates at the end of the turn could not be stored: {reason}");
+                core.outbox.show(Event::warning(text));
+                self.noted(core);
+            }
+            CommitResult::Actor(_) => self.noted(core),
         }
+        Ok(())
+    }
+
+    /// The verdicts of the gates at the end of the turn were committed.
+    fn noted(&mut self, core: &mut Core) {
+        if let TurnStage::Noting(outcome, paused) = &self.stage {
+            paused.iter().for_each(|reason| core.outbox.show(Event::warning(reason.clone())));
+            self.stage = TurnStage::Over(outcome.clone(), paused.clone());
+        }
+    }
+
+    /// A commit of this turn can never be stored: the turn ends without it.
+    fn unstorable(&mut self, request: CommitRequest<Journaled>, reason: String) -> Result<(), Fatal> {
+        let answered =
+            |fact: &Fact<Journaled>| if let Fact::Response { usage, .. } = fact { Some(*usage) } else { None };
+        let usage = request.facts().iter().find_map(answered);
+        let reason = format!("the journal cannot store this: {reason}");
+        match self.turn.handle(Input::Unstorable { request, reason: reason.clone() }) {
+            Ok(()) => {}
+            Err(IllegalInput::EndUnstorable) => return Err(Fatal::Unstorable(reason)),
+            Err(bug) => return Err(bug.into()),
+        }
+        usage.into_iter().for_each(|usage| self.info.budget.answer_lost(usage));
         Ok(())
     }
 

@@ -23,3 +23,4 @@ mod replay;
 mod restore;
 mod stage_cleanup;
 mod unclean_starts;
+mod unstorable_commits;

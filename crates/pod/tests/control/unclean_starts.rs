@@ -2,9 +2,7 @@
 //! inputs nobody took, and a HEAD that is older than the log.
 
 use crate::fixtures::{echo, pod, said, sound};
-use llm_worker::{ErrorKind, ToolEffect};
-use pod::control::Fatal;
-use pod::host::HostError;
+use llm_worker::ToolEffect;
 use pod::record::{Record, SystemItem};
 use std::fs;
 use std::time::Duration;
@@ -50,18 +48,6 @@ fn a_feature_with_a_stuck_thread_is_off_until_restart() {
     assert_eq!(verdicts.iter().map(|v| v.0).collect::<Vec<_>>(), ["allow", "invalid", "allow"]);
     assert_eq!(verdicts[1].1, "host:stuck-feature");
     sound(&pod, "stuck feature");
-}
-
-#[test]
-fn a_record_no_disk_takes_ends_the_run_at_once_and_says_so() {
-    // Under the bound of an answer, but every byte of it needs six in JSON.
-    let long = "\u{1}".repeat(300 * 1024);
-    let pod = pod(vec![ScriptedAnswer::text(&long), ScriptedAnswer::text("short")], vec![]);
-    let ran = pod.run("first");
-    let RunEnd::Failed(HostError::Fatal(fatal @ Fatal::Unstorable(_))) = &ran.how else { panic!("{:?}", ran.how) };
-    assert_eq!(fatal.kind(), ErrorKind::FixInput);
-    pod.run("second").end();
-    sound(&pod, "unstorable");
 }
 
 #[test]

@@ -12,3 +12,4 @@ mod sinks;
 mod state;
 mod state_files;
 mod state_values;
+mod unstorable_commits;
