@@ -1,5 +1,6 @@
 //! The end of a turn. Does not depend on the log.
 
+use crate::session::fold::RefusedCall;
 use llm_worker::effect::Outcome;
 use llm_worker::{Cost, Shortfall, Usage};
 use std::sync::Arc;
@@ -9,8 +10,8 @@ use std::sync::Arc;
 pub struct TurnEnd {
     pub outcome: Outcome,
     pub answer: Option<Arc<str>>,
-    /// The refused call of its last answer with calls, and why; none if the model found another way.
-    pub refused: Option<String>,
+    /// The refused call of its last answer with calls; none if the model found another way.
+    pub refused: Option<RefusedCall>,
     /// The reason why the answer is incomplete, if the model reports one.
     pub shortfall: Option<Shortfall>,
     pub steps: u64,

@@ -44,7 +44,7 @@ pub struct SandboxState {
 /// The decision about a call, and the rule that made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyDecision {
-    /// For a refusal the reason names the call, the rule and a remedy.
+    /// The first line of a refusal names the call and the rule; the remedy is below it.
     pub decision: Decision,
     pub rule: RuleRef,
 }
@@ -163,11 +163,11 @@ impl TargetDecision<'_> {
         let decision = match self.decision {
             RuleDecision::Allow => Decision::Allow,
             RuleDecision::Ask => {
-                let why = format!("needs approval (`{text}`, {source}), and nobody can be asked here");
-                Decision::Refuse { reason: format!("{} {why}. {}", self.what(call), help()) }
+                let why = format!("needs approval (`{text}`, {source}), and this run cannot ask for approval");
+                Decision::Refuse { reason: format!("{} {why}\n{}", self.what(call), help()) }
             }
             RuleDecision::Deny => {
-                let reason = format!("{} is refused (`{text}`, {source}). {}", self.what(call), help());
+                let reason = format!("{} is refused (`{text}`, {source})\n{}", self.what(call), help());
                 Decision::Refuse { reason }
             }
         };

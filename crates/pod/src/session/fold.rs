@@ -6,7 +6,7 @@ use crate::record::{
 };
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
-use llm_worker::{CallId, Cost, Item, ResultStatus, Shortfall, StopReason, ToolEffect, Usage};
+use llm_worker::{CallId, Cost, Item, ResultStatus, Shortfall, StopReason, ToolEffect, ToolOutcome, Usage};
 use serde::{Deserialize, Serialize};
 use session_store::Digest;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -50,9 +50,8 @@ pub struct SessionState {
     pub last_answer: Option<Arc<str>>,
     /// The request that produced the newest answer, or that continues it.
     pub answered: u64,
-    /// The refused call of the newest answer with calls in the newest turn, and the reason; the last one if there are
-    /// several.
-    pub refused: Option<String>,
+    /// The refused call of the newest answer with calls in the newest turn; the last one if there are several.
+    pub refused: Option<RefusedCall>,
     /// The reason why the newest answer of the newest turn does not do what was asked.
     pub shortfall: Option<Shortfall>,
     pub environment: Option<String>,
@@ -100,6 +99,32 @@ pub struct FileChangeIntent {
     pub path: String,
     /// For a moved directory: the topmost directory that is created above its new place.
     pub made: Option<String>,
+}
+
+/// A refused call, for the end of its turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedCall {
+    pub tool: String,
+    /// One line.
+    pub reason: String,
+    /// What a person can do to allow the call, in the words of the host's
+    /// [`HostTerms`](crate::permission::HostTerms); none for the refusal of a gate.
+    pub remedy: Option<String>,
+}
+
+impl RefusedCall {
+    /// The first line of a refused call's result is the reason, and the rest the remedy.
+    fn of(tool: &str, ToolOutcome { summary, content, .. }: &ToolOutcome) -> Self {
+        // A longer line continues in the content.
+        let cut = summary.len() + char::MAX.len_utf8() > ToolOutcome::SUMMARY_MAX;
+        let (rest, remedy) = match content.split_once('\n') {
+            Some(parts) if cut => parts,
+            None if cut => (content.as_str(), ""),
+            Some(_) | None => ("", content.as_str()),
+        };
+        let remedy = (!remedy.is_empty()).then(|| remedy.to_owned());
+        Self { tool: tool.to_owned(), reason: format!("{summary}{rest}"), remedy }
+    }
 }
 
 /// A record that cannot follow those before it.
@@ -198,7 +223,7 @@ impl SessionState {
                     return illegal("that call was never started, and this is the result of one that ran");
                 }
                 if finished.outcome.status == ResultStatus::Refused {
-                    self.refused = Some(format!("{}: {}", open.name, finished.outcome.summary));
+                    self.refused = Some(RefusedCall::of(&open.name, &finished.outcome));
                 }
                 self.open_calls.remove(&finished.call);
                 self.settled(finished);

@@ -12,6 +12,7 @@ use authority::text::escape_lines;
 use llm_worker::effect::Outcome;
 use llm_worker::{Cost, ErrorKind, Shortfall};
 use pod::control::TurnEnd;
+use pod::session::fold::RefusedCall;
 use std::borrow::Cow;
 use std::io::Write;
 use std::time::Duration;
@@ -65,6 +66,9 @@ pub(crate) fn report(ended: &FinishedRun, place: &SessionLocation, style: Output
         text.push_str("the answer above is incomplete\n");
     }
     if let Some((error, help)) = failure(ended, place) {
+        // The progress has shown the reason.
+        let refused = exit == Exit::Refused && end.outcome == Outcome::Done && !style.quiet && !style.json;
+        let error = if refused { "the last call was refused; the reason is above".to_owned() } else { error };
         text.push_str(&labelled("error: ", &error));
         text.push_str(&help.map(|help| labelled("help: ", &help)).unwrap_or_default());
     }
@@ -141,7 +145,7 @@ fn failure(ended: &FinishedRun, place: &SessionLocation) -> Option<(String, Opti
     Some(match outcome {
         Outcome::Done => match (output, refused, shortfall) {
             (AnswerForm::Misfit(problems), _, _) => misfit(problems, place),
-            (_, Some(what), _) => (format!("refused: {}", once(what)), None),
+            (_, Some(refusal), _) => refusal_text(refusal),
             (_, None, Some(Shortfall::NotUnderstood)) => {
                 ("the prompt was not understood".to_owned(), answer_hint(output, place))
             }
@@ -173,10 +177,10 @@ fn failure(ended: &FinishedRun, place: &SessionLocation) -> Option<(String, Opti
     })
 }
 
-/// A refusal without the tool's name before it, where the reason begins with that name.
-fn once(refusal: &str) -> &str {
-    let named = refusal.split_once(": ").filter(|(tool, reason)| reason.starts_with(tool));
-    named.map_or(refusal, |(_, reason)| reason)
+/// A refusal names its tool once.
+fn refusal_text(RefusedCall { tool, reason, remedy }: &RefusedCall) -> (String, Option<String>) {
+    let named = if reason.starts_with(tool) { String::new() } else { format!("{tool}: ") };
+    (format!("refused: {named}{reason}"), remedy.clone())
 }
 
 /// Where the answer says more, where standard output does not have it.

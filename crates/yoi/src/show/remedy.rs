@@ -31,15 +31,14 @@ pub(crate) fn in_tools(remedy: Refused<'_>) -> String {
 
 fn words(remedy: &Remedy) -> String {
     let (tool, about, alternative) = match remedy {
-        Remedy::AddDir => return "To allow it, start with --add-dir DIR.".to_owned(),
-        Remedy::AddWriteDir => return "To allow it, start with --add-write-dir DIR.".to_owned(),
+        Remedy::AddDir => return "to allow this call, start yoi with --add-dir DIR".to_owned(),
+        Remedy::AddWriteDir => return "to allow this call, start yoi with --add-write-dir DIR".to_owned(),
         Remedy::LeaveReadOnly => {
-            return "To allow it, start without --read-only, in a project directory, with --sandbox workspace-write."
-                .to_owned();
+            return "to allow this call, start yoi in a project directory, without --read-only or with --sandbox workspace-write".to_owned();
         }
-        Remedy::FixPath => return "Name a path that exists or can be created.".to_owned(),
+        Remedy::FixPath => return "use a path that exists or can be created".to_owned(),
         Remedy::ChangeRule => {
-            return "To allow it, change that rule; a more specific rule cannot override it.".to_owned();
+            return "to allow this call, change that rule; a more specific rule cannot override it".to_owned();
         }
         Remedy::RaiseCost => return "raise --max-cost, or choose another model with -m".to_owned(),
         Remedy::PageOutput(handle) => {
@@ -47,20 +46,17 @@ fn words(remedy: &Remedy) -> String {
         }
         Remedy::Rule { tool, about, alternative } => (tool, about.as_deref(), alternative),
     };
-    let rule = allow(tool, about);
-    let written = "add such a rule to [[permissions.rules]] in your configuration.";
+    let start = format!("to allow this call, start yoi with {}", allow(tool, about));
+    let written = "or add such a rule under [[permissions.rules]] in your configuration";
     match alternative {
-        AlternativeRemedy::Nothing => format!("To allow it, start with {rule}, or {written}"),
-        AlternativeRemedy::Secret => format!(
-            "To allow it, start with {rule}, or {written} (This protects only against calls that name the \
-             file: other commands can still read it.)"
-        ),
-        AlternativeRemedy::AskingRule => format!("To allow it, start with {rule}, or change that rule."),
-        AlternativeRemedy::Sandbox => {
-            format!("To allow it, use the sandbox (--sandbox workspace-write), or start with {rule}.")
+        AlternativeRemedy::Nothing => format!("{start}, {written}"),
+        AlternativeRemedy::Secret => {
+            format!("{start}, {written} (commands that do not name the file can read it without this rule)")
         }
+        AlternativeRemedy::AskingRule => format!("{start}, or change that rule"),
+        AlternativeRemedy::Sandbox => format!("{start}, or with --sandbox workspace-write"),
         AlternativeRemedy::Kernel => {
-            format!("This kernel cannot confine it (see yoi doctor). To allow it, start with {rule}.")
+            format!("this kernel cannot confine commands (see `yoi doctor`); {start}")
         }
     }
 }
@@ -74,35 +70,40 @@ mod tests {
         let rule = |about: Option<&str>, alternative| {
             words(&Remedy::Rule { tool: "Bash".to_owned(), about: about.map(str::to_owned), alternative })
         };
+        let start = "to allow this call, start yoi with";
+        let written = "or add such a rule under [[permissions.rules]] in your configuration";
         let cases = [
-            (words(&Remedy::AddDir), "To allow it, start with --add-dir DIR."),
-            (words(&Remedy::AddWriteDir), "To allow it, start with --add-write-dir DIR."),
+            (words(&Remedy::AddDir), format!("{start} --add-dir DIR")),
+            (words(&Remedy::AddWriteDir), format!("{start} --add-write-dir DIR")),
             (
                 words(&Remedy::LeaveReadOnly),
-                "To allow it, start without --read-only, in a project directory, with --sandbox workspace-write.",
+                "to allow this call, start yoi in a project directory, without --read-only or with --sandbox workspace-write".to_owned(),
             ),
-            (words(&Remedy::FixPath), "Name a path that exists or can be created."),
-            (words(&Remedy::ChangeRule), "To allow it, change that rule; a more specific rule cannot override it."),
-            (words(&Remedy::RaiseCost), "raise --max-cost, or choose another model with -m"),
-            (words(&Remedy::PageOutput("o-1".to_owned())), "ReadOutput {\"handle\":\"o-1\"} reads the rest"),
+            (words(&Remedy::FixPath), "use a path that exists or can be created".to_owned()),
+            (
+                words(&Remedy::ChangeRule),
+                "to allow this call, change that rule; a more specific rule cannot override it".to_owned(),
+            ),
+            (words(&Remedy::RaiseCost), "raise --max-cost, or choose another model with -m".to_owned()),
+            (words(&Remedy::PageOutput("o-1".to_owned())), "ReadOutput {\"handle\":\"o-1\"} reads the rest".to_owned()),
             (
                 rule(Some("git status"), AlternativeRemedy::Nothing),
-                "To allow it, start with --allow 'Bash git status', or add such a rule to [[permissions.rules]] \
-                 in your configuration.",
+                format!("{start} --allow 'Bash git status', {written}"),
             ),
             (
                 rule(None, AlternativeRemedy::Secret),
-                "To allow it, start with --allow Bash, or add such a rule to [[permissions.rules]] in your configuration. \
-                 (This protects only against calls that name the file: other commands can still read it.)",
+                format!(
+                    "{start} --allow Bash, {written} (commands that do not name the file can read it without this rule)"
+                ),
             ),
-            (rule(None, AlternativeRemedy::AskingRule), "To allow it, start with --allow Bash, or change that rule."),
+            (rule(None, AlternativeRemedy::AskingRule), format!("{start} --allow Bash, or change that rule")),
             (
                 rule(None, AlternativeRemedy::Sandbox),
-                "To allow it, use the sandbox (--sandbox workspace-write), or start with --allow Bash.",
+                format!("{start} --allow Bash, or with --sandbox workspace-write"),
             ),
             (
                 rule(None, AlternativeRemedy::Kernel),
-                "This kernel cannot confine it (see yoi doctor). To allow it, start with --allow Bash.",
+                format!("this kernel cannot confine commands (see `yoi doctor`); {start} --allow Bash"),
             ),
         ];
         let in_tools = [

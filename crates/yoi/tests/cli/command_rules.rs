@@ -37,7 +37,7 @@ fn a_files_refusal_stands_against_the_flag() {
     let done = scene.yoi(&["run", "--json", "-m", &model, "--allow", "Bash touch", "--allow", "Bash", "go"]).ends(3);
     let verdicts = verdicts(&done);
     assert_eq!(verdicts[0]["rule"], "deny Bash touch ($XDG_CONFIG_HOME/yoi/config.toml:1)", "{verdicts:?}");
-    assert!(verdicts[0]["reason"].as_str().unwrap().contains("yoi/config.toml:1). To allow"), "{verdicts:?}");
+    assert!(verdicts[0]["reason"].as_str().unwrap().contains("yoi/config.toml:1)\nto allow"), "{verdicts:?}");
     assert!(!scene.file("made").exists());
 }
 
@@ -52,7 +52,7 @@ fn an_allowed_call_says_which_rule_let_it_run() {
     let own = format!("{}{}", rule("deny"), rule("allow"));
     // The file, the flags, the rule that lets it run and where that stands.
     let cases: [(&str, &[&str], &str); 4] = [
-        ("", &[], "running commands, and effects a tool does not name: allow (default)"),
+        ("", &[], "running commands, and tools with unknown effects: allow (default)"),
         ("", &["--sandbox", "off", "--allow", "Bash echo"], "allow Bash echo (--allow)"),
         (&own, &["--sandbox", "off"], "allow Bash echo ($XDG_CONFIG_HOME/yoi/config.toml:5)"),
         (&own, &["--allow", "Bash"], "allow Bash (--allow)"),

@@ -1,6 +1,6 @@
 //! One rule of the fold in each test: what a record changes in the state, without a file or a pod.
 
-use super::{MAX_CHANGING, MAX_OUTPUTS, SessionState};
+use super::{MAX_CHANGING, MAX_OUTPUTS, RefusedCall, SessionState};
 use crate::record::{
     FileChanged, InputConsumed, InputQueued, ItemAdded, NotificationQueued, Output, Record, Response, Stored,
     SystemItem, ToolFinished, TurnStarted,
@@ -78,7 +78,18 @@ fn text_behind_a_paused_response_joins_the_answer_before_it() {
 #[test]
 fn a_refusal_is_remembered_until_the_model_proposes_another_call() {
     let mut state = folded([turn(1), call(1), result(1, ResultStatus::Refused, None)]);
-    assert_eq!(state.refused.as_deref(), Some("T: summary"));
+    let refusal = |reason: String, remedy: Option<&str>| RefusedCall {
+        tool: "T".to_owned(),
+        reason,
+        remedy: remedy.map(str::to_owned),
+    };
+    assert_eq!(state.refused, Some(refusal("summary".to_owned(), None)));
+    for line in ["short".to_owned(), "é".repeat(ToolOutcome::SUMMARY_MAX)] {
+        for (words, remedy) in [(line.clone(), None), (format!("{line}\ntry this"), Some("try this"))] {
+            let outcome = ToolOutcome::of(ResultStatus::Refused, &words);
+            assert_eq!(RefusedCall::of("T", &outcome), refusal(line.clone(), remedy));
+        }
+    }
     state.apply(&call(2)).unwrap();
     assert_eq!(state.refused, None);
 }

@@ -272,7 +272,7 @@ impl<'a> RouteBuilder<'a> {
     fn permission(&mut self, met: &Expectation) {
         let word = |decision| match decision {
             RuleDecision::Allow => "allow",
-            RuleDecision::Ask => "ask; nobody can be asked here, so it is refused",
+            RuleDecision::Ask => "ask (refused: a run cannot ask for approval)",
             RuleDecision::Deny => "deny",
         };
         for said in &met.statements {
