@@ -202,6 +202,7 @@ fn about(project: &Path) -> HostStarted {
         config_digest: String::new(),
         add_dirs: Vec::new(),
         add_write_dirs: Vec::new(),
+        launch: None,
     }
 }
 

@@ -314,6 +314,7 @@ impl PodUnderTest {
                 config_digest: String::new(),
                 add_dirs: Vec::new(),
                 add_write_dirs: Vec::new(),
+                launch: None,
             },
             system: "You are under test.".to_owned(),
             environment: Box::new({

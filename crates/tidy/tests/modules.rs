@@ -70,12 +70,12 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "yoi::candidates", may: &["compose", "config", "env", "pods"] },
         // flags; runs nothing
         Room { name: "yoi::cli", may: &["allow", "bad_value", "candidates", "config"] },
-        Room { name: "yoi::overrides", may: &["allow", "cli", "config"] },
+        Room { name: "yoi::launch", may: &["allow", "cli", "config", "exit"] },
         // what people see; knows no command
         Room { name: "yoi::show", may: &["exit"] },
         // a pod in this process; knows no flag, no command and no terminal
-        Room { name: "yoi::hosting", may: &["compose", "config", "env", "exit", "host_log", "instructions", "pods", "project", "show"] },
-        Room { name: "yoi::commands", may: &["cli", "compose", "config", "env", "exit", "host_log", "hosting", "nearest", "pods", "project", "show"] },
+        Room { name: "yoi::hosting", may: &["compose", "config", "env", "exit", "host_log", "instructions", "launch", "pods", "project", "show"] },
+        Room { name: "yoi::commands", may: &["cli", "compose", "config", "env", "exit", "host_log", "hosting", "launch", "nearest", "pods", "project", "show"] },
     ]),
     ("session-store", &[
         Room { name: "session-store::disk", may: &[] },

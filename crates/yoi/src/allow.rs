@@ -19,8 +19,20 @@ enum About {
     Nothing,
 }
 
-/// Reads a tool's name and what its calls may be about: a program with its subcommands, a glob of paths, or a host.
-pub(crate) fn rule(text: &str) -> Result<Rule, BadValue> {
+/// A rule, and the words it was written in.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct AllowRule {
+    pub(crate) text: String,
+    pub(crate) rule: Rule,
+}
+
+/// Reads a rule as the command line and a recorded start have it.
+pub(crate) fn rule(text: &str) -> Result<AllowRule, BadValue> {
+    Ok(AllowRule { text: text.to_owned(), rule: parsed(text)? })
+}
+
+/// A tool's name and what its calls may be about: a program with its subcommands, a glob of paths, or a host.
+fn parsed(text: &str) -> Result<Rule, BadValue> {
     let (tool, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
     let rest = rest.trim();
     let plain = Rule::new(tool, RuleDecision::Allow);
@@ -81,7 +93,7 @@ mod tests {
             ("*", "allow *"),
         ];
         for (text, expected) in cases {
-            assert_eq!(rule(text).map(|rule| rule.to_string()).as_deref(), Ok(expected), "{text}");
+            assert_eq!(parsed(text).map(|rule| rule.to_string()).as_deref(), Ok(expected), "{text}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! The command line: commands, flags and their help. Runs nothing and opens nothing.
 
+use crate::allow::AllowRule;
 use crate::bad_value::BadValue;
 use crate::candidates::{models, pods};
 use crate::config::file::Mode;
@@ -106,6 +107,25 @@ pub(crate) struct RunArgs {
     /// Do not save this run
     #[arg(long, conflicts_with = "pod")]
     pub(crate) ephemeral: bool,
+    #[command(flatten)]
+    pub(crate) options: PodFlags,
+    /// Stop after this time: 90s, 10m, 2h
+    #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
+    pub(crate) timeout: Option<Duration>,
+    /// Require an answer that is valid against the JSON Schema in FILE, and print only this JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output_schema: Option<PathBuf>,
+    /// Print records as JSON Lines; the last line is the result
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Do not print progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// What a pod is made of.
+#[derive(Debug, Args)]
+pub(crate) struct PodFlags {
     /// Use this model: PROVIDER/MODEL, offline, scripted:FILE (plays answers from FILE) or record:MODEL (saves the
     /// answers of MODEL to a file)
     #[arg(short, long, value_name = "MODEL", add = ArgValueCandidates::new(models))]
@@ -125,28 +145,16 @@ pub(crate) struct RunArgs {
     /// Allow calls that otherwise need approval (repeatable): 'Bash git status,diff' (git status and git diff), 'Bash
     /// ls', 'Write docs/**', 'Bash'. `deny` rules in configuration files still apply
     #[arg(long, value_name = "RULE", value_parser = crate::allow::rule)]
-    pub(crate) allow: Vec<pod::permission::Rule>,
+    pub(crate) allow: Vec<AllowRule>,
     /// Stop after N model requests
     #[arg(long, value_name = "N", value_parser = steps, allow_negative_numbers = true)]
     pub(crate) max_steps: Option<u32>,
     /// Send no further request after the run has cost this many US dollars
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub(crate) max_cost: Option<f64>,
-    /// Stop after this time: 90s, 10m, 2h
-    #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
-    pub(crate) timeout: Option<Duration>,
     /// Do not read AGENTS.md or CLAUDE.md
     #[arg(long)]
     pub(crate) no_instructions: bool,
-    /// Require an answer that is valid against the JSON Schema in FILE, and print only this JSON
-    #[arg(long, value_name = "FILE")]
-    pub(crate) output_schema: Option<PathBuf>,
-    /// Print records as JSON Lines; the last line is the result
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Do not print progress
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Body of `host_started`: written with the first input of each start, after recovery.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HostStarted {
     pub version: String,
     /// The process id, for diagnosis only.
@@ -22,6 +22,31 @@ pub struct HostStarted {
     /// Directories that were added for reading and writing, absolute.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub add_write_dirs: Vec<String>,
+    /// The other options of this start; none in logs of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<Launch>,
+}
+
+/// The options that a pod was started with, so that it can be started again the same way. An option that is absent was
+/// left to the configuration. Never a secret.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Launch {
+    /// The model that answered, also if the configuration chose it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<String>,
+    /// Rules of the command line, as written there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_steps: Option<u32>,
+    /// US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<f64>,
+    /// Whether instruction files are read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<bool>,
 }
 
 /// Body of `host_stopped`: the last record of an orderly stop. If it is missing, the next start runs recovery.

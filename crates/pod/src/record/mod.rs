@@ -11,7 +11,7 @@ mod turn;
 pub use call::{GateNote, ToolFinished, ToolStarted, TransformNote, VerdictGiven};
 pub use decision::Decision;
 pub use file::{DirectoryMoved, FileChanged, Output, Stored};
-pub use host::{Features, Gap, GrantsUsed, HostStarted, HostStopped, Recovery, Resumed, Suspended, UsedGrant};
+pub use host::{Features, Gap, GrantsUsed, HostStarted, HostStopped, Launch, Recovery, Resumed, Suspended, UsedGrant};
 pub use state::{FeatureNote, FeatureState, NotificationQueued};
 pub use turn::{
     Encoder, InputConsumed, InputId, InputQueued, ItemAdded, Request, Response, SurfaceSet, SystemItem, TurnFinished,

@@ -26,6 +26,7 @@ fn crashed(started: Option<ToolEffect>) -> (PodUnderTest, FnTool) {
         config_digest: String::new(),
         add_dirs: Vec::new(),
         add_write_dirs: Vec::new(),
+        launch: None,
     };
     let mut records: Vec<Record> = vec![
         started_host.into(),

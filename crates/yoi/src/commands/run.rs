@@ -7,7 +7,6 @@ use crate::commands::features;
 use crate::commands::input;
 use crate::commands::output_schema::{AnswerForm, OutputSchema};
 use crate::commands::signals::Signals;
-use crate::compose::roots::Added;
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -15,7 +14,8 @@ use crate::host_log;
 use crate::hosting::leftovers::Swept;
 use crate::hosting::messages::Messages;
 use crate::hosting::session_location::{SessionLocation, WantedSession, now};
-use crate::hosting::{Driven, HostContext, Hosting, Prepared, host_failure};
+use crate::hosting::{Driven, HostContext, Hosting, OpenedSession, Prepared, host_failure};
+use crate::launch::LaunchOptions;
 use crate::show::progress::{OutputStyle, show};
 use authority::Ambient;
 use pod::control::{Client, Event, Outbox, SubmitError, TurnEnd};
@@ -53,12 +53,13 @@ fn run_prompt(
     let prompt = input::prompt(args, env)?;
     let log_wanted = host_log::Wanted::of(env)?;
     let schema = args.output_schema.as_deref().map(|file| OutputSchema::load(file, env)).transpose()?;
-    let config = args.over(Config::load(env)?);
+    let launch = LaunchOptions::new(&args.options);
+    let config = launch.over(Config::load(env)?);
     let ambient = Ambient::claim();
     let show_report = |report: &serde_json::Value| features::render(report).warn();
-    let context = HostContext { env, config: &config, ambient: &ambient, points, messages, show_report };
-    let added = Added { read: &args.add_dir, write: &args.add_write_dir };
-    let (prepared, mut place) = context.prepare(wanted(args), added)?;
+    let context =
+        HostContext { env, launch: &launch, config: &config, ambient: &ambient, points, messages, show_report };
+    let (prepared, mut place) = context.prepare(wanted(args))?;
     // An answer that has to be of a form is shown when it is.
     let stream = env.stdout_terminal && !args.json && schema.is_none();
     let style = OutputStyle { json: args.json, quiet: args.quiet, stream, colour: env.colour() };
@@ -113,8 +114,9 @@ impl HeadlessRun<'_> {
         self.signals.scratch(place.scratch());
         let (outbox, events) = Outbox::watched();
         let screen = self.screen(events)?;
+        let session = OpenedSession { place, opened, prepared, outbox };
         let ask = async |client: &Client| self.ask(client).await;
-        let driven = hosting.run(place, opened, prepared, outbox, &self.signals.cancel, "done", ask);
+        let driven = hosting.run(session, &self.signals.cancel, "done", ask);
         let done = driven.and_then(|driven| finished(driven, place));
         let ending = self.signals.over();
         // The pod let go of its end, so the screen thread ends once everything is shown.

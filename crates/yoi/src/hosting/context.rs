@@ -4,6 +4,7 @@ use super::messages::Messages;
 use crate::Points;
 use crate::config::Config;
 use crate::env::Env;
+use crate::launch::LaunchOptions;
 use authority::Ambient;
 use serde_json::Value;
 use std::sync::{Arc, OnceLock};
@@ -12,7 +13,8 @@ use std::sync::{Arc, OnceLock};
 #[derive(Clone, Copy)]
 pub(crate) struct HostContext<'a> {
     pub(crate) env: &'a Env,
-    /// With the flags over it.
+    pub(crate) launch: &'a LaunchOptions,
+    /// With these options over it.
     pub(crate) config: &'a Config,
     pub(crate) ambient: &'a Ambient,
     pub(crate) points: &'a Points,

@@ -12,5 +12,6 @@ pub(crate) mod session_location;
 
 pub(crate) use context::{ChildTag, HostContext};
 pub(crate) use failure::host_failure;
+pub(crate) use open::OpenedSession;
 pub(crate) use prepare::Prepared;
 pub(crate) use run::{Driven, Hosting};

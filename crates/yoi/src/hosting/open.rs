@@ -20,17 +20,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 use tokio_util::sync::CancellationToken;
 
+/// What becomes a pod: a locked session and its parts.
+pub(crate) struct OpenedSession<'a> {
+    pub(crate) place: &'a SessionLocation,
+    pub(crate) opened: (Opened, SessionRecords),
+    pub(crate) prepared: Prepared,
+    pub(crate) outbox: Outbox,
+}
+
 impl Hosting<'_> {
     /// Opens the pod, and tells the person what recovery found. Nothing of a turn runs yet.
-    pub(super) async fn open(
-        &self,
-        place: &SessionLocation,
-        opened: (Opened, SessionRecords),
-        prepared: Prepared,
-        outbox: Outbox,
-    ) -> Result<(Actor, Client), Failure> {
-        let HostContext { env, config, ambient, messages, .. } = self.context;
-        let Prepared { model, secrets, composed, instructions } = prepared;
+    pub(super) async fn open(&self, session: OpenedSession<'_>) -> Result<(Actor, Client), Failure> {
+        let OpenedSession { place, opened, prepared, outbox } = session;
+        let HostContext { env, config, ambient, messages, launch, .. } = self.context;
+        let Prepared { model_name, model, secrets, composed, instructions } = prepared;
         let recovered = &opened.0.recovered;
         let (tag, known) = (format!("{}/{}", recovered.session, recovered.epoch), recovered.existed);
         self.tag.set(&tag);
@@ -45,6 +48,7 @@ impl Hosting<'_> {
             config_digest: config.digest(),
             add_dirs: shown(&composed.added.read),
             add_write_dirs: shown(&composed.added.write),
+            launch: Some(launch.record(&model_name)),
         };
         let (project, cwd) = (composed.project.clone(), env.cwd.clone());
         let environment = Box::new(move || environment(&project, &cwd, SystemTime::now()));

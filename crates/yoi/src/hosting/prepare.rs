@@ -18,6 +18,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub(crate) struct Prepared {
+    /// As the command line has it.
+    pub(super) model_name: String,
     pub(super) model: Arc<dyn Model>,
     pub(super) secrets: Vec<Secret>,
     pub(super) composed: Composed,
@@ -26,15 +28,12 @@ pub(crate) struct Prepared {
 
 impl HostContext<'_> {
     /// Chooses the model and the session, and plans the features. Tells the person what was chosen and what is unusual.
-    pub(crate) fn prepare(
-        &self,
-        wanted: WantedSession<'_>,
-        added: Added<'_>,
-    ) -> Result<(Prepared, SessionLocation), Failure> {
+    pub(crate) fn prepare(&self, wanted: WantedSession<'_>) -> Result<(Prepared, SessionLocation), Failure> {
         let Self { env, config, ambient, messages, .. } = self;
         let choice = model::choose(config, env);
         let Built { model, recording, secrets } = model::build(ambient, &choice.name, config, env)?;
         model::affordable(&*model, config, env)?;
+        let added = Added { read: self.launch.add_dirs(), write: self.launch.add_write_dirs() };
         let mut composed = compose(ambient, config, env, added)?;
         let plan = composed.plan();
         let roots: Vec<&Path> = composed.workspace.roots().map(|(root, _)| root).collect();
@@ -54,7 +53,7 @@ impl HostContext<'_> {
         if let Some(file) = recording {
             messages.say(&format!("answers are written to {}", env.shown(&file)));
         }
-        Ok((Prepared { model, secrets, composed, instructions }, place))
+        Ok((Prepared { model_name: choice.name, model, secrets, composed, instructions }, place))
     }
 
     /// Nothing starts without the features the configuration requires; what became of all of them is said first.

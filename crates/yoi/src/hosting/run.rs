@@ -2,13 +2,11 @@
 
 use super::context::{ChildTag, HostContext};
 use super::leftovers::Swept;
-use super::prepare::Prepared;
-use super::session_location::SessionLocation;
+use super::open::OpenedSession;
 use crate::exit::{Exit, Failure};
 use crate::host_log::{self, HostLog};
 use authority::GitGuard;
-use pod::control::{Callbacks, Client, Fatal, Outbox};
-use session_store::{Opened, SessionRecords};
+use pod::control::{Callbacks, Client, Fatal};
 use std::sync::{Arc, OnceLock};
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
@@ -60,16 +58,13 @@ impl<'a> Hosting<'a> {
     /// Why the pod was not opened. Its children are gone then, too.
     pub(crate) fn run<T>(
         &self,
-        place: &SessionLocation,
-        opened: (Opened, SessionRecords),
-        prepared: Prepared,
-        outbox: Outbox,
+        session: OpenedSession<'_>,
         cancel: &CancellationToken,
         reason: &str,
         work: impl AsyncFnOnce(&Client) -> T,
     ) -> Result<Driven<T>, Failure> {
         self.runtime.block_on(async {
-            let (actor, client) = self.open(place, opened, prepared, outbox).await?;
+            let (actor, client) = self.open(session).await?;
             let mut pod = std::pin::pin!(actor.run(cancel.clone()));
             let work = tokio::select! {
                 work = work(&client) => work,

@@ -1,0 +1,210 @@
+//! The options that make a pod: those of a command line over those of its last start. Opens nothing.
+
+use crate::allow::{self, AllowRule};
+use crate::cli::PodFlags;
+use crate::config::file::Mode;
+use crate::config::{Config, FileRules, WrittenRule, set};
+use crate::exit::{Exit, Failure};
+use clap::ValueEnum;
+use pod::record::{HostStarted, Launch};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Where an option of the last start is said to stand.
+const EARLIER: &str = "the pod's last start";
+
+/// Options of one origin. What is absent is left to the configuration.
+#[derive(Clone, Debug, Default)]
+struct Options {
+    model: Option<String>,
+    sandbox: Option<Mode>,
+    add_dirs: Vec<PathBuf>,
+    add_write_dirs: Vec<PathBuf>,
+    allow: Vec<AllowRule>,
+    max_steps: Option<u32>,
+    max_cost: Option<f64>,
+    instructions: Option<bool>,
+}
+
+/// The same on its way to another process, and in the journal.
+#[derive(Debug, Serialize, Deserialize)]
+struct Wire {
+    launch: Launch,
+    add_dirs: Vec<PathBuf>,
+    add_write_dirs: Vec<PathBuf>,
+}
+
+/// The options of a start, on their way to the process that hosts the pod.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct LaunchMessage {
+    flags: Wire,
+    earlier: Wire,
+}
+
+/// The options of a start.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LaunchOptions {
+    flags: Options,
+    /// Of the pod's last start, where the flags have no value of their own.
+    earlier: Options,
+}
+
+impl LaunchOptions {
+    /// What a command line says.
+    pub(crate) fn new(flags: &PodFlags) -> Self {
+        let PodFlags { model, sandbox, read_only, add_dir, add_write_dir, allow, max_steps, max_cost, no_instructions } =
+            flags;
+        let flags = Options {
+            model: model.clone(),
+            sandbox: sandbox.or(read_only.then_some(Mode::ReadOnly)),
+            add_dirs: add_dir.clone(),
+            add_write_dirs: add_write_dir.clone(),
+            allow: allow.clone(),
+            max_steps: *max_steps,
+            max_cost: *max_cost,
+            instructions: no_instructions.then_some(false),
+        };
+        Self { flags, earlier: Options::default() }
+    }
+
+    /// The same over what a pod was started with before.
+    ///
+    /// # Errors
+    /// A recorded option that this version does not know.
+    pub(crate) fn after(self, started: &HostStarted) -> Result<Self, Failure> {
+        let HostStarted { add_dirs, add_write_dirs, launch, .. } = started.clone();
+        let dirs = |dirs: Vec<String>| dirs.into_iter().map(PathBuf::from).collect();
+        let (add_dirs, add_write_dirs) = (dirs(add_dirs), dirs(add_write_dirs));
+        let wire = Wire { launch: launch.unwrap_or_default(), add_dirs, add_write_dirs };
+        Ok(Self { earlier: Options::recorded(wire)?.without(&self.flags), ..self })
+    }
+
+    /// For the process that hosts the pod.
+    pub(crate) fn message(&self) -> LaunchMessage {
+        LaunchMessage { flags: self.flags.wire(), earlier: self.earlier.wire() }
+    }
+
+    /// From the process that starts the pod.
+    ///
+    /// # Errors
+    /// As [`Self::after`].
+    pub(crate) fn of_message(LaunchMessage { flags, earlier }: LaunchMessage) -> Result<Self, Failure> {
+        Ok(Self { flags: Options::recorded(flags)?, earlier: Options::recorded(earlier)? })
+    }
+
+    /// The flags of this command line that make a pod, as written there.
+    pub(crate) fn flags(&self) -> Vec<&'static str> {
+        let Options { model, sandbox, add_dirs, add_write_dirs, allow, max_steps, max_cost, instructions } =
+            &self.flags;
+        let set = [
+            ("--model", model.is_some()),
+            ("--sandbox", sandbox.is_some()),
+            ("--add-dir", !add_dirs.is_empty()),
+            ("--add-write-dir", !add_write_dirs.is_empty()),
+            ("--allow", !allow.is_empty()),
+            ("--max-steps", max_steps.is_some()),
+            ("--max-cost", max_cost.is_some()),
+            ("--no-instructions", instructions.is_some()),
+        ];
+        set.into_iter().filter_map(|(name, set)| set.then_some(name)).collect()
+    }
+
+    /// A configuration with these options over it. Rules of the command line stand inside of all others.
+    pub(crate) fn over(&self, mut config: Config) -> Config {
+        self.earlier.set(&mut config, |_| EARLIER.to_owned());
+        self.flags.set(&mut config, str::to_owned);
+        config
+    }
+
+    pub(crate) fn add_dirs(&self) -> &[PathBuf] {
+        either(&self.flags.add_dirs, &self.earlier.add_dirs)
+    }
+
+    pub(crate) fn add_write_dirs(&self) -> &[PathBuf] {
+        either(&self.flags.add_write_dirs, &self.earlier.add_write_dirs)
+    }
+
+    /// For the journal; `model` is the one that answers.
+    pub(crate) fn record(&self, model: &str) -> Launch {
+        let all = self.earlier.clone().with(&self.flags);
+        Launch { model: Some(model.to_owned()), ..all.wire().launch }
+    }
+}
+
+fn either<'a, T>(first: &'a [T], second: &'a [T]) -> &'a [T] {
+    if first.is_empty() { second } else { first }
+}
+
+impl Options {
+    fn recorded(wire: Wire) -> Result<Self, Failure> {
+        let unknown = |what: &str, value: &str| {
+            Failure::new(Exit::Data, format!("the pod's last start has an unknown {what}: {value}"))
+                .help("use the version of yoi that started the pod, or set the option on the command line")
+        };
+        let Wire { launch, add_dirs, add_write_dirs } = wire;
+        let Launch { model, sandbox, allow, max_steps, max_cost, instructions } = launch;
+        let mode = |text: String| Mode::from_str(&text, false).map_err(|_| unknown("sandbox mode", &text));
+        let rule = |text: &String| allow::rule(text).map_err(|_| unknown("rule", text));
+        Ok(Self {
+            model,
+            sandbox: sandbox.map(mode).transpose()?,
+            add_dirs,
+            add_write_dirs,
+            allow: allow.iter().map(rule).collect::<Result<_, _>>()?,
+            max_steps,
+            max_cost,
+            instructions,
+        })
+    }
+
+    fn wire(&self) -> Wire {
+        let Self { model, sandbox, add_dirs, add_write_dirs, allow, max_steps, max_cost, instructions } = self.clone();
+        let sandbox = sandbox.map(|mode| mode.text().to_owned());
+        let allow = allow.into_iter().map(|rule| rule.text).collect();
+        Wire { launch: Launch { model, sandbox, allow, max_steps, max_cost, instructions }, add_dirs, add_write_dirs }
+    }
+
+    /// These, where the others have no value.
+    fn with(self, others: &Self) -> Self {
+        let Self { model, sandbox, add_dirs, add_write_dirs, allow, max_steps, max_cost, instructions } =
+            others.clone();
+        Self {
+            model: model.or(self.model),
+            sandbox: sandbox.or(self.sandbox),
+            add_dirs: either(&add_dirs, &self.add_dirs).to_vec(),
+            add_write_dirs: either(&add_write_dirs, &self.add_write_dirs).to_vec(),
+            allow: either(&allow, &self.allow).to_vec(),
+            max_steps: max_steps.or(self.max_steps),
+            max_cost: max_cost.or(self.max_cost),
+            instructions: instructions.or(self.instructions),
+        }
+    }
+
+    /// What of this is not set there.
+    fn without(self, other: &Self) -> Self {
+        Self {
+            model: self.model.filter(|_| other.model.is_none()),
+            sandbox: self.sandbox.filter(|_| other.sandbox.is_none()),
+            add_dirs: if other.add_dirs.is_empty() { self.add_dirs } else { Vec::new() },
+            add_write_dirs: if other.add_write_dirs.is_empty() { self.add_write_dirs } else { Vec::new() },
+            allow: if other.allow.is_empty() { self.allow } else { Vec::new() },
+            max_steps: self.max_steps.filter(|_| other.max_steps.is_none()),
+            max_cost: self.max_cost.filter(|_| other.max_cost.is_none()),
+            instructions: self.instructions.filter(|_| other.instructions.is_none()),
+        }
+    }
+
+    /// `source` names the origin of the value of a flag.
+    fn set(&self, config: &mut Config, source: impl Fn(&str) -> String) {
+        set(&mut config.model, self.model.clone(), || source("-m"));
+        config.max_steps.set(self.max_steps, || source("--max-steps"));
+        set(&mut config.max_cost, self.max_cost, || source("--max-cost"));
+        let mode = if self.sandbox == Some(Mode::ReadOnly) { "--read-only" } else { "--sandbox" };
+        config.sandbox.set(self.sandbox, || source(mode));
+        let place = |_: &[&str]| source(allow::SOURCE);
+        let rules =
+            self.allow.iter().enumerate().map(|(index, rule)| WrittenRule::new(rule.rule.clone(), index, &place));
+        config.rules.extend(FileRules::of(source(allow::SOURCE), rules));
+        config.instructions.set(self.instructions, || source("--no-instructions"));
+    }
+}
