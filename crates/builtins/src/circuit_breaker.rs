@@ -71,8 +71,8 @@ impl CircuitBreaker {
     pub fn new(settings: Settings, now: Now) -> Result<Self, String> {
         match settings {
             Settings { errors: 1..=100, rest_s: 1..=3600 } => Ok(Self { settings, now }),
-            Settings { errors: 1..=100, rest_s } => Err(format!("`rest_s` is {rest_s}; expected 1 to 3600")),
-            Settings { errors, .. } => Err(format!("`errors` is {errors}; expected 1 to 100")),
+            Settings { errors: 1..=100, rest_s } => Err(format!("`rest_s` must be 1 to 3600, not {rest_s}")),
+            Settings { errors, .. } => Err(format!("`errors` must be 1 to 100, not {errors}")),
         }
     }
 }

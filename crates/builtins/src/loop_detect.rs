@@ -58,7 +58,7 @@ impl LoopDetect {
     pub fn new(settings: Settings) -> Result<Self, String> {
         match settings.window {
             2..=20 => Ok(Self(settings)),
-            window => Err(format!("`window` is {window}; expected 2 to 20")),
+            window => Err(format!("`window` must be 2 to 20, not {window}")),
         }
     }
 }

@@ -45,11 +45,11 @@ impl WritePolicy {
     /// A value outside of its limits; the text names its key.
     pub fn new(settings: Settings) -> Result<Self, String> {
         if settings.scopes.is_empty() || settings.scopes.len() > MAX_SCOPES {
-            return Err(format!("`scopes` names {} directories; expected 1 to {MAX_SCOPES}", settings.scopes.len()));
+            return Err(format!("`scopes` must name 1 to {MAX_SCOPES} directories, not {}", settings.scopes.len()));
         }
         let plain = |path: &Path| path.components().all(|c| matches!(c, Component::CurDir | Component::Normal(_)));
         match settings.scopes.iter().find(|scope| !plain(scope)) {
-            Some(scope) => Err(format!("`scopes` has {}; expected paths below the project", scope.display())),
+            Some(scope) => Err(format!("`scopes` must name directories below the project, not {}", scope.display())),
             None => Ok(Self(settings)),
         }
     }

@@ -9,7 +9,7 @@ use crate::frame::FrameError;
 /// Damage that loses durable records: the first bad record and the records lost with it. Opening for writing refuses
 /// such a log; [`Session::salvage`](crate::Session::salvage) copies the intact records.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("record {seq} at byte {offset} of {}: {bad}; lost: {} to {}", segment.display(), lost.start(), lost.end())]
+#[error("record {seq} at byte {offset} of {}: {bad}", segment.display())]
 pub struct Damage {
     pub seq: u64,
     pub segment: PathBuf,

@@ -134,10 +134,11 @@ fn page(shown: &str, size: Size, from: impl BufRead, args: &Args, cancel: &Cance
         return Err(past_the_end(shown, last, args.offset));
     }
     let first = args.offset;
+    let range = if first == last { format!("line {first}") } else { format!("lines {first}-{last}") };
     let mut summary = match (size, more) {
-        (Size::Lines(total), _) => format!("{shown}: lines {first}-{last} of {total}"),
-        (Size::Bytes(_), false) => format!("{shown}: lines {first}-{last} of {last}"),
-        (Size::Bytes(len), true) => format!("{shown}: lines {first}-{last}, more follow in its {len} bytes"),
+        (Size::Lines(total), _) => format!("{shown}: {range} of {total}"),
+        (Size::Bytes(_), false) => format!("{shown}: {range} of {last}"),
+        (Size::Bytes(len), true) => format!("{shown}: {range}; more lines follow (the file has {len} bytes)"),
     };
     if crlf {
         summary.push_str(", CRLF line ends");

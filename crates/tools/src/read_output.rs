@@ -81,7 +81,8 @@ pub async fn run(args: Args, cx: ToolContext) -> ToolResult {
     if !args.tail && last < total {
         text.push_str(&format!("\n(more lines follow; go on with offset={})", last + 1));
     }
-    Ok(answer(&format!("{handle}: lines {first}-{last} of {total}"), text))
+    let range = if first == last { format!("line {first}") } else { format!("lines {first}-{last}") };
+    Ok(answer(&format!("{handle}: {range} of {total}"), text))
 }
 
 /// The lines from the beginning that fit, and the number of omitted ones.

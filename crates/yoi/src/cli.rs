@@ -17,15 +17,18 @@ Exit codes:
   1         the command failed or was only partly done;
             with `offline`, also: the prompt was not understood or not carried out
   2         wrong command or argument
-  3         a hook ended the run, or the last call was refused
+  3         a hook ended the run, the last call was refused, or the command is not allowed
+            inside a run
   4         step, cost or time limit reached
-  5         the model gave no complete answer after retries
-  65        damaged or invalid data
+  5         the model server could not be reached, was overloaded, reported an error, or gave
+            no complete answer, also after retries
+  65        damaged or invalid data: a journal, a model script
   69        a system resource is unavailable or too small
   70        internal error
-  74        the journal or standard output cannot be written
+  74        the journal, the state directory or standard output cannot be read or written
   75        the pod is in use
-  78        wrong configuration, API key or model script
+  78        wrong configuration, model, API key or request; a required feature is missing; a
+            model script has no answer left
   130, 143  ended by a signal";
 
 const VARIABLES: &str = "\

@@ -83,6 +83,9 @@ impl Pods {
         let begun: Vec<String> = names.into_iter().filter(begins).collect();
         match begun.as_slice() {
             [only] => Ok(only.clone()),
+            [] if name.is_empty() => {
+                Err(Failure::new(Exit::Usage, "the pod's name is empty").help("`yoi ls --all` lists all pods"))
+            }
             [] => Err(Failure::new(Exit::Usage, format!("there is no pod called `{name}`"))
                 .help("`yoi ls --all` lists all pods")),
             all => {

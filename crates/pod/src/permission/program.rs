@@ -36,7 +36,7 @@ impl Programs {
             plain("subcommand", subcommand)?;
             if subcommand.starts_with(['-', '+']) {
                 return Err(format!(
-                    "`subcommand` = `{subcommand}` never matches: it is the first argument that is no option"
+                    "`subcommand` = `{subcommand}` never matches: a subcommand is the first argument that is not an option"
                 ));
             }
         }
@@ -95,14 +95,10 @@ fn plain(key: &str, text: &str) -> Result<(), String> {
         return Err(format!("`{key}` has {} bytes; expected 1 to {MAX_NAME}", text.len()));
     }
     if text.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        return Err(format!(
-            "`{key}` = `{shown}` is more than one word; `program` is a name, its subcommands stand in `subcommand`"
-        ));
+        return Err(format!("`{key}` = `{shown}` is more than one word; write subcommands in `subcommand`"));
     }
     if text.contains(|c: char| "*?[]{}$'\"\\;&|<>()`~".contains(c)) {
-        return Err(format!(
-            "`{key}` = `{shown}` never matches: names are compared as they are, without patterns and quotes"
-        ));
+        return Err(format!("`{key}` = `{shown}` never matches: patterns and quotes are not supported"));
     }
     Ok(())
 }

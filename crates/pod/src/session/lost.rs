@@ -38,7 +38,8 @@ impl fmt::Display for LostRecords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.records {
             1 => write!(f, "record {} is lost", self.first),
-            more => write!(f, "{more} records between {} and {} are lost", self.first, self.last),
+            all if all == self.last - self.first + 1 => write!(f, "records {} to {} are lost", self.first, self.last),
+            some => write!(f, "{some} of the records {} to {} are lost", self.first, self.last),
         }
     }
 }

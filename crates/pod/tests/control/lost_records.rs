@@ -170,7 +170,7 @@ fn losses_are_added_up_until_a_recovery_speaks_of_them() {
     take(&record_strategy::queued(3, None));
     let two = take(&gap(8, 9)).unwrap();
     assert_eq!(two, LostRecords { first: 5, last: 9, records: 2, inputs: 3 });
-    assert_eq!(two.to_string(), "2 records between 5 and 9 are lost");
+    assert_eq!(two.to_string(), "2 of the records 5 to 9 are lost");
     assert_eq!(take(&record_strategy::recovered(0)), Some(two), "a recovery that knew nothing of it");
     assert_eq!(take(&record_strategy::recovered(2)), None);
 }

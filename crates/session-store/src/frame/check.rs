@@ -12,25 +12,25 @@ pub enum FrameError {
     #[error("the line is cut off after {0} bytes")]
     Short(u64),
     /// The bytes between the columns, or a column's digits, are wrong.
-    #[error("the header is not one")]
+    #[error("the header is not valid")]
     Header,
     /// The length is impossible, or no newline is at its end.
     #[error("the length and the newline do not agree")]
     Length,
-    #[error("the checksum is {found:08x}, the bytes give {computed:08x}")]
+    #[error("the stored checksum is {found:08x}, the computed checksum is {computed:08x}")]
     Checksum { found: u32, computed: u32 },
-    #[error("it does not follow the record before it")]
+    #[error("the record does not follow the previous record")]
     Previous,
-    #[error("its seq is {found} instead of {want}")]
+    #[error("the record number is {found}, expected {want}")]
     Seq { want: u64, found: u64 },
     /// Written by an earlier writer after a later one took over.
-    #[error("its epoch {found} is older than {last}")]
+    #[error("the epoch {found} is older than {last}")]
     Epoch { last: u32, found: u32 },
     /// The record claims that itself or a later record was durable, or the countdown of its batch skips a number.
-    #[error("its batch countdown or watermark is impossible")]
+    #[error("the position in the batch is not valid")]
     Batch,
     /// The log ends inside a batch or before a record that had been durable.
-    #[error("it is missing")]
+    #[error("the record is missing")]
     Missing,
 }
 

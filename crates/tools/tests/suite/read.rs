@@ -34,20 +34,20 @@ fn a_window_is_shown_with_numbers() {
     let first_two = "     1\tline 1\n     2\tline 2\n(more lines follow; go on with offset=3)";
     let table = [
         (json!({"path": "ten", "limit": 2}), "ten: lines 1-2 of 10", first_two),
-        (json!({"path": "ten", "offset": 10}), "ten: lines 10-10 of 10", "    10\tline 10"),
+        (json!({"path": "ten", "offset": 10}), "ten: line 10 of 10", "    10\tline 10"),
         (json!({"path": "ten", "offset": 9, "limit": 2}), "ten: lines 9-10 of 10", "     9\tline 9\n    10\tline 10"),
         (json!({"path": "./x/../ten", "offset": 10}), "", ""),
         (json!({"path": "empty"}), "empty: empty file", ""),
-        (json!({"path": "newline"}), "newline: lines 1-1 of 1", "     1\t"),
+        (json!({"path": "newline"}), "newline: line 1 of 1", "     1\t"),
         (json!({"path": "no-end"}), "no-end: lines 1-2 of 2", "     1\ta\n     2\tb"),
         (json!({"path": "dos"}), "dos: lines 1-2 of 2, CRLF line ends", "     1\ta\n     2\tb"),
         (
             json!({"path": "latin"}),
-            "latin: lines 1-1 of 1, not all UTF-8: � stands for other bytes",
+            "latin: line 1 of 1, not all UTF-8: � stands for other bytes",
             "     1\tsch�n hier, und auch dort",
         ),
         (json!({"path": "long"}), "long: lines 1-2 of 2", &cut),
-        (json!({"path": "bad\nname"}), r"bad\nname: lines 1-1 of 1", "     1\tx"),
+        (json!({"path": "bad\nname"}), r"bad\nname: line 1 of 1", "     1\tx"),
     ];
     for (call, summary, content) in table {
         if summary.is_empty() {
@@ -130,10 +130,10 @@ fn a_huge_file_is_read_only_as_far_as_needed() {
     let file = std::fs::OpenOptions::new().write(true).open(project.root().join("huge")).unwrap();
     file.set_len(100_000_000).unwrap();
     let got = shown(&project, json!({"path": "huge", "limit": 2}));
-    assert_eq!(got.summary, "huge: lines 1-2, more follow in its 100000000 bytes");
+    assert_eq!(got.summary, "huge: lines 1-2; more lines follow (the file has 100000000 bytes)");
     // One line of 100 MB, of which the beginning is kept.
     let got = shown(&project, json!({"path": "huge", "offset": 4001}));
-    assert_eq!(got.summary, "huge: lines 4001-4001 of 4001");
+    assert_eq!(got.summary, "huge: line 4001 of 4001");
     assert!(got.content.ends_with("[cut: the line has 99980000 bytes]"));
 }
 

@@ -40,7 +40,7 @@ fn a_page_is_asked_for_and_shown() {
             json!({"handle": "h", "tail": true, "lines": 1}),
             excerpt("b\n", 9, 9, 9),
             LineRange::Tail { lines: 1 },
-            "h: lines 9-9 of 9",
+            "h: line 9 of 9",
             "b",
         ),
         (json!({"handle": "h"}), excerpt("", 0, 0, 0), LineRange::From { from: 1, lines: 200 }, "h: empty output", ""),
@@ -66,7 +66,7 @@ fn a_full_page_is_shortened_by_whole_lines() {
     assert_eq!((got.summary.as_str(), got.content.lines().count()), ("h: lines 685-1000 of 1000", 316));
     let one_line = "y".repeat(32 * 1024);
     let got = ok(run(excerpt(&one_line, 1, 1, 1), json!({"handle": "h"})).0);
-    assert_eq!(got.summary, "h: lines 1-1 of 1");
+    assert_eq!(got.summary, "h: line 1 of 1");
 }
 
 #[test]

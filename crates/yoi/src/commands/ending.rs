@@ -168,7 +168,7 @@ fn failure(ended: &FinishedRun, place: &SessionLocation) -> Option<(String, Opti
         Outcome::Interrupted => ("the run was interrupted".to_owned(), Some(go_on(""))),
         Outcome::StepLimit => ("the step limit was reached".to_owned(), Some(go_on(", or raise --max-steps"))),
         Outcome::CostLimit => ("the cost limit was reached".to_owned(), Some(go_on(", or raise --max-cost"))),
-        Outcome::Aborted { reason } => (format!("a hook ended the run: {reason}"), None),
+        Outcome::Aborted { reason } => (format!("the run was ended: {reason}"), None),
         Outcome::Cancelled => match ending {
             Some(Ending::Timeout) => ("the time limit was reached".to_owned(), Some(go_on(", or raise --timeout"))),
             Some(Ending::Signal(_)) | None => ("cancelled".to_owned(), Some(go_on(""))),

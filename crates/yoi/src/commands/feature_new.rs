@@ -62,7 +62,7 @@ pub(crate) fn run(args: &FeatureNewArgs, env: &Env) -> Result<Exit, Failure> {
 
 fn no_clone(what: &str) -> Failure {
     Failure::new(Exit::Usage, format!("{what} a clone of yoi, which the new crate builds against"))
-        .help("choose one with --yoi DIR")
+        .help("run the command in a clone of yoi, or name a clone with --yoi DIR")
 }
 
 /// The directory, if yoi's crates are in it.

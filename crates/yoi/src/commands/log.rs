@@ -163,7 +163,7 @@ impl Transcript {
                 format!("model {} with {tools}", escape_line(&set.surface.model))
             }
             Record::Recovery(recovery) => format!(
-                "restored after {}: {} interrupted, {} set aside ({})",
+                "restored after {}: {} interrupted, {} moved to quarantine ({})",
                 duration(recovery.down_us),
                 count(recovery.open_calls, "call"),
                 count(recovery.cut_bytes, "byte"),

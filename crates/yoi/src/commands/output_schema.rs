@@ -58,7 +58,11 @@ impl OutputSchema {
         };
         let mut bytes = Vec::new();
         let read = File::open(env.cwd.join(file)).and_then(|file| file.take(MAX_SCHEMA + 1).read_to_end(&mut bytes));
-        read.map_err(|e| wrong(e.to_string()))?;
+        read.map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Failure::new(Exit::Usage, format!("{} does not exist", file.display()))
+                .help("choose an existing file with --output-schema"),
+            _ => wrong(error.to_string()),
+        })?;
         if bytes.len() as u64 > MAX_SCHEMA {
             return Err(wrong(format!("over {} KiB", MAX_SCHEMA / 1024)));
         }
@@ -170,7 +174,9 @@ fn short(text: &str) -> String {
 /// What is wrong with a schema.
 fn defect(error: &CompileError) -> String {
     match error {
-        CompileError::ValidationError { src, .. } => format!("not a JSON Schema: {}", problems(src).join("; ")),
+        CompileError::ValidationError { src, .. } => {
+            format!("not a JSON Schema: {}", problems(src).first().cloned().unwrap_or_default())
+        }
         CompileError::LoadUrlError { url, .. } | CompileError::UnsupportedUrlScheme { url } => {
             format!("it refers to {url}, but references outside of the file are not loaded")
         }

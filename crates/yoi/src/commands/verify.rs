@@ -29,7 +29,7 @@ pub(crate) fn run(args: &VerifyArgs, env: &Env) -> Result<Exit, Failure> {
         Ok(Tail::BeingWritten(bytes)) => format!("the last {} are still being written", count(bytes, "byte")),
         Ok(Tail::Unproven(bytes)) => format!("the last {} may not be durable yet; they are kept", count(bytes, "byte")),
         Ok(Tail::Cut(class, bytes)) => format!(
-            "{} after the last complete record ({}); the next run moves them to quarantine",
+            "found {} after the last complete record ({}); the next run moves them to the pod's quarantine directory",
             count(bytes, "byte"),
             class.name()
         ),
@@ -72,7 +72,8 @@ pub(crate) fn run(args: &VerifyArgs, env: &Env) -> Result<Exit, Failure> {
         }
         Some(wrong) => {
             if !losses.is_empty() {
-                return Err(lost(&name, &losses));
+                let failure = lost(&name, &losses);
+                return Err(if args.json { failure } else { listed(failure, &name) });
             }
             let record = format!("record {}", wrong.seq);
             // Damage names its record itself.
@@ -81,6 +82,11 @@ pub(crate) fn run(args: &VerifyArgs, env: &Env) -> Result<Exit, Failure> {
                 .help(format!("`yoi log {name}` shows the records before {}, which are good", wrong.seq)))
         }
     }
+}
+
+/// The same failure where the lines above it name the records.
+fn listed(failure: Failure, name: &str) -> Failure {
+    Failure { message: format!("the pod {name} is damaged; the lost records are listed above"), ..failure }
 }
 
 /// Each stretch of lost records, and what is wrong where it begins.

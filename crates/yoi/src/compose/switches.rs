@@ -47,7 +47,7 @@ pub(crate) fn switched(config: &Config) -> Result<Switched, Failure> {
         for Granted { table, at, keys } in &switches.grants {
             policy = policy.configured(&id, table, at).map_err(|bad| {
                 let message = format!("{}: features.\"{id}\".{bad}", keys.get(bad.key).unwrap_or(at));
-                Failure::new(Exit::Config, message).help("fix this grant")
+                Failure::new(Exit::Config, message).help(grant_example(bad.key))
             })?;
         }
         if let Some(source) = switches.off() {
@@ -153,11 +153,30 @@ fn unfit(switches: Option<&Switches>, bad: &BadSettings, key: Option<&str>) -> F
     let unknown = key.filter(|key| {
         bad.problem.contains(&format!("unknown field `{key}`")) || bad.problem.contains(&format!("unknown key `{key}`"))
     });
-    let Some(unknown) = unknown else { return failure.help("fix this key") };
+    let Some(unknown) = unknown else { return failure.help(setting_example(key)) };
     let expected = bad.problem.split('`').skip(1).step_by(2).filter(|name| *name != unknown);
     let known: Vec<&str> = expected.chain(COMMON).collect();
     failure.help(match nearest(unknown, &known) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => format!("known keys: {}", known.join(", ")),
     })
+}
+
+/// How a setting of a feature is written; a required one has no default.
+fn setting_example(key: Option<&str>) -> &'static str {
+    match key {
+        None | Some("scopes") => "write paths below the project, such as scopes = [\"src\", \"docs\"]",
+        Some("patterns") => "write programs with their first words, such as patterns = [\"git push\"]",
+        Some(_) => "delete the line to use the default",
+    }
+}
+
+/// How a grant is written.
+fn grant_example(key: &str) -> &'static str {
+    match key {
+        "process" => "name programs, such as process = [\"git\", \"cargo\"]",
+        "fs" => "write access to a directory, such as fs = { workspace = \"read\" }",
+        "tools" => "name tools, such as tools = [\"Read\"]",
+        _ => "docs/CONFIGURATION.md has an example of each grant; `yoi config schema` prints their forms",
+    }
 }

@@ -51,8 +51,21 @@ pub(crate) fn explain(message: &str, line: &str, before: &str) -> (String, Strin
             };
             (format!("{name} cannot be `{unknown}`"), help)
         }
-        (_, _) => (in_words(message, key), SCHEMA.to_owned()),
+        (_, _) => (in_words(message, key), typed_example(message, key).unwrap_or_else(|| SCHEMA.to_owned())),
     }
+}
+
+/// How a value of the right kind is written.
+fn typed_example(message: &str, key: Option<&str>) -> Option<String> {
+    let value = match kind(message.split_once(", expected ")?.1) {
+        "a whole number" => "20",
+        "a number" => "0.50",
+        "text in quotes" => "\"TEXT\"",
+        "true or false" => "true",
+        "a list" => "[\"TEXT\"]",
+        _ => return None,
+    };
+    Some(format!("write a value such as {} = {value}", key?))
 }
 
 /// What a parser says of one value, of this key where that is known.
@@ -162,8 +175,15 @@ mod tests {
             ("x = ", "duplicate key", "duplicate key"),
         ];
         for (before, message, expected) in cases {
-            assert_eq!(explain(message, before, before), (expected.to_owned(), SCHEMA.to_owned()));
+            assert_eq!(explain(message, before, before).0, expected);
         }
+    }
+
+    #[test]
+    fn a_value_of_a_wrong_kind_is_told_with_a_right_one() {
+        let help = |message: &str, before: &str| explain(message, before, before).1;
+        assert_eq!(help("invalid type: string \"x\", expected u32", "n = "), "write a value such as n = 20");
+        assert_eq!(help("invalid type: map, expected a string", ""), SCHEMA);
     }
 
     #[test]

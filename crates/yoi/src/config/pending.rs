@@ -136,8 +136,10 @@ fn effect(path: &[&str], value: &Value) -> String {
         ["features", id, ..] => format!("changes a setting of {id}"),
         ["sandbox", ..] if value.as_str() == Some("off") => "commands have all of your permissions".to_owned(),
         ["sandbox", ..] => "tools and commands can write in the project".to_owned(),
-        ["instructions"] => "decides whether instruction files are read, including yours".to_owned(),
-        ["state", ..] => "decides on which file systems sessions are stored".to_owned(),
+        ["instructions"] => "switches instruction files (AGENTS.md, CLAUDE.md) on or off, including yours".to_owned(),
+        ["state", ..] => {
+            "sessions can be stored on network and FUSE file systems, where a crash can lose records".to_owned()
+        }
         _ => "applies this setting".to_owned(),
     }
 }

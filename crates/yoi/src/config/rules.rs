@@ -51,7 +51,8 @@ impl Config {
         SecretNames::with(&all).map_err(|error| {
             let wrong = |glob: &&Sourced<String>| SecretNames::with(std::slice::from_ref(&glob.value)).is_err();
             let source = self.secrets.iter().find(wrong).or(self.secrets.last()).map_or("", |glob| &glob.source);
-            Failure::new(Exit::Config, format!("{source}: permissions.secrets: {error}")).help("fix this name")
+            Failure::new(Exit::Config, format!("{source}: permissions.secrets: {error}"))
+                .help("write glob patterns, such as secrets = [\"*.key\"]")
         })
     }
 
@@ -69,6 +70,12 @@ fn layer(FileRules { source, rules }: &FileRules) -> Result<Layer, Failure> {
             Some(written) => format!("{}: {}: {problem}", written.source, written.key()),
             None => format!("{source_name}: permissions.rules: {problem}"),
         };
-        Failure::new(Exit::Config, message).help("fix this rule")
+        let example = match problem.split('`').nth(1) {
+            Some("path") => "path = \"docs/**\"",
+            Some("host") => "host = \"docs.example.org\"",
+            Some("program" | "subcommand") => "program = \"git\" and subcommand = [\"push\"]",
+            Some(_) | None => "tool = \"Bash\" and decision = \"deny\"",
+        };
+        Failure::new(Exit::Config, message).help(format!("write the rule as in {example}"))
     })
 }

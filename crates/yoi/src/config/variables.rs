@@ -27,12 +27,15 @@ impl Config {
             }
         }
         set(&mut self.model, env.text("YOI_MODEL").map(str::to_owned), || "YOI_MODEL".to_owned());
-        self.max_steps.set(number(env, "YOI_MAX_STEPS", "a number from 1")?, || "YOI_MAX_STEPS".to_owned());
-        set(&mut self.max_cost, number(env, "YOI_MAX_COST", "dollars, as in 0.50")?, || "YOI_MAX_COST".to_owned());
-        let calls = number(env, "YOI_TOOL_CONCURRENCY", "a number from 1")?;
+        self.max_steps
+            .set(number(env, "YOI_MAX_STEPS", "a whole number, at least 1", "20")?, || "YOI_MAX_STEPS".to_owned());
+        set(&mut self.max_cost, number(env, "YOI_MAX_COST", "an amount of US dollars", "0.50")?, || {
+            "YOI_MAX_COST".to_owned()
+        });
+        let calls = number(env, "YOI_TOOL_CONCURRENCY", "a whole number from 1 to 32", "8")?;
         self.tool_concurrency.set(calls, || "YOI_TOOL_CONCURRENCY".to_owned());
         let known = |text| Mode::from_str(text, false);
-        let bad = |text| bad_variable("YOI_SANDBOX", text, "read-only, workspace-write or off");
+        let bad = |text| bad_variable("YOI_SANDBOX", text, "read-only, workspace-write or off", "workspace-write");
         let mode = env.text("YOI_SANDBOX").map(|text| known(text).map_err(|_| bad(text))).transpose()?;
         self.sandbox.set(mode, || "YOI_SANDBOX".to_owned());
         Ok(())
@@ -50,9 +53,9 @@ impl Config {
     }
 }
 
-fn number<T: FromStr>(env: &Env, name: &str, expected: &str) -> Result<Option<T>, Failure> {
+fn number<T: FromStr>(env: &Env, name: &str, expected: &str, example: &str) -> Result<Option<T>, Failure> {
     let Some(text) = env.text(name) else { return Ok(None) };
-    text.parse().map(Some).map_err(|_| bad_variable(name, text, expected))
+    text.parse().map(Some).map_err(|_| bad_variable(name, text, expected, example))
 }
 
 /// Refuses a variable that is ours and not text, or that was probably meant to be ours. `false` for another one that
@@ -61,7 +64,8 @@ fn variable(name: &str, value: &OsStr) -> Result<bool, Failure> {
     if VARIABLES.contains(&name) {
         return match value.to_str() {
             Some(_) => Ok(true),
-            None => Err(Failure::new(Exit::Config, format!("{name} is not UTF-8"))),
+            None => Err(Failure::new(Exit::Config, format!("{name} is not UTF-8"))
+                .help(format!("unset {name}, or set it to UTF-8 text"))),
         };
     }
     match VARIABLES.iter().find(|known| strsim::damerau_levenshtein(known, name) <= TYPO) {
@@ -72,6 +76,7 @@ fn variable(name: &str, value: &OsStr) -> Result<bool, Failure> {
     }
 }
 
-fn bad_variable(name: &str, value: &str, expected: &str) -> Failure {
-    Failure::new(Exit::Config, format!("{name}={value}: expected {expected}"))
+fn bad_variable(name: &str, value: &str, expected: &str, example: &str) -> Failure {
+    Failure::new(Exit::Config, format!("{name}={value}: the value must be {expected}"))
+        .help(format!("unset {name}, or use a value such as {example}"))
 }

@@ -120,17 +120,20 @@ impl Hosting<'_> {
     fn tell(&self, found: &OpenReport) {
         let messages = self.context.messages;
         if found.crashed || found.cut > 0 {
-            let was = if found.interrupted == 1 { "was" } else { "were" };
-            let calls = format!("{} {was}", count(found.interrupted, "call"));
+            let calls = match found.interrupted {
+                0 => "no call was interrupted".to_owned(),
+                1 => "1 call was interrupted".to_owned(),
+                more => format!("{more} calls were interrupted"),
+            };
             let cut = if found.cut > 0 {
-                format!(", {} after the last complete record set aside", count(found.cut, "byte"))
+                format!("; moved {} after the last complete record to quarantine", count(found.cut, "byte"))
             } else {
                 String::new()
             };
-            messages.say(&format!("restored after a crash: {calls} interrupted{cut}"));
+            messages.say(&format!("restored after a crash: {calls}{cut}"));
         }
         if let Some(lost) = &found.lost {
-            messages.say(&format!("restored from a damaged journal: {lost}; the model is told"));
+            messages.say(&format!("restored from a damaged journal: {lost}; the model is informed of the loss"));
         }
         if let Some(why) = &found.survivors {
             // Said even to those who want no progress: two may be writing now.

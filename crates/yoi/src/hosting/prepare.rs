@@ -60,8 +60,11 @@ impl HostContext<'_> {
     pub(super) fn required(&self, unmet: &[Unmet], report: impl Serialize) -> Result<(), Failure> {
         unmet.first().map_or(Ok(()), |Unmet { feature_id, required_by, reason }| {
             (self.show_report)(&serde_json::to_value(report).unwrap_or_default());
+            let installed = format!("{feature_id} was not installed: ");
+            let reason = reason.strip_prefix(&installed).unwrap_or(reason);
             let message = format!("{feature_id} is required by {required_by} but is not available: {reason}");
-            Err(Failure::new(Exit::Config, message).help("`yoi features --plan` shows the plan"))
+            Err(Failure::new(Exit::Config, message)
+                .help(format!("correct the cause, or delete `required = true` in {required_by}")))
         })
     }
 }

@@ -143,7 +143,8 @@ impl SessionLocation {
         };
         opened.map_err(|error| match open_failure(&error, clock(), self.name()) {
             busy if busy.exit == Exit::Busy => {
-                busy.help("wait until that process ends, or use another pod with --pod NAME")
+                let help = busy.help.clone().unwrap_or_default().replace(", or stop it", ", stop it");
+                busy.help(format!("{help}, or use another pod with --pod NAME"))
             }
             failure => failure,
         })
@@ -274,6 +275,10 @@ pub(crate) fn open_failure(error: &OpenError, now: u64, name: Option<&str>) -> F
     let name = name.unwrap_or("NAME");
     match error {
         OpenError::Busy { owner, .. } => {
+            let wait = match owner {
+                Some(owner) => format!("wait until process {} ends, or stop it", owner.pid),
+                None => "wait until the other process ends".to_owned(),
+            };
             let who = owner.as_ref().map_or_else(String::new, |owner| {
                 let age = match now.saturating_sub(owner.since) {
                     0..1_000_000 => "less than a second".to_owned(),
@@ -281,8 +286,7 @@ pub(crate) fn open_failure(error: &OpenError, now: u64, name: Option<&str>) -> F
                 };
                 format!(" by process {} for {age}", owner.pid)
             });
-            Failure::new(Exit::Busy, format!("the pod {name} is in use{who}"))
-                .help("wait until that process ends, or stop it")
+            Failure::new(Exit::Busy, format!("the pod {name} is in use{who}")).help(wait)
         }
         OpenError::Damaged { damage, .. } => damaged(name, damage),
         OpenError::Format { .. } => newer_format(&error.to_string()),

@@ -48,9 +48,9 @@ fn variables_that_are_wrong_are_said() {
     use std::os::unix::ffi::OsStrExt;
     let scene = Scene::new();
     let wrong: [(&str, &[u8], &str); 7] = [
-        ("YOI_MAX_STEPS", b"many", "YOI_MAX_STEPS=many: expected a number from 1"),
+        ("YOI_MAX_STEPS", b"many", "YOI_MAX_STEPS=many: the value must be a whole number"),
         ("YOI_MAX_STEPS", b"0", "must be at least 1"),
-        ("YOI_MAX_STEPS", b"-1", "expected a number"),
+        ("YOI_MAX_STEPS", b"-1", "must be a whole number"),
         ("YOI_SANDBOX", b"none", "read-only, workspace-write or off"),
         ("YOI_MODEL", b"nonsense", "`nonsense` is not a model"),
         ("YOI_MODEL", b"\xff", "YOI_MODEL is not UTF-8"),

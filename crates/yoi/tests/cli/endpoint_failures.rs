@@ -58,8 +58,8 @@ fn what_stays_ends_with_five_and_the_next_run_goes_on() {
         (|| Reply::Cut(vec![delta(&json!({ "content": "half" }))]), &["2 attempts", "help: try again"]),
         (|| status("500 Internal Server Error", ""), &["500", "so it is", "2 attempts", "help: "]),
         (|| status("429 Too Many Requests", ""), &["429", "rate limit"]),
-        (|| Reply::Hang(Vec::new()), &["did not answer in time", "2 attempts"]),
-        (|| Reply::Hang(vec![delta(&json!({ "content": "half" }))]), &["did not answer in time"]),
+        (|| Reply::Hang(Vec::new()), &["slow or overloaded", "2 attempts"]),
+        (|| Reply::Hang(vec![delta(&json!({ "content": "half" }))]), &["slow or overloaded"]),
     ];
     for (reply, says) in always {
         let well = Arc::new(Mutex::new(false));

@@ -159,15 +159,18 @@ impl Installing {
                 return stage.complete();
             }
             CallbackEnd::Done { value: (Err(error), _), .. } => {
-                (DiagnosticCode::InstallFailed, format!("failed: {error}"))
+                (DiagnosticCode::InstallFailed, format!("{id} was not installed: {error}"))
             }
-            CallbackEnd::Panicked { message } => (DiagnosticCode::InstallPanicked, format!("panicked: {message}")),
+            CallbackEnd::Panicked { message } => {
+                (DiagnosticCode::InstallPanicked, format!("the installation of {id} panicked: {message}"))
+            }
             CallbackEnd::TimedOut => {
-                (DiagnosticCode::InstallTimedOut, "did not return in time; its thread is written off".into())
+                (DiagnosticCode::InstallTimedOut, format!("the installation of {id} did not end in time"))
             }
-            CallbackEnd::NotCalled => (DiagnosticCode::TooManyStuck, "was not called: too many others hang".into()),
+            CallbackEnd::NotCalled => {
+                (DiagnosticCode::TooManyStuck, format!("{id} was not installed: too many calls of other features hang"))
+            }
         };
-        let what = format!("install() of {id} {what}");
         Err(vec![FeatureDiagnostic::quoting(code, id, &what, self.host.redactor())])
     }
 

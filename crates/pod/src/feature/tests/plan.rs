@@ -369,7 +369,7 @@ fn what_is_required_and_not_there_is_said_with_the_reason() {
     assert_eq!(lines(&builder.plan().unmet), expected);
     let after = lines(&builder.install(&HostServices::none()).report().unmet);
     assert_eq!(after.len(), 4);
-    assert_eq!(after[0], "user:broken (f.toml): install() of user:broken failed: no disk");
+    assert_eq!(after[0], "user:broken (f.toml): user:broken was not installed: no disk");
 }
 
 fn install_beside(

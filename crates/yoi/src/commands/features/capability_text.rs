@@ -12,7 +12,8 @@ pub(super) fn means(held: &HostCapability) -> Option<String> {
         HostCapability::ScopedFs { root, read, write, execute } => {
             let words = [(read, "read"), (write, "write"), (execute, "run")];
             let words: Vec<_> = words.into_iter().filter(|(on, _)| **on).map(|(_, word)| word).collect();
-            Some(format!("{} the {root}", words.join(" and ")))
+            let of = if root == "workspace" { "" } else { "directory " };
+            Some(format!("{} the {of}{root}", words.join(" and ")))
         }
         HostCapability::Process { programs } if programs.iter().any(|name| name == "*") => {
             Some("start any program".to_owned())

@@ -296,7 +296,7 @@ impl<'a> RouteBuilder<'a> {
     fn run(&mut self) {
         let mut notes = Vec::new();
         if let Some(sandbox) = &self.plan.host.sandbox {
-            let force = if sandbox.enforced { "in force" } else { "not enforced by this kernel" };
+            let force = if sandbox.enforced { "enforced" } else { "not enforced by this kernel" };
             let text = format!("sandbox of its processes: {}, {force}", sandbox.mode);
             notes.push((text, Some(sandbox.source.clone())));
         }

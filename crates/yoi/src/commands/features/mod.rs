@@ -36,9 +36,9 @@ pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
             .help("omit the name of the pod"));
     }
     if args.name.is_none() && (args.diff.is_some() || args.unused) {
-        return Err(
-            Failure::new(Exit::Usage, "--diff and --unused need the name of a pod").help("`yoi ls` lists the pods")
-        );
+        let flag = if args.unused { "--unused" } else { "--diff" };
+        return Err(Failure::new(Exit::Usage, format!("{flag} needs the name of a pod"))
+            .help("write yoi features NAME; `yoi ls` lists the names"));
     }
     if args.schema {
         out::json(&schema(args)?);

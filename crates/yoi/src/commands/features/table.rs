@@ -90,8 +90,21 @@ fn names(feature: &Value) -> impl Iterator<Item = &str> {
 fn hooks(feature: &Value) -> String {
     let hooks = list(feature, "hooks").iter().chain(list(feature, "installed_hooks"));
     let shown =
-        hooks.map(|hook| format!("{} ({} at {})", text(hook, "name"), text(hook, "class"), text(hook, "point")));
+        hooks.map(|hook| format!("{} ({} {})", text(hook, "name"), text(hook, "class"), point(text(hook, "point"))));
     shown.collect::<Vec<_>>().join(", ")
+}
+
+/// When a hook is called.
+fn point(name: &str) -> &str {
+    match name {
+        "prompt_submit" => "of prompts",
+        "pre_request" => "before requests",
+        "tool_arguments" => "of arguments",
+        "pre_tool_call" => "before calls",
+        "tool_outcome" => "of results",
+        "turn_end" => "at the end of turns",
+        other => other,
+    }
 }
 
 fn keeps(feature: &Value) -> String {
@@ -102,8 +115,16 @@ fn keeps(feature: &Value) -> String {
 /// What was granted beside its tools and hooks.
 fn may(feature: &Value) -> String {
     let granted = granted(feature.get("grants").unwrap_or(feature));
-    let writes = granted.contains(&HostCapability::WRITE_WORKSPACE);
-    let said = granted.iter().filter(|held| !writes || **held != HostCapability::READ_WORKSPACE);
+    // Write access to a directory includes read access.
+    let included = |held: &HostCapability| {
+        match held {
+        HostCapability::ScopedFs { root, read: true, write: false, execute: false } => granted.iter().any(
+            |other| matches!(other, HostCapability::ScopedFs { root: same, read: true, write: true, .. } if same == root),
+        ),
+        _ => false,
+    }
+    };
+    let said = granted.iter().filter(|held| !included(held));
     said.filter_map(means).collect::<Vec<_>>().join(", ")
 }
 
@@ -111,12 +132,12 @@ fn host(page: &mut Page, document: &Value) {
     let Some(host) = document.get("host") else { return };
     if let Some(sandbox) = host.get("sandbox") {
         let enforced = sandbox.get("enforced").and_then(Value::as_bool).unwrap_or_default();
-        let force = if enforced { "in force" } else { "not enforced" };
-        page.wrapped("the sandbox: ", &format!("{}, {force} ({})", text(sandbox, "mode"), text(sandbox, "source")));
+        let force = if enforced { "enforced" } else { "not enforced by this kernel" };
+        page.wrapped("sandbox: ", &format!("{}, {force} ({})", text(sandbox, "mode"), text(sandbox, "source")));
     }
     let rules = list(host, "rules");
     if !rules.is_empty() {
-        page.line("the host's rules:");
+        page.line("permission rules:");
     }
     for rule in rules {
         page.wrapped("    ", &format!("{} ({})", text(rule, "text"), text(rule, "source")));
@@ -128,7 +149,7 @@ fn host(page: &mut Page, document: &Value) {
     shown.extend(limits.iter().filter(|limit| !set(limit) && known.contains(&text(limit, "name"))));
     if !shown.is_empty() {
         let words: Vec<_> = shown.iter().map(|limit| bound(limit)).collect();
-        page.line("the host's limits (all with --json):");
+        page.line("limits (--json prints all of them):");
         page.wrapped("    ", &words.join(", "));
     }
 }
