@@ -122,7 +122,7 @@ const CODES: &[(Errno, &str)] = &[
 
 const NEXT: &[(io::ErrorKind, &str)] = &[
     (io::ErrorKind::NotFound, "does not exist"),
-    (io::ErrorKind::NotADirectory, "it or a parent of it is not a directory"),
+    (io::ErrorKind::NotADirectory, "the path or one of its parents is not a directory"),
     (io::ErrorKind::IsADirectory, "is a directory; name a file"),
     (io::ErrorKind::PermissionDenied, "permission denied by the operating system; check the owner and the mode"),
     (io::ErrorKind::ReadOnlyFilesystem, "the file system is read-only"),

@@ -72,7 +72,7 @@ pub(crate) fn existing(workspace: &Workspace, at: &Located) -> Result<Meta, Tool
     let shown = workspace.show(at.path());
     let next = match beside(workspace, at.path()) {
         Some(other) => format!("did you mean {other}?"),
-        None => "List or Glob shows what does".to_owned(),
+        None => "List or Glob shows the files that exist".to_owned(),
     };
     Err(fail(ErrorKind::FixInput, format!("{shown} does not exist; {next}")))
 }

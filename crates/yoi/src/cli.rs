@@ -34,7 +34,7 @@ Exit codes:
 const VARIABLES: &str = "\
 Environment variables (they override the files; flags override them):
   YOI_MODEL · YOI_MAX_STEPS · YOI_MAX_COST · YOI_TOOL_CONCURRENCY · YOI_SANDBOX (read-only, workspace-write, off)
-Debug log: YOI_LOG=info writes one; other filters have the form warn,pod::control=debug
+Debug log: YOI_LOG=info writes a log; a filter can also have the form warn,pod::control=debug
 Directories: XDG_CONFIG_HOME (~/.config), XDG_STATE_HOME (~/.local/state), TMPDIR
 Colour: NO_COLOR turns colour off; CLICOLOR_FORCE turns colour on for pipes, too";
 
@@ -84,9 +84,9 @@ pub(crate) enum Command {
     /// Show, check or create the configuration
     #[command(subcommand, after_help = VARIABLES)]
     Config(ConfigAction),
-    /// List or accept the pending entries of the project's yoi.toml: those that do more than tighten your settings
+    /// List or grant the pending entries of the project's yoi.toml: those that do more than tighten your settings
     Grant(GrantArgs),
-    /// List or revoke the accepted entries of the project's yoi.toml
+    /// List or revoke the granted entries of the project's yoi.toml
     Revoke(GrantArgs),
     /// List the models that can be used now, and how to set up others
     Models(JsonArgs),
@@ -234,13 +234,13 @@ pub(crate) struct RmArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct FeaturesArgs {
-    /// Pod whose last start is shown; without NAME, the plan for the next start
+    /// Show the last start of the pod NAME; without NAME, show the plan for the next start
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: Option<String>,
     /// Show the plan for the next start, without installing anything (the default without NAME)
     #[arg(long)]
     pub(crate) plan: bool,
-    /// Show what changed between start N and start M of the pod. Without M: the last start. The first start is 1
+    /// Show what changed between start N and start M of the pod. M is the last start by default. The first start has the number 1
     #[arg(long, value_name = "N[..M]", conflicts_with = "plan")]
     pub(crate) diff: Option<Span>,
     /// Show the rules that decide about calls of TOOL, and where each rule is written
@@ -303,7 +303,7 @@ pub(crate) struct FeatureNewArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct GrantArgs {
-    /// Entries to select: by number, by key, or by the first 8 or more digits of the digest. Without ENTRY, list them
+    /// Entries to select: by number, by key, or by the first 8 or more digits of the digest. Without ENTRY, all entries are listed
     #[arg(value_name = "ENTRY", conflicts_with = "all")]
     pub(crate) entries: Vec<String>,
     /// Select all entries

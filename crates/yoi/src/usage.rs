@@ -46,7 +46,7 @@ fn failure(error: &clap::Error, args: &[OsString], program: Command) -> Failure 
             (format!("{argument} {verb} missing"), manual())
         }),
         ErrorKind::UnknownArgument if path == "yoi run" && !argument.starts_with('-') => (
-            format!("the prompt must be one argument; `{argument}` is one more"),
+            format!("the prompt must be one argument; `{argument}` is a second one"),
             "use quotes: yoi run \"list files\"".to_owned(),
         ),
         ErrorKind::UnknownArgument => {

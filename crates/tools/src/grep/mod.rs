@@ -148,7 +148,7 @@ fn compile(args: &Args) -> Result<RegexMatcher, ToolError> {
         let why = if text.contains("\"\\n\"") || args.pattern.contains('\n') || args.pattern.contains("\\n") {
             "the pattern cannot contain a line end: Grep matches within one line; search for one of the lines"
         } else {
-            "the pattern is no regular expression; to find the text literally, put \\ before each of .*+?()[]{}|^$\\"
+            "the pattern is not a valid regular expression; to find the text literally, put \\ before each of .*+?()[]{}|^$\\"
         };
         ToolError { content: cut(&text, RESERVE), ..fix(why) }
     })

@@ -109,7 +109,7 @@ fn init(env: &Env) -> Result<Exit, Failure> {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             return Err(Failure::new(Exit::Usage, format!("{} already exists", env.shown(&path)))
-                .help("edit it; `yoi config check` reads it"));
+                .help("edit the file, then run `yoi config check`"));
         }
         Err(error) => return Err(disk(&path, &error)),
     };

@@ -103,7 +103,7 @@ fn by_a_person() -> Result<(), Failure> {
         Some(true) => "a run cannot change its own grants",
         None => "grants cannot be changed here: /proc does not show what started this command",
     };
-    Err(Failure::new(Exit::Refused, what).help("run this command in a terminal of your own"))
+    Err(Failure::new(Exit::Refused, what).help("run this command in your own terminal"))
 }
 
 /// The entries that the arguments name, in the order of the list.

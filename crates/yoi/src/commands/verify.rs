@@ -72,8 +72,7 @@ pub(crate) fn run(args: &VerifyArgs, env: &Env) -> Result<Exit, Failure> {
         }
         Some(wrong) => {
             if !losses.is_empty() {
-                let failure = lost(&name, &losses);
-                return Err(if args.json { failure } else { listed(failure, &name) });
+                return Err(lost(&name, &losses));
             }
             let record = format!("record {}", wrong.seq);
             // Damage names its record itself.
@@ -82,11 +81,6 @@ pub(crate) fn run(args: &VerifyArgs, env: &Env) -> Result<Exit, Failure> {
                 .help(format!("`yoi log {name}` shows the records before {}, which are good", wrong.seq)))
         }
     }
-}
-
-/// The same failure where the lines above it name the records.
-fn listed(failure: Failure, name: &str) -> Failure {
-    Failure { message: format!("the pod {name} is damaged; the lost records are listed above"), ..failure }
 }
 
 /// Each stretch of lost records, and what is wrong where it begins.

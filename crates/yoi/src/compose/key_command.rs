@@ -89,10 +89,7 @@ fn watch(child: &mut Child, limit: Duration) -> Result<(ExitStatus, Vec<u8>), St
             Err(RecvTimeoutError::Timeout) => {}
         }
         if bytes.len() as u64 > MAX_PRINTED {
-            return Err(format!(
-                "prints more than {} KiB; it should print the key and nothing else",
-                MAX_PRINTED >> 10
-            ));
+            return Err(format!("prints more than {} KiB; the command must print only the key", MAX_PRINTED >> 10));
         }
         if ended.is_none() {
             ended = child.try_wait().map_err(|error| error.to_string())?.map(|status| (status, Instant::now()));

@@ -77,7 +77,7 @@ impl SessionLocation {
                 Some(name.to_owned())
             }
             WantedSession::Last => Some(pods.last_run(project).ok_or_else(|| {
-                Failure::new(Exit::Usage, format!("no run in {} to continue", authority::escape(project)))
+                Failure::new(Exit::Usage, format!("there is no run in {} to continue", authority::escape(project)))
                     .help("omit -c to start a new run")
             })?),
             WantedSession::New | WantedSession::Ephemeral => None,

@@ -106,7 +106,7 @@ fn a_damaged_journal_is_named_and_left_as_it_is() {
     // Bytes behind the end are a crash's, not damage: they are set aside.
     fs::write(&path, [&good[..], b"{\"c\":\"12345678\",\"n\":"].concat()).unwrap();
     scene.yoi(&["verify", "p"]).ends(0).prints(&["after the last complete record (torn tail)", "records good"]);
-    scene.yoi(&["run", "--pod", "p", "-m", &model, "on"]).says(&["after the last complete record set aside"]);
+    scene.yoi(&["run", "--pod", "p", "-m", &model, "on"]).says(&["after the last complete record to quarantine"]);
     scene.sound("p");
     scene.yoi(&["rm", "p", "--purge"]).ends(0);
 }

@@ -112,7 +112,7 @@ fn variables_are_documented_and_strange_ones_named_once() {
     let with = |args: &[&str], name: &str, value: &str| finish(scene.command(args).env(name, value).spawn().unwrap());
     with(&["config", "show"], "YOI_TOOL_CONCURRENCY", "3").ends(0).prints(&["3  (YOI_TOOL_CONCURRENCY)"]);
     with(&["config", "show"], "YOI_TOOL_CONCURRENCY", "33").ends(78).says(&["1 to 32"]);
-    with(&["config", "show"], "YOI_TOOL_CONCURRENCY", "few").ends(78).says(&["a number from 1"]);
+    with(&["config", "show"], "YOI_TOOL_CONCURRENCY", "few").ends(78).says(&["a whole number from 1"]);
     let strange = with(&["run", "list the files"], "YOI_COLOUR_SCHEME", "x").ends(0);
     assert_eq!(strange.err.matches("warning: unknown variables: YOI_COLOUR_SCHEME").count(), 1, "{}", strange.err);
     let child = with(&["run", "list the files"], "YOI_CALL", "a/1/c1").ends(0);
@@ -160,7 +160,7 @@ fn the_features_report_fits_eighty_columns() {
     let shown = scene.yoi(&["features"]).ends(0).prints(&[
         "may    read and write the workspace\n",
         "start any program",
-        "the host's rules",
+        "permission rules:",
         "deny Write on generated/protocol/**/*.lock",
     ]);
     let wide: Vec<&str> = shown.out.lines().filter(|line| line.chars().count() > 80).collect();
@@ -169,7 +169,7 @@ fn the_features_report_fits_eighty_columns() {
     assert!(plan["host"]["rules"].as_array().unwrap().len() > 3, "{plan}");
     let model = scene.script("answers.jsonl", &[json!({ "text": "done" })]);
     scene.yoi(&["run", "--pod", "p", "-m", &model, "x"]).ends(0);
-    scene.yoi(&["features", "p"]).ends(0).prints(&["start any program", "the host's rules"]);
+    scene.yoi(&["features", "p"]).ends(0).prints(&["start any program", "permission rules:"]);
 }
 
 #[test]

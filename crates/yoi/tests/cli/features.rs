@@ -82,7 +82,7 @@ fn the_host_names_its_gates_and_bounds() {
     assert!(calls["source"].as_str().unwrap().ends_with("config.toml:2"), "{calls}");
     assert_eq!(limit("hook.deadline")["value"], 2000);
     assert_eq!(limit("notification.waiting")["source"], "built-in");
-    let shown = scene.yoi(&["features"]).ends(0).prints(&["the sandbox: off", "tool.concurrency 3 calls"]);
+    let shown = scene.yoi(&["features"]).ends(0).prints(&["sandbox: off", "tool.concurrency 3 calls"]);
     fits(&shown.out);
 }
 
@@ -96,7 +96,7 @@ fn settings_that_do_not_fit_name_their_line() {
             format!("{loops}window = \"four\"\n"),
             &["config.toml:3: features.\"builtin:loop-detect\".window", "a whole number, not text"],
         ),
-        (format!("{loops}\n\nwindow = 1\n"), &["config.toml:5: ", "`window` is 1; expected 2 to 20"]),
+        (format!("{loops}\n\nwindow = 1\n"), &["config.toml:5: ", "`window` must be 2 to 20, not 1"]),
         (format!("{loops}requird = true\n"), &["config.toml:3: ", "did you mean `required`?"]),
         ("[features.\"builtin:files\"]\nenabeld = true\n".into(), &["config.toml:2: ", "did you mean `enabled`?"]),
         ("\n[features.\"builtin:shel\"]\nenabled = false\n".into(), &["config.toml:2: ", "mean `builtin:shell`?"]),
@@ -159,7 +159,7 @@ fn a_route_of_a_tool_that_is_off_or_unknown_says_so() {
         .ends(2)
         .says(&["no feature has a tool `Bahs`", "did you mean `Bash`?"]);
     scene.yoi(&["features", "--explain", "Bash", "--plan"]).ends(2);
-    scene.yoi(&["features", "--diff", "1"]).ends(2).says(&["--diff and --unused need the name of a pod"]);
+    scene.yoi(&["features", "--diff", "1"]).ends(2).says(&["--diff needs the name of a pod"]);
 }
 
 #[test]
@@ -317,7 +317,8 @@ fn findings_of_opening_are_printed_even_if_the_run_fails() {
     let cut = [&fs::read(&log).unwrap()[..], b"{\"c\":\"12345678\",\"n\":"].concat();
     fs::write(&log, cut).unwrap();
     scene.config("[features.\"builtin:shell\"]\nenabled = false\nrequired = true\n");
-    let found = "restored after a crash: 0 calls were interrupted, 20 bytes after the last complete record set aside";
+    let found =
+        "restored after a crash: no call was interrupted; moved 20 bytes after the last complete record to quarantine";
     run().ends(78).says(&[found, "error: builtin:shell is required"]);
     scene.sound("p");
 }

@@ -86,7 +86,7 @@ fn a_damaged_pod_is_named_and_the_rest_of_it_copied() {
     text = text.replacen("\"k\":\"surface\"", "\"k\":\"surfacE\"", 1);
     fs::write(&log, text).unwrap();
     let lost = records.iter().position(|record| record["k"] == "surface").unwrap() as u64 + 1;
-    scene.yoi(&["verify", "p"]).ends(65).prints(&["lost: record", "the checksum is"]).says(&["--salvage NEW"]);
+    scene.yoi(&["verify", "p"]).ends(65).prints(&["lost: record", "the stored checksum is"]).says(&["--salvage NEW"]);
     let found = scene.yoi(&["verify", "p", "--json"]).ends(65).json();
     assert!(found["lost"][0][0].as_u64().unwrap() <= lost && lost <= found["lost"][0][1].as_u64().unwrap(), "{found}");
     scene.yoi(&["run", "--pod", "p", "-m", &model, "second"]).ends(65);

@@ -26,7 +26,7 @@ fn only_one_works_in_a_pod_and_others_may_look() {
     let pid = format!("by process {} for ", run.id());
     let model = scene.script("other.jsonl", &[json!({ "text": "x" })]);
     let refused = scene.yoi(&["run", "--pod", "held", "-m", &model, "me too"]).ends(75);
-    refused.says(&["held is in use", &pid, "help: wait until that process ends"]);
+    refused.says(&["held is in use", &pid, "help: wait until process"]);
     scene.yoi(&["run", "-c", "-m", &model, "me too"]).ends(75).says(&[&pid]);
     scene.yoi(&["undo", "held"]).ends(75).says(&[&pid]);
     scene.yoi(&["rm", "held"]).ends(75).says(&["in use by process"]);

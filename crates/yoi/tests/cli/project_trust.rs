@@ -167,7 +167,7 @@ fn an_invalid_project_file_stops_the_run_and_is_named() {
         (b"[[permissions.rules]]\ntool = \"Bsh\"\ndecision = \"deny\"\n", "yoi.toml:1: permissions.rules[0].tool"),
         (b"[providers.x]\nkey = \"sk-canary-0123456789\"\n", "project/yoi.toml:2: an API key must not be written"),
         (b"[sandbox]\nmode = \"of\"\n", "project/yoi.toml:2:"),
-        (b"model = \"\xff\"\n", "project/yoi.toml: is not UTF-8 after byte 9"),
+        (b"model = \"\xff\"\n", "project/yoi.toml: not UTF-8 after byte 9"),
         (b"model = ", "project/yoi.toml:1:"),
     ];
     let scene = Scene::new();

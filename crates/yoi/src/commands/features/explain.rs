@@ -136,7 +136,7 @@ impl Route {
         for step in &self.steps {
             if part != Some(step.part) {
                 page.line(match step.part {
-                    Part::Surface => "is it available?",
+                    Part::Surface => "is the tool available?",
                     Part::Judgement => "is a call allowed? checked in this order:",
                     Part::Run => "how does it run?",
                 });
@@ -303,7 +303,7 @@ impl<'a> RouteBuilder<'a> {
         let calls = &self.config.tool_concurrency;
         notes.push((format!("at most {} calls run at once", calls.value), Some(calls.source.clone())));
         let limit = time(self.tool.deadline_ms);
-        notes.push((format!("its start is recorded first; it is cancelled after {limit}"), None));
+        notes.push((format!("the start of a call is recorded first; a call is cancelled after {limit}"), None));
         notes.extend(self.hooks(HookPoint::ToolOutcome).map(|(feature, hook)| {
             (format!("`{}` of {feature} sees its result and may change it; {}", hook.name, failing(hook)), None)
         }));
@@ -368,7 +368,7 @@ fn judged(expected: &[Expectation], gated: bool) -> Verdict {
 fn conclusion(tool: &str, verdict: Verdict, expected: &[Expectation], gated: bool) -> String {
     let gates = if gated { ", unless a gate refuses it" } else { "" };
     match verdict {
-        Verdict::Absent => format!("the model is not offered {tool}; a call of it fails"),
+        Verdict::Absent => format!("the model is not offered {tool}; calls of {tool} fail"),
         Verdict::Refused => format!("a call of {tool} is refused"),
         Verdict::Runs => format!("a call of {tool} runs"),
         Verdict::Depends => {
