@@ -13,7 +13,7 @@ use pod::session::fold::SessionState;
 use pod::session::restore::{RecoveryFacts, Restored, closing, decode};
 use pod::session::resume::{ResumedSession, everything};
 use proptest::prelude::*;
-use session_store::{Options, Reader, Session};
+use session_store::{EncodeError, Frames, Options, Reader, Records, Session};
 use std::path::Path;
 use std::sync::Arc;
 use testkit::{ManualClock, ScriptedAnswer};
@@ -76,23 +76,52 @@ fn any_records(most: usize) -> impl Strategy<Value = Vec<(u8, u64)>> {
     prop::collection::vec((0..WAYS, prop_oneof![0..9_u64, any::<u64>()]), 0..most)
 }
 
-fn write(dir: &Path, batches: &[Vec<Record>]) {
-    let options = Options::new("s-1", ManualClock::at(1).clock());
+/// A batch that asks for a format of segments, whatever its records are.
+struct Asking {
+    batch: Batch,
+    format: u32,
+}
+
+impl Records for Asking {
+    fn encode(&self, frames: &mut Frames<'_>) -> Result<(), EncodeError> {
+        self.batch.encode(frames)
+    }
+
+    fn format(&self) -> u32 {
+        self.format
+    }
+}
+
+/// Writes the batches, each with the format that it asks for, into segments of this size.
+fn write(dir: &Path, batches: &[(Vec<Record>, u32)], segment_bytes: u64) {
+    let options = Options { segment_bytes, ..Options::new("s-1", ManualClock::at(1).clock()) };
     let journal =
         Session::create(dir, Options { disk: std::sync::Arc::new(testkit::FailingDisk::default()), ..options });
     let journal = journal.unwrap().journal;
-    for batch in batches {
-        journal.append(Batch::of(batch.clone())).wait().unwrap();
+    for (batch, format) in batches {
+        journal.append(Asking { batch: Batch::of(batch.clone()), format: *format }).wait().unwrap();
     }
     journal.close();
+}
+
+/// The format of the newest segment.
+fn newest_format(dir: &Path) -> u64 {
+    let frames = Reader::open(dir).unwrap().frames().map(|frame| frame.unwrap());
+    let line = frames.filter(|frame| frame.kind == "segment").last().unwrap().line;
+    serde_json::from_str::<serde_json::Value>(&line).unwrap()["format"].as_u64().unwrap()
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever legal records a log has, reading it back comes to the same, items included, behind each of them.
+    /// Whatever legal records a log has, reading it back comes to the same, items included, behind each of them, also
+    /// where its segments are of several formats and sizes.
     #[test]
-    fn any_legal_log_reads_back_to_the_same(ways in any_records(120), sizes in prop::collection::vec(1..6_usize, 120)) {
+    fn any_legal_log_reads_back_to_the_same(
+        ways in any_records(120),
+        sizes in prop::collection::vec((1..6_usize, prop_oneof![9 => Just(1_u32), 1 => Just(2)]), 120),
+        segment_bytes in prop_oneof![Just(16_u64 << 20), 600..6000_u64],
+    ) {
         let (mut fold, mut states, mut records) = (Restored::default(), Vec::new(), Vec::new());
         let mut draft = CheckpointBuilder::of(&fold);
         for (way, n) in ways {
@@ -113,19 +142,21 @@ proptest! {
         let items = fold.items;
         let mut batches = Vec::new();
         let mut rest = records.as_slice();
-        for size in sizes {
+        for (size, format) in sizes {
             let (batch, more) = rest.split_at(size.min(rest.len()));
             if !batch.is_empty() {
-                batches.push(batch.to_vec());
+                batches.push((batch.to_vec(), format));
             }
             rest = more;
         }
         let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let dir = root.path().join("one");
-        write(&dir, &batches);
+        write(&dir, &batches, segment_bytes);
         if batches.is_empty() {
             return Ok(());
         }
+        let asked = batches.iter().map(|(_, format)| *format).max().unwrap_or(1);
+        prop_assert_eq!(newest_format(&dir), u64::from(asked));
         let folded = prefixes(&dir);
         states.truncate(folded.len());
         prop_assert_eq!(folded, states);
