@@ -10,6 +10,7 @@
 mod disks;
 mod scene;
 
+mod beside;
 mod blobs;
 mod checkpoints;
 mod commits;
