@@ -5,7 +5,7 @@
 #[path = "children/shared.rs"]
 mod shared;
 
-use authority::{Ambient, PodProcess, ProcessOwner, SandboxMode, label_descendants, processes_of};
+use authority::{Ambient, HostChild, PodProcess, ProcessOwner, SandboxMode, label_descendants, processes_of};
 use shared::{Place, run};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -54,10 +54,10 @@ async fn what_a_pod_runs_is_listed_with_its_owners() {
     let look = async {
         let started = until(&list, |process| process.command == "sleep 61").await;
         // After a call started, what the host starts is still its own.
-        let mut own = Command::new("sleep").arg("62").spawn().unwrap();
+        let mut own = HostChild::spawn(&ambient, Command::new("sleep").arg("62")).unwrap();
         let mut long = Command::new("sh");
         long.args(["-c", "read _", &"x".repeat(4000)]).stdin(std::process::Stdio::piped());
-        let mut long = long.spawn().unwrap();
+        let mut long = HostChild::spawn(&ambient, &mut long).unwrap();
         let both = until(&list, |process| process.command.ends_with('…')).await;
         assert!(processes_of(&Ambient::claim(), "another").is_empty());
         let mut outside = Command::new(std::env::current_exe().unwrap());

@@ -39,19 +39,25 @@ async fn a_stranger_is_ended_when_no_call_runs() {
     long.unwrap();
     assert_eq!(left, 2, "the long call and the stranger");
     assert_eq!(children(), "");
-    // With a label that descendants cannot shed, it is known.
+    // With a label that descendants cannot shed, it is known: also to one that starts confined processes.
     assert!(label_descendants(&Ambient::claim(), &place.tag));
-    std::fs::remove_file(place.project.join("done")).unwrap();
-    let mut long = place.job("sh", &["-c", "while ! [ -e done ]; do sleep 0.01; done"]);
-    long.call = "c3".to_owned();
-    let bare = place.job(probe(), &["daemon", "300", "bare"]);
-    let short = async {
-        let (ended, _) = run(&spawner, bare).await.unwrap();
-        std::fs::write(place.project.join("done"), "").unwrap();
-        (ended.leftovers, ended.remaining)
-    };
-    let (long, short) = tokio::join!(run(&spawner, long), short);
-    assert_eq!((long.unwrap().0.remaining, short), (0, (1, 0)));
+    for mode in [SandboxMode::Off, SandboxMode::WorkspaceWrite] {
+        if mode == SandboxMode::WorkspaceWrite && !shared::confinable() {
+            continue;
+        }
+        std::fs::remove_file(place.project.join("done")).unwrap();
+        let mut long = place.job("sh", &["-c", "while ! [ -e done ]; do sleep 0.01; done"]);
+        long.call = "c3".to_owned();
+        let confined = place.spawner(mode).unwrap();
+        let bare = place.job(probe(), &["daemon", "300", "bare"]);
+        let short = async {
+            let (ended, _) = run(&confined, bare).await.unwrap();
+            std::fs::write(place.project.join("done"), "").unwrap();
+            (ended.leftovers, ended.remaining)
+        };
+        let (long, short) = tokio::join!(run(&spawner, long), short);
+        assert_eq!((long.unwrap().0.remaining, short), (0, (1, 0)), "{mode:?}");
+    }
     // The process is to be left: now nobody has to know whose it is.
     let mut long = place.job("sleep", &["300"]);
     long.call = "c4".to_owned();

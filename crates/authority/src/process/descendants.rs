@@ -1,38 +1,39 @@
 //! Ending every descendant of a call: which processes belong to it, and how they are killed and reaped.
 //!
 //! A child can leave its group and outlive its parent. If this process is a subreaper, it then becomes a child of this
-//! process and is recognised by its label, or by `YOI_CALL` in its environment. A process without both is a *stranger*:
-//! it cannot be attributed to a call, so it is killed when no other call runs. A subreaper must therefore start
-//! children through [`super::Spawner`] only.
+//! process, and [`super::owners`] says whose it is. Only descendants of the call that ends and of calls that have ended
+//! are killed here: other calls go on, and the host has children of its own.
 //!
 //! ```text
-//! main process ended ─▶ its children are ours ─▶ list ours: none but main processes ─▶ none of the call is left
+//! main process ended ─▶ its children are ours ─▶ list ours: twice none ─▶ none of the call is left
 //!                                                  ▲   └ some ─▶ kill, reap ┐
 //!                                                  └────────────────────────┘  for MAX_TIME
 //! ```
 //!
 //! An empty list proves that none is left, however fast processes fork: every living descendant has a chain of living
 //! parents that ends at a child of this process. That child is in the list of its thread, or moved to the list of the
-//! first thread, which is read last ([`processes::children`]); and nothing else reaps while the lists are read.
+//! first thread, which is read last ([`processes::children`]); and nothing else reaps while the lists are read. The
+//! second list is for a kernel that lists children while they move.
 
 use super::label;
+use super::owners::{self, Owners, Whose};
 use super::processes::{self, Process};
 use super::survivors;
 use crate::{Ambient, Error, ErrorKind};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::io;
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The environment variable that identifies a process's call.
 pub(super) const MARK: &str = "YOI_CALL";
 
-/// How long, and how often, the processes of a call are listed and killed until none is left. One round is the rule;
-/// many are needed when they multiply meanwhile, or take long to die.
+/// How long, and how often, the processes of a call are listed and killed until none is left. Two rounds are the rule;
+/// more are needed when they multiply meanwhile, or take long to die.
 const MAX_TIME: Duration = Duration::from_secs(3);
 const MAX_ROUNDS: u32 = 1_000_000;
 
@@ -45,17 +46,6 @@ const MAX_BELOW: usize = 65_536;
 static SUBREAPER: AtomicBool = AtomicBool::new(false);
 /// Set when no process may start any more. Not under the lock, which may be held for a while.
 static CLOSED: AtomicBool = AtomicBool::new(false);
-static JOBS: Mutex<Option<Jobs>> = Mutex::new(None);
-
-/// The running calls of this process.
-#[derive(Debug, Default)]
-struct Jobs {
-    calls: usize,
-    /// The number of calls started so far.
-    begun: u64,
-    /// The main processes that are not yet reaped.
-    pids: HashSet<Pid>,
-}
 
 /// The counts of a call's processes, without the main one, that were killed or may remain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,8 +56,8 @@ pub(super) struct Leftovers {
     pub(super) remaining: u32,
 }
 
-/// Makes this process the parent of descendants whose own parent has ended. From then on, children that were not
-/// started by a [`super::Spawner`] are killed when the last call ends.
+/// Makes this process the parent of descendants whose own parent has ended. From then on it starts children through
+/// [`super::Spawner`] and [`super::HostChild`] only: others may be taken for what a call left behind.
 ///
 /// # Errors
 /// `Unavailable` when the kernel refuses.
@@ -105,7 +95,7 @@ pub fn end_descendants(_: &Ambient) -> Result<u32, Error> {
     CLOSED.store(true, Ordering::SeqCst);
     let mut sweep = Sweep::default();
     // Not under the lock. No other thread waits for the processes reaped here.
-    sweep.rounds(|sweep| sweep.round(&HashSet::new(), |_| Whose::Ours).then_some(()));
+    sweep.rounds(|sweep, _| sweep.round(|_| Whose::Ours));
     match sweep.left.len() {
         0 => Ok(sweep.ended),
         left => {
@@ -115,109 +105,119 @@ pub fn end_descendants(_: &Ambient) -> Result<u32, Error> {
     }
 }
 
-/// One running call. Strangers are killed when the last one ends.
+/// One running call.
 #[derive(Debug)]
 pub(super) struct RunningCall {
-    call: u64,
-    /// The call was removed from the count.
+    /// Its number among the calls of this process.
+    pub(super) call: u64,
+    /// Nothing of the call is in the table of owners any more.
     over: bool,
 }
 
 impl RunningCall {
     pub(super) fn take() -> Self {
-        let mut guard = jobs();
-        let jobs = guard.get_or_insert_default();
-        jobs.calls += 1;
-        jobs.begun += 1;
-        Self { call: jobs.begun, over: false }
+        Self { call: owners::lock().table().next_call(), over: false }
     }
 
-    /// Starts a child and registers it in one step, so that no sweep takes it for a stranger.
-    pub(super) fn spawn(&self, command: &mut Command) -> std::io::Result<Child> {
-        let mut jobs = jobs();
-        let left = || std::io::Error::other("this process is being left; nothing is started any more");
-        if CLOSED.load(Ordering::SeqCst) {
-            return Err(left());
-        }
-        let mut child = label::with_call(self.call, || command.spawn())?;
-        if CLOSED.load(Ordering::SeqCst) {
-            // Best effort: the process's end frees the child at the latest.
-            child.kill().and_then(|()| child.wait()).ok();
-            return Err(left());
-        }
-        if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-            jobs.get_or_insert_default().pids.insert(pid);
-        }
+    /// Starts the call's main process in this thread once `confine` has confined it.
+    pub(super) fn spawn(
+        &self,
+        command: &mut Command,
+        mark: &str,
+        confine: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<Child> {
+        let (child, ()) = start(
+            Some(self.call),
+            || confine().and_then(|()| command.spawn()),
+            |owners, pid| {
+                owners.call_started(pid, self.call, mark);
+            },
+        )?;
         Ok(child)
     }
 
-    /// Kills the call's remaining processes, the main process included if it still runs, and reaps them.
-    pub(super) fn end(mut self, main: Pid, mark: &str) -> (Leftovers, Option<WaitIdStatus>) {
+    /// Kills the call's remaining processes, the main process included if it still runs, and reaps them. What calls left
+    /// behind that have ended is killed, too.
+    pub(super) fn end(mut self, main: Pid) -> (Leftovers, Option<WaitIdStatus>) {
         // The process was not reaped yet, so its number still identifies this group.
         signal_group(main, Signal::KILL);
         // Its children become ours only when it has ended.
         let waited = wait(main, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
-        let group = main.as_raw_nonzero().get();
-        let whose = |pid: Pid| {
-            let label = label::of(pid).filter(|label| label.is_by_us());
-            let marked = || processes::variable(pid, MARK);
-            let in_group = || processes::look(pid).is_some_and(|process| process.group == group);
-            match label {
-                Some(label) if label.call() == Some(self.call) => Whose::Ours,
-                Some(_) | None if in_group() => Whose::Ours,
-                other => match marked() {
-                    Some(found) if found == mark.as_bytes() => Whose::Ours,
-                    Some(_) => Whose::Others,
-                    None if other.is_some() => Whose::Others,
-                    None => Whose::Unknown,
-                },
-            }
-        };
         let mut sweep = Sweep { main: Some(main), ..Sweep::default() };
-        let mut counted_out = false;
+        let mut status = None;
         if SUBREAPER.load(Ordering::SeqCst) {
-            sweep.rounds(|sweep| {
-                let mut guard = jobs();
-                let jobs = guard.get_or_insert_default();
-                // Without another call it can only belong to this one.
-                let alone = jobs.calls == 1;
-                let whose = |pid| if alone { Whose::Ours } else { whose(pid) };
-                sweep.round(&jobs.pids, whose).then(|| {
-                    jobs.calls -= 1;
-                    counted_out = true;
-                })
+            sweep.rounds(|sweep, last| {
+                let mut guard = owners::lock();
+                let owners = guard.table();
+                let clean = sweep.round(|pid| owners.whose(pid, main, true));
+                if clean && last {
+                    // Under the same lock: of two calls that end at once, the second one is then the last to which a
+                    // stranger may belong.
+                    status = self.forget(owners, main);
+                }
+                clean
             });
         } else {
-            let swept = survivors::end(|Process { pid, .. }| *pid != main && matches!(whose(*pid), Whose::Ours));
+            let ours = |pid| owners::lock().table().whose(pid, main, false) == Whose::Ours;
+            let swept = survivors::end(|Process { pid, .. }| ours(*pid));
             (sweep.ended, sweep.clean) = (swept.ended, !swept.unsure);
         }
-        let mut guard = jobs();
-        let jobs = guard.get_or_insert_default();
-        if !counted_out {
-            jobs.calls = jobs.calls.saturating_sub(1);
+        if !self.over {
+            status = self.forget(owners::lock().table(), main);
         }
-        self.over = true;
-        jobs.pids.remove(&main);
-        let status = waited.and_then(|_| wait(main, WaitIdOptions::EXITED));
         let left = u32::try_from(sweep.left.len()).unwrap_or(u32::MAX);
         // A process reaped in the last round may have started another one.
         let remaining = left.saturating_add(sweep.strangers).max(u32::from(!sweep.clean));
-        (Leftovers { ended: sweep.ended, remaining }, status)
+        (Leftovers { ended: sweep.ended, remaining }, waited.and(status))
+    }
+
+    /// From now on what is left of the call is a dead owner's. Its main process has ended and is reaped.
+    fn forget(&mut self, owners: &mut Owners, main: Pid) -> Option<WaitIdStatus> {
+        self.over = true;
+        owners.call_ended(self.call);
+        wait(main, WaitIdOptions::EXITED | WaitIdOptions::NOHANG)
     }
 }
 
 impl Drop for RunningCall {
     fn drop(&mut self) {
-        if self.over {
-            return;
+        // Nobody ends it: the next sweep does.
+        if !self.over {
+            owners::lock().table().call_ended(self.call);
         }
-        let mut guard = jobs();
-        let jobs = guard.get_or_insert_default();
-        jobs.calls = jobs.calls.saturating_sub(1);
-        if jobs.calls == 0 && SUBREAPER.load(Ordering::SeqCst) {
-            // The lock is held meanwhile, so that the next call's child is not among them.
-            Sweep::default().rounds(|sweep| sweep.round(&jobs.pids, |_| Whose::Ours).then_some(()));
+    }
+}
+
+/// Starts a child in one step with its label and its entry in the table of owners, so that no sweep takes it for
+/// another one's.
+pub(super) fn start<T>(
+    call: Option<u64>,
+    spawn: impl FnOnce() -> io::Result<Child>,
+    enter: impl FnOnce(&mut Owners, Pid) -> T,
+) -> io::Result<(Child, T)> {
+    let left = || io::Error::other("this process is being left; nothing is started any more");
+    let mut guard = owners::lock();
+    if CLOSED.load(Ordering::SeqCst) {
+        return Err(left());
+    }
+    label::next_child(call);
+    let mut child = spawn()?;
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    match pid.filter(|_| !CLOSED.load(Ordering::SeqCst)) {
+        Some(pid) => Ok((child, enter(guard.table(), pid))),
+        None => {
+            // Best effort: the process's end frees the child at the latest.
+            child.kill().and_then(|()| child.wait()).ok();
+            Err(left())
         }
+    }
+}
+
+/// Reaps what the host's own children left behind and what has ended since; kills nothing.
+pub(super) fn reap_orphans(owners: &Owners) {
+    if SUBREAPER.load(Ordering::SeqCst) {
+        let held = |pid: Pid| if owners.is_held(pid) { Whose::Held } else { Whose::Others };
+        Sweep::default().round(held);
     }
 }
 
@@ -229,10 +229,6 @@ pub(super) fn signal_group(leader: Pid, signal: Signal) {
     }
 }
 
-fn jobs() -> MutexGuard<'static, Option<Jobs>> {
-    JOBS.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Waits for a child; `None` for a process that is no child of this one.
 fn wait(pid: Pid, options: WaitIdOptions) -> Option<WaitIdStatus> {
     loop {
@@ -242,14 +238,6 @@ fn wait(pid: Pid, options: WaitIdOptions) -> Option<WaitIdStatus> {
             Err(_nobody) => return None,
         }
     }
-}
-
-/// To which call a child of this process belongs.
-#[derive(Clone, Copy, Debug)]
-enum Whose {
-    Ours,
-    Others,
-    Unknown,
 }
 
 /// Lists, kills and reaps until nothing is found.
@@ -267,14 +255,18 @@ struct Sweep {
 }
 
 impl Sweep {
-    fn rounds(&mut self, mut round: impl FnMut(&mut Self) -> Option<()>) {
+    /// Until two rounds in a row are clean. A round is told whether it is the last one if it is clean.
+    fn rounds(&mut self, mut round: impl FnMut(&mut Self, bool) -> bool) {
         let until = Instant::now() + MAX_TIME;
+        let mut before = false;
         for _ in 0..MAX_ROUNDS {
             let known = self.sent.len();
-            if round(self).is_some() {
+            let clean = round(self, before);
+            if clean && before {
                 self.clean = true;
                 return;
             }
+            before = clean;
             if Instant::now() > until {
                 return;
             }
@@ -286,16 +278,19 @@ impl Sweep {
         }
     }
 
-    /// One list of the children of this process. True when none of them is ours, apart from the `known`.
-    fn round(&mut self, known: &HashSet<Pid>, whose: impl Fn(Pid) -> Whose) -> bool {
+    /// One list of the children of this process. True when none of them is ours.
+    fn round(&mut self, whose: impl Fn(Pid) -> Whose) -> bool {
         (self.strangers, self.left) = (0, Vec::new());
         let mut clean = true;
         for pid in processes::own_children() {
-            if known.contains(&pid) {
+            let mut whose = whose(pid);
+            if whose == Whose::Held {
                 continue;
             }
-            let whose = if self.sent.contains_key(&pid) { Whose::Ours } else { whose(pid) };
-            if matches!(whose, Whose::Ours) {
+            if self.sent.contains_key(&pid) {
+                whose = Whose::Ours;
+            }
+            if whose == Whose::Ours {
                 clean = false;
                 self.kill(pid);
             }
@@ -309,7 +304,7 @@ impl Sweep {
                 // A process that ended may have been ours and may have started another one.
                 (Whose::Unknown, Some(_)) => clean = false,
                 (Whose::Unknown, None) => self.strangers = self.strangers.saturating_add(1),
-                (Whose::Others, _) => {}
+                (Whose::Others | Whose::Held, _) => {}
             }
         }
         if let (false, Some(main)) = (clean, self.main) {
@@ -357,30 +352,25 @@ fn wait_for(pid: Pid) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Set in the process that runs the test below alone.
-    const ALONE: &str = "YOI_TEST_ALONE";
+    use crate::process::alone::alone;
 
     /// A call that ends may hold the lock for as long as its processes take to die: leaving does not wait for it. It ends
     /// all children of its process, so it has one of its own: the other tests of this program start git.
     #[test]
     fn leaving_waits_for_no_call() {
-        if std::env::var_os(ALONE).is_none() {
-            let name = concat!(module_path!(), "::leaving_waits_for_no_call");
-            let name = name.split_once("::").map_or(name, |(_crate, name)| name);
-            let test = std::env::current_exe().unwrap();
-            let ran = Command::new(test).args(["--exact", name]).env(ALONE, "1").output().unwrap();
-            let said = String::from_utf8_lossy(&ran.stdout);
-            assert!(ran.status.success() && said.contains("1 passed"), "{said}");
+        if !alone(module_path!(), "leaving_waits_for_no_call") {
             return;
         }
-        let busy = jobs();
+        let busy = owners::lock();
         let (told, done) = std::sync::mpsc::channel();
         let leaving = std::thread::spawn(move || told.send(end_descendants(&Ambient::claim()).is_ok()));
         assert_eq!(done.recv_timeout(Duration::from_secs(20)), Ok(true));
         drop(busy);
         leaving.join().unwrap().unwrap();
         let mut command = Command::new("true");
-        assert!(RunningCall { call: 1, over: true }.spawn(&mut command).is_err(), "nothing is started any more");
+        assert!(
+            RunningCall { call: 1, over: true }.spawn(&mut command, "s/1/c1", || Ok(())).is_err(),
+            "nothing is started any more"
+        );
     }
 }

@@ -50,21 +50,13 @@ pub fn label_descendants(_: &Ambient, tag: &str) -> bool {
     done
 }
 
-/// Runs `start` while new processes get the number of a call. Another process started meanwhile gets it, too.
-pub(super) fn with_call<T>(call: u64, start: impl FnOnce() -> T) -> T {
-    let labelled = LABELLED.load(Ordering::SeqCst);
-    let set = |call: Option<u64>| {
+/// Sets what later children have: the number of a call, or that they are the host's own. Not in a confined thread, whose
+/// filter refuses it.
+pub(super) fn next_child(call: Option<u64>) {
+    if LABELLED.load(Ordering::SeqCst) {
         let maximum = rustix::process::getrlimit(Resource::Locks).maximum;
         rustix::process::setrlimit(Resource::Locks, Rlimit { current: call.or(maximum), maximum }).ok();
-    };
-    if labelled {
-        set(Some(call));
     }
-    let done = start();
-    if labelled {
-        set(None);
-    }
-    done
 }
 
 /// The label of a process, also of one that ended and was not waited for.

@@ -9,14 +9,18 @@
 //! Landlock and seccomp apply to the thread that requests them and to its children, so a thread that confines itself
 //! and then spawns needs neither code between fork and exec nor a helper program.
 
+#[cfg(test)]
+mod alone;
 mod confinement;
 mod descendants;
 mod env;
 mod filter;
 mod git_guard;
+mod host_child;
 mod inherited;
 mod label;
 mod listing;
+mod owners;
 mod peer;
 mod processes;
 mod public;
@@ -33,6 +37,7 @@ pub use confinement::{Confinement, SandboxMode, Support, support};
 pub use descendants::{become_subreaper, end_descendants, end_survivors};
 pub use env::EnvPolicy;
 pub use git_guard::{GitFinding, GitGuard, Handled};
+pub use host_child::HostChild;
 pub use inherited::seal_inherited;
 pub use label::label_descendants;
 pub use listing::{PodProcess, ProcessOwner, processes_of};

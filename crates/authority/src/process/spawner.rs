@@ -147,12 +147,12 @@ impl Spawner {
         command.stdin(Stdio::from(self.shared.null.try_clone().map_err(failed)?));
         command.stdout(Stdio::from(writer.try_clone().map_err(failed)?)).stderr(Stdio::from(writer));
         let git = self.git.as_ref().map(GitGuard::watch);
-        let resources = ChildResources { mark, temp, slot: RunningCall::take(), guard, git };
+        let resources = ChildResources { temp, slot: RunningCall::take(), guard, git };
         let (answer, answered) = oneshot::channel();
         let shared = self.shared.clone();
         let spawn = move || {
             let (done, exited) = oneshot::channel();
-            let started = spawn(shared.cage.as_ref(), command, resources, exited);
+            let started = spawn(shared.cage.as_ref(), command, &mark, resources, exited);
             // The directory is removed by the drop of the last spawner, not by this thread.
             drop(shared);
             let pid = started.as_ref().ok().map(RunningChild::pid);
@@ -222,13 +222,11 @@ impl Cage {
 fn spawn(
     cage: Option<&Cage>,
     mut command: Command,
+    mark: &str,
     resources: ChildResources,
     exited: oneshot::Receiver<()>,
 ) -> io::Result<RunningChild> {
-    if let Some(cage) = cage {
-        cage.close()?;
-    }
-    let child = resources.slot.spawn(&mut command)?;
+    let child = resources.slot.spawn(&mut command, mark, || cage.map_or(Ok(()), Cage::close))?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
     Ok(RunningChild::new(pid, exited, resources))
 }

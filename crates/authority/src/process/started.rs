@@ -18,7 +18,6 @@ pub(super) struct RunningChild {
 /// Resources of a child, released when all of its processes have ended.
 #[derive(Debug)]
 pub(super) struct ChildResources {
-    pub(super) mark: String,
     pub(super) temp: CallTemp,
     pub(super) slot: RunningCall,
     pub(super) guard: OwnedUseGuard,
@@ -27,8 +26,8 @@ pub(super) struct ChildResources {
 
 impl ChildResources {
     fn release(self, pid: Pid) -> (Leftovers, Option<WaitIdStatus>) {
-        let Self { mark, temp, slot, guard, git } = self;
-        let ended = slot.end(pid, &mark);
+        let Self { temp, slot, guard, git } = self;
+        let ended = slot.end(pid);
         // Released in this order: the directory after its processes ended, and the use of the door last.
         drop(temp);
         // The guard compares when no process of the call writes any more.

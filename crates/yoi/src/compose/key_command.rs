@@ -6,7 +6,7 @@
 
 use crate::config::INHERITED;
 use crate::env::Env;
-use authority::{Ambient, end_survivors};
+use authority::{Ambient, HostChild, end_survivors};
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -46,7 +46,9 @@ fn within(words: &[String], env: &Env, limit: Duration) -> Result<String, String
     };
     let mut command = Command::new(found(program, env).map_err(|what| format!("cannot start: {what}"))?);
     command.arg0(program).args(args).current_dir(PLACE).env("PWD", PLACE).env_remove("OLDPWD").env(INHERITED, &mark);
-    let started = command.stdin(Stdio::inherit()).stderr(Stdio::inherit()).stdout(Stdio::piped()).spawn();
+    command.stdin(Stdio::inherit()).stderr(Stdio::inherit()).stdout(Stdio::piped());
+    // In a pod that runs calls, their ends do not end it.
+    let started = HostChild::spawn(&Ambient::claim(), &mut command);
     let mut child = started.map_err(|error| format!("cannot start: {}", authority::explain(&error)))?;
     let (status, bytes) = match watch(&mut child, limit) {
         Ok(done) => done,
