@@ -34,6 +34,11 @@ impl Scratch {
     /// # Errors
     /// The system's error.
     pub fn create(_: &Ambient, parent: &Path, prefix: &str) -> Result<Self, Error> {
+        Self::below(parent, prefix)
+    }
+
+    /// As [`Scratch::create`], for a handle that was given the directory.
+    pub(crate) fn below(parent: &Path, prefix: &str) -> Result<Self, Error> {
         remove_stale(parent, prefix, Instant::now() + MAX_STALE);
         for _ in 0..TRIES {
             let random = RandomState::new().build_hasher().finish();

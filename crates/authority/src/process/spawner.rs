@@ -20,7 +20,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::oneshot;
 
@@ -54,8 +54,15 @@ struct Shared {
     env: EnvPolicy,
     tag: String,
     null: File,
-    cage: Option<Cage>,
+    confinement: Confinement,
+    room: Mutex<Arc<Room>>,
+}
+
+/// The temporary directories of the children, and the rules that give them.
+#[derive(Debug)]
+struct Room {
     temp: TempBase,
+    cage: Option<Cage>,
 }
 
 /// The Landlock rules and the system call filter of a confinement, built once and applied by each spawning thread.
@@ -77,7 +84,7 @@ impl Spawner {
     /// `Unavailable` when the kernel lacks what a confining mode needs (the text names it), `Denied` when a directory
     /// to be given holds keys or other sessions (the text names it), `FixInput` when one does not exist or the tag is
     /// unfit.
-    pub fn new(ambient: &Ambient, confinement: Confinement, env: EnvPolicy, tag: String) -> Result<Self, Error> {
+    pub fn new(_: &Ambient, confinement: Confinement, env: EnvPolicy, tag: String) -> Result<Self, Error> {
         if tag.is_empty() || tag.len() > MAX_TAG || tag.bytes().any(|byte| byte.is_ascii_control()) {
             return Err(Error::new(
                 ErrorKind::FixInput,
@@ -86,13 +93,8 @@ impl Spawner {
         }
         let null = Path::new("/dev/null");
         let null_file = File::options().read(true).open(null).map_err(|error| Error::io("open", null, error))?;
-        let parent = env.place("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
-        let temp = TempBase::create(ambient, &parent, &tag)?;
-        let cage = match confinement.mode {
-            SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => Some(Cage::build(&confinement, &env, temp.path())?),
-            SandboxMode::Off => None,
-        };
-        let shared = Shared { mode: confinement.mode, env, tag, null: null_file, cage, temp };
+        let room = Mutex::new(Arc::new(Room::build(&confinement, &env, &tag)?));
+        let shared = Shared { mode: confinement.mode, env, tag, null: null_file, confinement, room };
         Ok(Self { shared: Arc::new(shared), door: Door::new(), git: None })
     }
 
@@ -134,8 +136,9 @@ impl Spawner {
         let guard = self.door.enter_owned().map_err(|_| Error::revoked(&format!("run {program}")))?;
         check(job)?;
         let path = self.find(job)?;
-        let caches = self.shared.cage.is_some().then(|| self.shared.temp.caches()).transpose()?;
-        let temp = self.shared.temp.for_call(&job.call)?;
+        let room = self.shared.room()?;
+        let caches = room.cage.is_some().then(|| room.temp.caches()).transpose()?;
+        let temp = room.temp.for_call(&job.call)?;
         let mark = format!("{}/{}", self.shared.tag, job.call);
         let failed = |error: io::Error| Error::system(&format!("run {program}"), error);
         let (reader, writer) = io::pipe().map_err(failed)?;
@@ -149,12 +152,11 @@ impl Spawner {
         let git = self.git.as_ref().map(GitGuard::watch);
         let resources = ChildResources { temp, slot: RunningCall::take(), guard, git };
         let (answer, answered) = oneshot::channel();
-        let shared = self.shared.clone();
         let spawn = move || {
             let (done, exited) = oneshot::channel();
-            let started = spawn(shared.cage.as_ref(), command, &mark, resources, exited);
+            let started = spawn(room.cage.as_ref(), command, &mark, resources, exited);
             // The directory is removed by the drop of the last spawner, not by this thread.
-            drop(shared);
+            drop(room);
             let pid = started.as_ref().ok().map(RunningChild::pid);
             // If the receiver is gone, sending drops the child, which kills it.
             if let (Ok(()), Some(pid)) = (answer.send(started), pid) {
@@ -185,6 +187,29 @@ impl Spawner {
             let text = format!("run {}: no such program in PATH; install it or name its path", crate::escape(name));
             Error::new(ErrorKind::FixInput, text)
         })
+    }
+}
+
+impl Shared {
+    /// A directory that is gone is made again. The rules name the directory itself, not its path, so they are, too.
+    fn room(&self) -> Result<Arc<Room>, Error> {
+        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        if !room.temp.stands() {
+            *room = Arc::new(Room::build(&self.confinement, &self.env, &self.tag)?);
+        }
+        Ok(room.clone())
+    }
+}
+
+impl Room {
+    fn build(confinement: &Confinement, env: &EnvPolicy, tag: &str) -> Result<Self, Error> {
+        let parent = env.place("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
+        let temp = TempBase::create(&parent, tag)?;
+        let cage = match confinement.mode {
+            SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => Some(Cage::build(confinement, env, temp.path())?),
+            SandboxMode::Off => None,
+        };
+        Ok(Self { temp, cage })
     }
 }
 

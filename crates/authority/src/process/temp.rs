@@ -2,9 +2,11 @@
 //! each spawner.
 
 use super::stale;
+use crate::Error;
 use crate::remove::remove;
 use crate::scratch::{Scratch, make_private};
-use crate::{Ambient, Error};
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -18,8 +20,11 @@ const CALLS: &str = "calls";
 #[derive(Debug)]
 pub(super) struct TempBase {
     path: PathBuf,
+    /// Device and number of the directory at `path`, which the rules of the confinement name.
+    id: (u64, u64),
     next: AtomicU64,
-    _scratch: Scratch,
+    tag: String,
+    scratch: Scratch,
 }
 
 /// The directory of caches; no call has this name, because calls' names end in a number.
@@ -36,15 +41,24 @@ pub(super) struct CallTemp {
 
 impl TempBase {
     /// Creates it below `parent`, and removes the directories of dead hosts there unless their processes still run.
-    pub(super) fn create(ambient: &Ambient, parent: &Path, tag: &str) -> Result<Self, Error> {
+    pub(super) fn create(parent: &Path, tag: &str) -> Result<Self, Error> {
         // Locked directories are not removed.
         let kept = stale::with_processes(parent);
-        let scratch = Scratch::create(ambient, parent, PREFIX)?;
+        let scratch = Scratch::below(parent, PREFIX)?;
         drop(kept);
         stale::note(scratch.path(), tag).map_err(|error| Error::io("write in", scratch.path(), error))?;
         let path = scratch.path().join(CALLS);
         make_private(&path)?;
-        Ok(Self { path, next: AtomicU64::new(0), _scratch: scratch })
+        let id = id(&path).map_err(|error| Error::io("look at", &path, error))?;
+        Ok(Self { path, id, next: AtomicU64::new(0), tag: tag.to_owned(), scratch })
+    }
+
+    /// Whether it is still there: cleaners of `/tmp` that do not look at locks remove what is weeks old. If only the
+    /// host's identity is gone, that is written again.
+    pub(super) fn stands(&self) -> bool {
+        // Fails where it is there.
+        stale::note(self.scratch.path(), &self.tag).ok();
+        id(&self.path).is_ok_and(|id| id == self.id)
     }
 
     /// The directory that contains the calls' directories.
@@ -66,6 +80,10 @@ impl TempBase {
         make_private(&path)?;
         Ok(CallTemp { path })
     }
+}
+
+fn id(dir: &Path) -> io::Result<(u64, u64)> {
+    dir.symlink_metadata().map(|meta| (meta.dev(), meta.ino()))
 }
 
 impl CallTemp {

@@ -203,6 +203,39 @@ async fn temporary_directories_go() {
     assert!(!base.exists());
 }
 
+/// A host that stayed for weeks met a cleaner of `/tmp` that looks at ages and not at locks: no command ran any more.
+#[tokio::test]
+async fn temporary_directories_that_were_removed_are_made_again() {
+    for mode in [SandboxMode::Off, SandboxMode::WorkspaceWrite] {
+        if mode == SandboxMode::WorkspaceWrite && !shared::confinable() {
+            return;
+        }
+        let mut place = Place::new();
+        let temp = place.dir.path().join("temp");
+        std::fs::create_dir(&temp).unwrap();
+        place.vars.push(("TMPDIR".into(), temp.clone().into()));
+        let spawner = place.spawner(mode).unwrap();
+        let writes = place.job("sh", &["-c", "echo x > $TMPDIR/file && echo $TMPDIR"]);
+        let used = async || shared::run(&spawner, writes.clone()).await.unwrap().1.trim().to_owned();
+        let calls = Path::new(&used().await).parent().unwrap().to_owned();
+        let host = calls.parent().unwrap();
+        let owner = std::fs::read_link(host.join("owner")).unwrap();
+        std::fs::remove_file(host.join("owner")).unwrap();
+        assert!(used().await.starts_with(calls.to_str().unwrap()), "what is there is used");
+        assert_eq!(std::fs::read_link(host.join("owner")).unwrap(), owner);
+        for above in [1, 2] {
+            let before = used().await;
+            let gone = Path::new(&before).ancestors().nth(above).unwrap();
+            authority::remove_dir(&authority::Ambient::claim(), gone).unwrap();
+            let again = used().await;
+            assert!(again.starts_with(temp.to_str().unwrap()), "{again}");
+            assert!(!again.starts_with(gone.to_str().unwrap()), "{again}");
+        }
+        drop(spawner);
+        assert_eq!(std::fs::read_dir(&temp).unwrap().count(), 0);
+    }
+}
+
 /// 25,000 directories in each other were removed with a frame of the stack for each, which ended the host.
 #[tokio::test]
 async fn temporary_directories_of_any_depth_go() {
