@@ -8,7 +8,7 @@ use llm_worker::effect::Outcome;
 use llm_worker::model::EventSink;
 use llm_worker::projection::Dialect;
 use llm_worker::{ErrorKind, Model, ModelError, ModelEvent, ModelRequest, StopReason};
-use pod::control::{Callbacks, Outbox, Permission, RunLimits};
+use pod::control::{Callbacks, HostMode, Outbox, Permission, RunLimits};
 use pod::feature::{
     CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices, PodLink,
 };
@@ -154,6 +154,7 @@ impl PodPlace {
             about: about(&project),
             system: "You are measured.".to_owned(),
             environment: Box::new(|| "Somewhere, some day.".to_owned()),
+            mode: HostMode::Run,
             parts,
         };
         let outcome = runtime.block_on(async {

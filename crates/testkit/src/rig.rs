@@ -7,7 +7,7 @@ use crate::model::ModelScript;
 use crate::points::{KillPoints, Killed};
 use crate::tool::FnTool;
 use authority::{Access, Ambient, Redactor, SandboxMode, Workspace};
-use pod::control::{ActorEnd, Callbacks, Client, Event, Outbox, Permission, RunLimits, TurnEnd};
+use pod::control::{ActorEnd, Callbacks, Client, Event, HostMode, Outbox, Permission, RunLimits, TurnEnd};
 use pod::feature::{
     CapabilityPolicy, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
     FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices, InstallOutcome, ToolContribution,
@@ -50,6 +50,8 @@ pub struct PodUnderTest {
     pub grace: Duration,
     /// Whether time advances only when nothing else can run. A running call stops it.
     pub paused: bool,
+    /// Whether the pod stays when nobody submits anything.
+    pub mode: HostMode,
     /// The environment note for the model.
     pub environment: Arc<Mutex<String>>,
     /// The size of a journal segment, in bytes.
@@ -132,6 +134,7 @@ impl PodUnderTest {
             limits: RunLimits { max_steps: 100, tool_concurrency: 8, max_cost: None },
             grace: GRACE,
             paused: true,
+            mode: HostMode::Run,
             environment: Arc::new(Mutex::new("here and now".to_owned())),
             segment_bytes: 16 << 20,
             blob_bytes: BLOB_BYTES,
@@ -321,6 +324,7 @@ impl PodUnderTest {
                 let environment = Arc::clone(&self.environment);
                 move || environment.lock().unwrap_or_else(PoisonError::into_inner).clone()
             }),
+            mode: self.mode.clone(),
             parts: PodDeps {
                 registry: Arc::new(self.registry(opening)),
                 permission: Arc::clone(&self.permission),

@@ -11,21 +11,27 @@
 //! It never runs code of features, tools or models: those answer through channels. Does not depend on sockets or
 //! terminals.
 
-use super::client::{Client, Command, SubmitError, client};
+mod commands;
+
+use super::client::{Client, Command, Reply, client};
 use super::commit::Batch;
 use super::core::{Core, Fatal};
 use super::limits::RunLimits;
 use super::pipeline::{ActorCommit, CommitResult};
+use super::queue::{self, TakeRule};
 use super::stream::{Stream, StreamEvent};
 use super::submission::{Prepared, Submissions};
 use super::turn::{Running, TaskResult, TurnTasks};
 use crate::mailbox::requests::Wakeup;
-use crate::record::{HostStopped, Record, SystemItem};
+use crate::record::{HoldCause, HostStopped, InputId, Record, Suspended, SystemItem};
 use crate::session::fold::SessionState;
 use crate::session::references;
 use crate::session::restore::loss;
 use llm_worker::history::History;
 use session_store::{Committed, Refused};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::pin;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
@@ -45,9 +51,31 @@ pub struct Actor {
     asked: bool,
     preamble: Preamble,
     submissions: Submissions,
+    /// The clients that wait for the beginning or the end of a hold, in the order of the commits.
+    holds: VecDeque<Reply<()>>,
+    /// Limits of a turn whose input sets none.
+    limits: RunLimits,
+    mode: HostMode,
+    /// The newest input that existed when the pod was opened.
+    opened_at: InputId,
+    /// Whether a turn began since then.
+    has_run: bool,
     closing: Closing,
     observer_flush: JoinSet<()>,
     grants_written: Instant,
+}
+
+/// How a pod behaves while nobody is there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum HostMode {
+    /// It does what its program submits, and no more; when the disk refuses twice, it ends.
+    #[default]
+    Run,
+    /// It stays: it takes what waits, goes on with interrupted work, is woken by notifications, and waits for the disk.
+    Stay {
+        /// What the pod needs and does not have: it starts held, with this reason.
+        missing: Option<String>,
+    },
 }
 
 /// What a start leaves for the actor. The records are committed with the first input, in one flush; the model gets the
@@ -108,16 +136,27 @@ enum DriverEvent {
 }
 
 impl Actor {
-    pub(crate) fn new(core: Core, history: History, preamble: Preamble, limits: RunLimits) -> (Self, Client) {
+    pub(crate) fn new(
+        core: Core,
+        history: History,
+        preamble: Preamble,
+        limits: RunLimits,
+        mode: HostMode,
+    ) -> (Self, Client) {
         let (client, commands) = client(core.outbox.following(), limits);
-        let submissions = Submissions::new(core.state.inputs);
+        let opened_at = core.state.inputs;
         let actor = Self {
             core,
             at: At::Idle(Box::new(history)),
             commands,
             asked: true,
             preamble,
-            submissions,
+            submissions: Submissions::default(),
+            holds: VecDeque::new(),
+            limits,
+            mode,
+            opened_at,
+            has_run: false,
             closing: Closing::Open,
             observer_flush: JoinSet::new(),
             grants_written: Instant::now(),
@@ -127,10 +166,10 @@ impl Actor {
 
     /// Runs until a client closes the pod, or no client is left. `cancel` ends turns in good order.
     pub async fn run(mut self, cancel: CancellationToken) -> ActorEnd {
-        let result = self.work(&cancel).await;
+        let result = contained(self.work(&cancel)).await;
         // Clients get an error at once.
-        let Self { mut core, at, commands, submissions, closing, .. } = self;
-        drop((commands, submissions));
+        let Self { mut core, at, commands, submissions, holds, closing, .. } = self;
+        drop((commands, submissions, holds));
         match &result {
             Ok(()) => core.pending.close(),
             Err(fatal) => {
@@ -151,6 +190,7 @@ impl Actor {
     }
 
     async fn work(&mut self, cancel: &CancellationToken) -> Result<(), Fatal> {
+        self.begin();
         loop {
             self.advance()?;
             if matches!(self.closing, Closing::Stopped) {
@@ -161,24 +201,71 @@ impl Actor {
         }
     }
 
+    /// A pod that stays has no first input that its start could be committed with.
+    fn begin(&mut self) {
+        let HostMode::Stay { missing } = &self.mode else { return };
+        let mut records = std::mem::take(&mut self.preamble.records);
+        if let Some(reason) = missing.clone() {
+            records.push(Suspended { reason, cause: Some(HoldCause::Required), by: None }.into());
+        }
+        self.core.append_actor_commit(ActorCommit::Start, records);
+    }
+
     /// Proceeds as far as it can without waiting.
     fn advance(&mut self) -> Result<(), Fatal> {
-        self.submissions.advance(&mut self.core, &mut self.preamble.records);
+        let taking = match &self.at {
+            At::Turn(turn) => turn.taking(),
+            At::Idle(_) | At::Between => &[],
+        };
+        // What a client asks for is not done before the start is in the log, and not while a hold is on its way there.
+        if !self.starts() && !self.core.pipeline.changes_queue() {
+            self.submissions.advance(&mut self.core, &mut self.preamble.records, taking);
+        }
         loop {
             match &mut self.at {
                 At::Turn(turn) => match turn.advance(&mut self.core)? {
                     true => self.end_turn()?,
                     false => break,
                 },
-                At::Idle(_) => match self.submissions.begin_turn() {
-                    Some((limits, cancelled)) => self.begin_turn(limits, cancelled)?,
+                At::Idle(_) => match self.next_turn() {
+                    Some(inputs) => self.begin_turn(&inputs)?,
                     None => break,
                 },
                 At::Between => break,
             }
         }
+        if self.stays() && matches!(self.at, At::Idle(_)) && self.core.pipeline.is_empty() {
+            // No commit may come for days.
+            self.core.collect(&|_| false);
+            self.core.write_out();
+        }
         self.close();
         Ok(())
+    }
+
+    fn stays(&self) -> bool {
+        matches!(self.mode, HostMode::Stay { .. })
+    }
+
+    /// Whether the records of the start are on their way.
+    fn starts(&self) -> bool {
+        self.stays() && !self.core.state.hosted
+    }
+
+    /// The inputs of the turn that begins now; none if no turn begins.
+    fn next_turn(&self) -> Option<Vec<InputId>> {
+        let Core { state, pipeline, .. } = &self.core;
+        if pipeline.changes_queue() || self.starts() {
+            return None;
+        }
+        let rule = match (&self.mode, &self.closing, self.has_run) {
+            (HostMode::Run, _, _) if !state.queued.iter().any(|waiting| waiting.input > self.opened_at) => return None,
+            (HostMode::Run, Closing::Open, false) => TakeRule::All,
+            (HostMode::Run | HostMode::Stay { .. }, Closing::Open, _) => TakeRule::One,
+            // What waits is kept for the next start.
+            (_, _, _) => return None,
+        };
+        queue::next_turn(state, rule)
     }
 
     /// Waits for the next event. Every branch is cancel-safe.
@@ -217,29 +304,23 @@ impl Actor {
     fn take(&mut self, event: DriverEvent) -> Result<(), Fatal> {
         let Self { core, at, submissions, preamble, .. } = self;
         match (event, at) {
-            (DriverEvent::Committed(done), at) => match (core.commit_ended(done)?, at) {
-                (Some(CommitResult::Actor(ActorCommit::Input)), _) => submissions.commit_ended(),
-                (Some(CommitResult::ActorUnstorable(ActorCommit::Input, records, reason)), _) => {
-                    submissions.unstorable(&mut preamble.records, records, reason);
-                }
-                (Some(CommitResult::Actor(ActorCommit::Stop)), _) => self.closing = Closing::Stopped,
-                (Some(result), At::Turn(turn)) => turn.commit_ended(core, result)?,
-                (Some(_) | None, _) => {}
-            },
-            (DriverEvent::Asked(Some(Command::Submit(submission))), _) => match self.closing {
-                Closing::Open => submissions.take(submission),
-                Closing::Asked(_) | Closing::FlushingObservers(_) | Closing::Stopping | Closing::Stopped => {
-                    drop(submission.reply.send(Err(SubmitError::Closed)));
-                }
-            },
-            (DriverEvent::Cancelled | DriverEvent::Asked(Some(Command::Cancel)), At::Turn(turn)) => turn.cancel()?,
-            (DriverEvent::Asked(Some(Command::Cancel)), _) => submissions.cancel(),
-            (DriverEvent::Asked(Some(Command::Close { reason })), _) => self.closing.ask(reason),
+            (DriverEvent::Committed(done), _) => {
+                let result = core.commit_ended(done)?;
+                self.committed(result)?;
+            }
+            (DriverEvent::Cancelled, At::Turn(turn)) => turn.cancel()?,
+            (DriverEvent::Asked(Some(command)), _) => self.asked(command)?,
             (DriverEvent::Asked(None), _) => {
                 self.asked = false;
                 self.closing.ask("no client is left".to_owned());
             }
-            (DriverEvent::Prepared(prepared), _) => submissions.prepared(core, &mut preamble.records, prepared?),
+            (DriverEvent::Prepared(prepared), at) => {
+                let taking = match at {
+                    At::Turn(turn) => turn.taking(),
+                    At::Idle(_) | At::Between => &[],
+                };
+                submissions.prepared(core, &mut preamble.records, taking, prepared?);
+            }
             (DriverEvent::ObserversFlushed(flushed), _) => {
                 flushed?;
                 self.stop();
@@ -260,8 +341,35 @@ impl Actor {
         Ok(())
     }
 
-    /// Takes every queued input through a turn.
-    fn begin_turn(&mut self, limits: RunLimits, cancelled: bool) -> Result<(), Fatal> {
+    /// A commit has ended. What was folded may begin or end a hold, and take inputs.
+    fn committed(&mut self, result: Option<CommitResult>) -> Result<(), Fatal> {
+        let Self { core, at, submissions, preamble, holds, .. } = self;
+        match (result, &mut *at) {
+            (Some(CommitResult::Actor(ActorCommit::Queue)), _) => submissions.commit_ended(),
+            (Some(CommitResult::Actor(ActorCommit::Hold)), _) => {
+                holds.pop_front().map(|reply| reply.send(Ok(())));
+            }
+            (Some(CommitResult::ActorRefused(ActorCommit::Hold, _, error)), _) => {
+                holds.pop_front().map(|reply| reply.send(Err(error)));
+            }
+            (Some(CommitResult::ActorRefused(ActorCommit::Queue, records, error)), _) => {
+                submissions.commit_refused(error, records, &mut preamble.records);
+            }
+            (Some(CommitResult::Actor(ActorCommit::Stop)), _) => self.closing = Closing::Stopped,
+            (Some(result), At::Turn(turn)) => turn.commit_ended(core, result)?,
+            (Some(_) | None, _) => {}
+        }
+        if let At::Turn(turn) = at {
+            let state = &core.state;
+            let taken = turn.taking().iter().copied().filter(|input| state.queued.get(*input).is_none());
+            submissions.taken(taken);
+            turn.hold(state.held.as_ref().is_some_and(|hold| hold.cause == HoldCause::Person))?;
+        }
+        Ok(())
+    }
+
+    /// Takes these inputs through a turn, under the tightest of their limits.
+    fn begin_turn(&mut self, inputs: &[InputId]) -> Result<(), Fatal> {
         let At::Idle(history) = std::mem::replace(&mut self.at, At::Between) else { return Ok(()) };
         let Core { store, state, registry, pending, .. } = &mut self.core;
         if self.submissions.is_idle() {
@@ -281,8 +389,12 @@ impl Actor {
             notes.push(SystemItem::Environment { generation, text });
         }
         notes.append(&mut self.preamble.notes);
-        let mut turn = Box::new(Running::start(&mut self.core, *history, notes, limits));
-        if cancelled {
+        let queued = inputs.iter().filter_map(|input| self.core.state.queued.get(*input));
+        let limits = queued.map(|input| self.limits.of_input(input.limits)).reduce(RunLimits::meet);
+        let limits = limits.unwrap_or(self.limits);
+        let mut turn = Box::new(Running::start(&mut self.core, *history, notes, inputs, limits));
+        self.has_run = true;
+        if self.submissions.turn_begins() {
             turn.cancel()?;
         }
         self.at = At::Turn(turn);
@@ -291,6 +403,14 @@ impl Actor {
 
     fn end_turn(&mut self) -> Result<(), Fatal> {
         if let At::Turn(turn) = std::mem::replace(&mut self.at, At::Between) {
+            if turn.own().iter().any(|input| self.core.state.queued.get(*input).is_some()) {
+                // A turn for it would end in the same way.
+                let reason = "the turn ended before it took its input".to_owned();
+                let record = Suspended { reason, cause: Some(HoldCause::Bug), by: None }.into();
+                self.core.append_actor_commit(ActorCommit::TurnEnd, vec![record]);
+            }
+            // Also the clients of inputs that it did not take are told how it ended.
+            self.submissions.taken(turn.own().iter().copied());
             let (history, end) = turn.finish(&self.core)?;
             self.at = At::Idle(Box::new(history));
             self.submissions.turn_ended(&end);
@@ -301,7 +421,8 @@ impl Actor {
     /// Starts the stop, if one was requested and nothing is in flight: observers get the last event first, and records
     /// that they cause are piggybacked on the last one.
     fn close(&mut self) {
-        if !matches!(self.at, At::Idle(_)) || !self.submissions.is_idle() {
+        let in_flight = !self.submissions.is_idle() || !self.holds.is_empty() || self.starts();
+        if !matches!(self.at, At::Idle(_)) || in_flight {
             return;
         }
         if let Closing::Asked(reason) = &mut self.closing {
@@ -324,6 +445,23 @@ impl Actor {
         records.push(HostStopped { reason }.into());
         self.core.append_actor_commit(ActorCommit::Stop, records);
     }
+}
+
+/// Runs the work of the actor; a panic in it is an error. One that carries no text is none of this program's.
+async fn contained(work: impl Future<Output = Result<(), Fatal>>) -> Result<(), Fatal> {
+    let mut work = pin!(work);
+    let polled = std::future::poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
+        Ok(polled) => polled,
+        Err(panic) => match panic
+            .downcast_ref::<String>()
+            .cloned()
+            .or(panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+        {
+            Some(text) => std::task::Poll::Ready(Err(Fatal::Panicked(format!("the pod's own task failed: {text}")))),
+            None => resume_unwind(panic),
+        },
+    });
+    polled.await
 }
 
 async fn streamed(stream: Option<&mut Stream>) -> StreamEvent {

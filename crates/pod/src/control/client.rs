@@ -1,70 +1,112 @@
-//! A client's handle on a pod: people and scripts send commands to the actor through it. Does not depend on records or
-//! on the journal.
+//! A client's handle on a pod: people and scripts send commands to the actor through it. Does not depend on the journal.
 
+use super::authorize::Permission;
 use super::limits::RunLimits;
+use super::status::PodStatus;
+use super::submit_error::SubmitError;
 use super::turn_end::TurnEnd;
-use llm_worker::ErrorKind;
-use session_store::BlobError;
+use crate::record::{InputId, InputMode, Who};
+use llm_worker::Model;
+use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// Commands that may wait for the actor.
 const MAX_COMMANDS: usize = 64;
 
-/// Inputs that may wait to be accepted.
-pub(super) const MAX_SUBMISSIONS: usize = 64;
+/// Bytes of one input.
+pub const MAX_INPUT: usize = 64 << 20;
+
+/// Bytes of the key of an input.
+pub const MAX_KEY: usize = 128;
 
 /// A command of a client. Commands are read even while requests of features wait.
 pub(super) enum Command {
-    Submit(Submission),
+    Queue(QueueCommand),
     Cancel,
+    Pause(Option<Who>, Reply<()>),
+    Resume(Option<Who>, Reply<()>),
+    Status(oneshot::Sender<PodStatus>),
+    Reload(Box<Reload>),
     /// Release the session once nothing is in flight.
     Close {
         reason: String,
+        /// End the running turn first; the next start goes on with it.
+        leave: bool,
     },
 }
 
-/// An input with its limits, and the channel for the end of its turn.
-pub(super) struct Submission {
-    pub(super) text: String,
-    /// Limits of the turn that takes the input.
-    pub(super) limits: RunLimits,
-    pub(super) reply: Reply,
+/// A change of the queue. They are done one after the other, in the order of arrival.
+pub(super) enum QueueCommand {
+    Accept(Submission),
+    Edit { input: InputId, text: String, by: Option<Who>, reply: Reply<()> },
+    Withdraw { input: InputId, by: Option<Who>, reply: Reply<()> },
+    Reorder { input: InputId, before: Option<InputId>, by: Option<Who>, reply: Reply<()> },
 }
 
-pub(super) type Reply = oneshot::Sender<Result<TurnEnd, SubmitError>>;
-
-/// The reason why a submitted input did not get into a turn.
-#[derive(Debug, thiserror::Error)]
-pub enum SubmitError {
-    /// The input is large and could not be stored as a blob.
-    #[error(transparent)]
-    Blob(#[from] BlobError),
-    /// The input, or a record that has to precede it, can never be stored; with the reason.
-    #[error("the journal cannot store this input: {0}")]
-    Unstorable(String),
-    /// Too many inputs wait.
-    #[error("{MAX_SUBMISSIONS} inputs wait to be accepted already")]
-    Busy,
-    /// The pod has ended; everything committed is on disk.
-    #[error("the pod has closed its session")]
-    Closed,
-}
-
-impl SubmitError {
-    /// The category of the error, which decides the caller's reaction.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
+impl QueueCommand {
+    /// Answers with an error. A client that has ended gets no answer.
+    pub(super) fn refuse(self, error: SubmitError) {
         match self {
-            Self::Blob(error) => crate::session::kind_of_store(error.kind()),
-            Self::Unstorable(_) => ErrorKind::FixInput,
-            Self::Busy => ErrorKind::Retry,
-            Self::Closed => ErrorKind::Unavailable,
+            Self::Accept(submission) => drop(submission.accepted.send(Err(error))),
+            Self::Edit { reply, .. } | Self::Withdraw { reply, .. } | Self::Reorder { reply, .. } => {
+                drop(reply.send(Err(error)));
+            }
         }
     }
 }
 
-/// The handle for submitting inputs to an open pod, cancelling turns and closing the pod; clones share it. Used by `yoi
-/// run` and tests.
+/// A new input, and the channels for its number and for the end of its turn.
+pub(super) struct Submission {
+    pub(super) input: NewInput,
+    /// A person works with the pod: a hold ends.
+    pub(super) resume: bool,
+    pub(super) accepted: Reply<InputId>,
+    pub(super) end: EndReply,
+}
+
+pub(super) type Reply<T> = oneshot::Sender<Result<T, SubmitError>>;
+
+pub(super) type EndReply = oneshot::Sender<Result<TurnEnd, SubmitError>>;
+
+/// A new input of a client.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NewInput {
+    pub text: String,
+    pub mode: InputMode,
+    /// The client's name of this input: if one with the same key was accepted, this is that one.
+    pub key: Option<String>,
+    /// Limits of its turn; none for those of the pod.
+    pub limits: Option<RunLimits>,
+    pub by: Option<Who>,
+}
+
+/// Proof that an input is durable.
+#[derive(Debug)]
+pub struct Accepted {
+    /// Its number in the session.
+    pub input: InputId,
+    end: oneshot::Receiver<Result<TurnEnd, SubmitError>>,
+}
+
+impl Accepted {
+    /// Waits for the end of the turn that takes the input.
+    ///
+    /// # Errors
+    /// The input was withdrawn, its turn had ended before, or the pod has ended; the input may still wait in the log.
+    pub async fn end(self) -> Result<TurnEnd, SubmitError> {
+        self.end.await.unwrap_or(Err(SubmitError::Closed))
+    }
+}
+
+/// What a running pod goes by from now on; the running turn keeps what it began with.
+pub struct Reload {
+    pub limits: RunLimits,
+    pub permission: Arc<Permission>,
+    /// The same model with other prices, if they changed.
+    pub model: Option<Arc<dyn Model>>,
+}
+
+/// The handle on an open pod: inputs, their queue, cancelling, pausing and closing. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Client {
     commands: mpsc::Sender<Command>,
@@ -79,13 +121,13 @@ pub(super) fn client(folded: watch::Receiver<u64>, limits: RunLimits) -> (Client
 }
 
 impl Client {
-    /// Submits one input and waits for the end of the turn that takes it; that turn takes every input that was
-    /// accepted before, under the tightest of their limits. An input that a gate refuses ends as an aborted turn.
+    /// Submits one input and waits for the end of the turn that takes it. A hold of the pod ends. An input that a gate
+    /// refuses ends as an aborted turn.
     ///
     /// # Errors
-    /// The input could not be stored, 64 wait already, or the pod has ended.
+    /// The input could not be stored, too many wait already, or the pod has ended.
     pub async fn submit(&self, text: &str) -> Result<TurnEnd, SubmitError> {
-        self.submit_within(text, self.limits).await
+        self.submit_input(NewInput { text: text.to_owned(), ..NewInput::default() }).await
     }
 
     /// As [`Self::submit`], with limits for that turn.
@@ -93,22 +135,128 @@ impl Client {
     /// # Errors
     /// As [`Self::submit`].
     pub async fn submit_within(&self, text: &str, limits: RunLimits) -> Result<TurnEnd, SubmitError> {
-        let (reply, end) = oneshot::channel();
-        let submission = Submission { text: text.to_owned(), limits, reply };
-        self.commands.send(Command::Submit(submission)).await.map_err(|_closed| SubmitError::Closed)?;
-        end.await.unwrap_or(Err(SubmitError::Closed))
+        self.submit_input(NewInput { text: text.to_owned(), limits: Some(limits), ..NewInput::default() }).await
     }
 
-    /// Ends the running turn in good order, or the next one if its input was submitted; later turns run.
+    async fn submit_input(&self, input: NewInput) -> Result<TurnEnd, SubmitError> {
+        match self.hand_in(input, true).await {
+            Ok(accepted) => accepted.end().await,
+            Err(SubmitError::Refused(reason)) => Ok(TurnEnd::refused(reason)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Hands in one input, and returns once it is durable. A held pod keeps it until it is resumed.
+    ///
+    /// # Errors
+    /// A gate refused it, it could not be stored, too many wait already, or the pod has ended.
+    pub async fn send(&self, input: NewInput) -> Result<Accepted, SubmitError> {
+        self.hand_in(input, false).await
+    }
+
+    async fn hand_in(&self, input: NewInput, resume: bool) -> Result<Accepted, SubmitError> {
+        if input.text.len() > MAX_INPUT {
+            return Err(SubmitError::TooLong(format!("{} bytes, at most {MAX_INPUT} are allowed", input.text.len())));
+        }
+        if input.key.as_ref().is_some_and(|key| key.is_empty() || key.len() > MAX_KEY) {
+            return Err(SubmitError::TooLong(format!("a key has 1 to {MAX_KEY} bytes")));
+        }
+        let ((accepted, number), (ended, end)) = (oneshot::channel(), oneshot::channel());
+        let submission = Submission { input, resume, accepted, end: ended };
+        let input = self.ask(Command::Queue(QueueCommand::Accept(submission)), number).await?;
+        Ok(Accepted { input, end })
+    }
+
+    /// Replaces the text of an input that waits; gates judge the new text. Returns once that is durable.
+    ///
+    /// # Errors
+    /// As [`Self::send`]; `NotWaiting` if a turn took it.
+    pub async fn edit(&self, input: InputId, text: String, by: Option<Who>) -> Result<(), SubmitError> {
+        if text.len() > MAX_INPUT {
+            return Err(SubmitError::TooLong(format!("{} bytes, at most {MAX_INPUT} are allowed", text.len())));
+        }
+        let (reply, done) = oneshot::channel();
+        self.ask(Command::Queue(QueueCommand::Edit { input, text, by, reply }), done).await
+    }
+
+    /// Takes back an input that waits. Returns once that is durable.
+    ///
+    /// # Errors
+    /// `NotWaiting` if a turn took it; the disk refused, or the pod has ended.
+    pub async fn withdraw(&self, input: InputId, by: Option<Who>) -> Result<(), SubmitError> {
+        let (reply, done) = oneshot::channel();
+        self.ask(Command::Queue(QueueCommand::Withdraw { input, by, reply }), done).await
+    }
+
+    /// Moves an input that waits directly before another one, or to the end. Returns once that is durable.
+    ///
+    /// # Errors
+    /// `NotWaiting` if a turn took one of them; the disk refused, or the pod has ended.
+    pub async fn reorder(&self, input: InputId, before: Option<InputId>, by: Option<Who>) -> Result<(), SubmitError> {
+        let (reply, done) = oneshot::channel();
+        self.ask(Command::Queue(QueueCommand::Reorder { input, before, by, reply }), done).await
+    }
+
+    /// Ends the running turn in good order, or the next one if its input was submitted; later inputs wait until the next
+    /// one is accepted or the pod is resumed.
     pub async fn cancel(&self) {
         // A pod that has ended has no turn.
         drop(self.commands.send(Command::Cancel).await);
     }
 
-    /// Asks the pod to end once no turn runs; its last record has the reason.
+    /// Holds the pod: no turn begins, and the running one waits before its next request. Returns once that is durable.
+    ///
+    /// # Errors
+    /// The disk refused, or the pod has ended.
+    pub async fn pause(&self, by: Option<Who>) -> Result<(), SubmitError> {
+        let (reply, done) = oneshot::channel();
+        self.ask(Command::Pause(by, reply), done).await
+    }
+
+    /// Ends a hold of any cause. Returns once that is durable.
+    ///
+    /// # Errors
+    /// Something is missing that the pod needs, the disk refused, or the pod has ended.
+    pub async fn resume(&self, by: Option<Who>) -> Result<(), SubmitError> {
+        let (reply, done) = oneshot::channel();
+        self.ask(Command::Resume(by, reply), done).await
+    }
+
+    /// What the pod does now; none if it has ended.
+    pub async fn status(&self) -> Option<PodStatus> {
+        let (reply, status) = oneshot::channel();
+        self.commands.send(Command::Status(reply)).await.ok()?;
+        status.await.ok()
+    }
+
+    /// Replaces limits, permission and prices, for the turns that begin from now on.
+    pub async fn reload(&self, reload: Reload) {
+        // A pod that has ended begins no turn.
+        drop(self.commands.send(Command::Reload(Box::new(reload))).await);
+    }
+
+    /// Asks the pod to end once no turn runs; its last record has the reason. Inputs that wait stay in the log.
     pub async fn close(&self, reason: &str) {
+        self.end(reason, false).await;
+    }
+
+    /// As [`Self::close`], but the running turn is ended first. It counts as interrupted: the next start goes on with it.
+    pub async fn leave(&self, reason: &str) {
+        self.end(reason, true).await;
+    }
+
+    async fn end(&self, reason: &str, leave: bool) {
         // The pod has ended already.
-        drop(self.commands.send(Command::Close { reason: reason.to_owned() }).await);
+        drop(self.commands.send(Command::Close { reason: reason.to_owned(), leave }).await);
+    }
+
+    async fn ask<T>(
+        &self,
+        command: Command,
+        answer: oneshot::Receiver<Result<T, SubmitError>>,
+    ) -> Result<T, SubmitError> {
+        self.commands.send(command).await.map_err(|_closed| SubmitError::Closed)?;
+        answer.await.unwrap_or(Err(SubmitError::Closed))
     }
 
     /// The seq of the newest record that the pod has folded: everything up to it can be read from the files.

@@ -8,7 +8,7 @@ use crate::foreign::{Callbacks, MAX_STUCK};
 use crate::mailbox::events::{Event, Outbox};
 use crate::mailbox::pending::{Pending, RequestContext};
 use crate::mailbox::requests::{DriverRequest, Wakeup};
-use crate::record::{Record, Suspended};
+use crate::record::{HoldCause, Record, Suspended};
 use crate::session::checkpoint::{CheckpointBuilder, VERSION};
 use crate::session::fold::{IllegalRecord, SessionState};
 use llm_worker::{CallId, ErrorKind, Model};
@@ -19,7 +19,10 @@ use std::time::Duration;
 /// The pause before a refused commit is retried.
 pub const DISK_PAUSE: Duration = Duration::from_secs(1);
 
-/// How often a refused commit is retried before the pod ends.
+/// The longest pause between two attempts of a pod that waits for the disk; the pauses double up to it.
+pub const MAX_DISK_PAUSE: Duration = Duration::from_secs(30);
+
+/// How often a refused commit is retried before a pod that does not wait for the disk ends.
 pub const DISK_RETRIES: u32 = 1;
 
 /// A session open for writing, and the probe with which tests wait or kill the process at named points.
@@ -45,6 +48,8 @@ pub struct Core {
     pub outbox: Outbox,
     pub(crate) pending: Pending,
     pub(crate) pipeline: Pipeline,
+    /// Whether the pod waits until the disk accepts commits again, however long that takes.
+    pub(crate) is_patient: bool,
 }
 
 /// The reason why a pod cannot continue: it ends the actor, and the program reports it.
@@ -68,6 +73,9 @@ pub enum Fatal {
     /// A task of the host panicked: a fault in this program.
     #[error("{0}; this is a bug")]
     Broken(#[from] tokio::task::JoinError),
+    /// The actor itself panicked: a fault in this program.
+    #[error("{0}; this is a bug")]
+    Panicked(String),
 }
 
 impl Fatal {
@@ -78,7 +86,20 @@ impl Fatal {
             Self::Journal(_) => ErrorKind::Unavailable,
             Self::Stuck => ErrorKind::Exhausted,
             Self::Unstorable(_) => ErrorKind::FixInput,
-            Self::Fold(_) | Self::Turn(_) | Self::Broken(_) => ErrorKind::Bug,
+            Self::Fold(_) | Self::Turn(_) | Self::Broken(_) | Self::Panicked(_) => ErrorKind::Bug,
+        }
+    }
+}
+
+impl Fatal {
+    /// The cause for the log.
+    fn cause(&self) -> Option<HoldCause> {
+        match self.kind() {
+            ErrorKind::Bug | ErrorKind::Exhausted => Some(HoldCause::Bug),
+            ErrorKind::Unavailable => Some(HoldCause::Disk),
+            ErrorKind::Retry | ErrorKind::FixInput | ErrorKind::Denied | ErrorKind::Corrupt | ErrorKind::Cancelled => {
+                None
+            }
         }
     }
 }
@@ -119,7 +140,8 @@ impl Core {
         if !told || !self.state.hosted {
             return;
         }
-        let records = vec![Suspended { reason: fatal.to_string() }.into()];
+        let reason = self.registry.redactor().text(&fatal.to_string()).into_owned();
+        let records = vec![Suspended { reason, cause: fatal.cause(), by: None }.into()];
         let last = self.store.journal.append_reserved(Batch::of(records)).await;
         let lost = match last {
             Ok(done) => self.fold(done).err().map(|fold| fold.to_string()),

@@ -1,6 +1,7 @@
 //! Limits of one turn, and of the next turn of a run. Does not depend on the log.
 
 use super::turn_end::TurnEnd;
+use crate::record::InputLimits;
 use llm_worker::Cost;
 use llm_worker::effect::Outcome;
 
@@ -15,7 +16,20 @@ pub struct RunLimits {
     pub max_cost: Option<Cost>,
 }
 
+impl From<RunLimits> for InputLimits {
+    fn from(limits: RunLimits) -> Self {
+        Self { max_steps: Some(limits.max_steps), max_cost: limits.max_cost }
+    }
+}
+
 impl RunLimits {
+    /// These limits, except for those that an input sets itself.
+    #[must_use]
+    pub(super) fn of_input(self, own: Option<InputLimits>) -> Self {
+        let InputLimits { max_steps, max_cost } = own.unwrap_or_default();
+        Self { max_steps: max_steps.unwrap_or(self.max_steps), max_cost: max_cost.or(self.max_cost), ..self }
+    }
+
     /// The tighter of both, field by field.
     #[must_use]
     pub(super) fn meet(self, other: Self) -> Self {

@@ -2,7 +2,8 @@
 //! one. Does not depend on the turn, except for its part of a commit.
 
 use super::commit::{Ack, Batch, Journaled};
-use super::core::{Core, DISK_PAUSE, DISK_RETRIES, Fatal};
+use super::core::{Core, DISK_PAUSE, DISK_RETRIES, Fatal, MAX_DISK_PAUSE};
+use super::submit_error::SubmitError;
 use crate::mailbox::events::Event;
 use crate::mailbox::pending::{MAX_UNCOMMITTED, Piggybacked, resolve_all};
 use crate::mailbox::requests::CommitWaiter;
@@ -31,6 +32,8 @@ pub(crate) struct Pipeline {
     /// The actor's commits that the disk refused; they are appended again at `retry_at`.
     held: Vec<Held>,
     retry_at: Option<Instant>,
+    /// Why the disk refused the newest commit.
+    trouble: Option<String>,
 }
 
 struct Flight {
@@ -69,7 +72,12 @@ struct ActorPart {
 pub(super) enum ActorCommit {
     /// Records that recovery adds to a log whose host did not stop.
     Repair,
-    Input,
+    /// The records of the start, of a pod that waits for its inputs.
+    Start,
+    /// A change of the queue.
+    Queue,
+    /// The beginning or the end of a hold.
+    Hold,
     TurnEnd,
     Stop,
 }
@@ -84,8 +92,8 @@ pub(super) enum CommitResult {
     /// The turn's part can never be stored; with the reason.
     Unstorable(CommitRequest<Journaled>, String),
     Actor(ActorCommit),
-    /// The actor's records, which can never be stored, and the reason.
-    ActorUnstorable(ActorCommit, Vec<Record>, String),
+    /// The actor's commit will not be tried again; with its own records and the error for the client.
+    ActorRefused(ActorCommit, Vec<Record>, SubmitError),
 }
 
 impl Pipeline {
@@ -104,6 +112,19 @@ impl Pipeline {
     /// The time of the next retry; none if neither the pipeline nor the turn (`suspended`) has a refused commit.
     pub(super) fn retry_at(&self, suspended: bool) -> Option<Instant> {
         self.retry_at.filter(|_| suspended || !self.held.is_empty())
+    }
+
+    /// Whether a change of the queue or a hold is on its way: no turn begins or takes an input meanwhile.
+    pub(super) fn changes_queue(&self) -> bool {
+        let changes =
+            |part: ActorPart| matches!(part.commit, ActorCommit::Queue | ActorCommit::Hold | ActorCommit::TurnEnd);
+        let flies = |flight: &Flight| matches!(flight.part, CommitPart::Actor(part) if changes(part));
+        self.flights.iter().any(flies) || self.held.iter().any(|held| changes(held.part))
+    }
+
+    /// Why the disk refused the newest commit, until one is accepted.
+    pub(super) fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
     }
 
     fn ahead(&self) -> usize {
@@ -203,10 +224,11 @@ impl Core {
             Ok(done) => {
                 let ack = self.fold(done)?;
                 resolve_all(waiters, Ok(()));
+                self.pipeline.trouble = None;
                 if ack.is_some() && std::mem::take(&mut self.pipeline.refusals) > 0 {
                     info!("the journal takes commits again");
                     // The record tells readers of the log that commits were refused for a while.
-                    self.append(Batch::of(vec![Resumed {}.into()]), CommitPart::Nothing, Vec::new());
+                    self.append(Batch::of(vec![Resumed::default().into()]), CommitPart::Nothing, Vec::new());
                 }
                 Ok(match part {
                     CommitPart::Actor(part) => Some(CommitResult::Actor(part.commit)),
@@ -261,10 +283,18 @@ impl Core {
             return self.actor_unstorable(records, part, reason);
         }
         part.refusals = part.refusals.saturating_add(1);
+        let asked = matches!(part.commit, ActorCommit::Queue | ActorCommit::Hold);
+        if asked && self.is_patient {
+            // The client that asked decides whether to ask again.
+            self.pipeline.trouble = Some(reason.clone());
+            resolve_all(waiters, Err(&reason));
+            let own = batch.map(|batch| batch.behind(part.piggybacked).into_records()).unwrap_or_default();
+            return Ok(Some(CommitResult::ActorRefused(part.commit, own, SubmitError::Disk(reason))));
+        }
         match self.suspend(why, part.refusals).and(batch.ok_or(Fatal::Journal(reason.clone()))) {
             Ok(mut batch) => {
                 let mut waiters = waiters;
-                if matches!(part.commit, ActorCommit::Input | ActorCommit::TurnEnd) {
+                if !matches!(part.commit, ActorCommit::Repair | ActorCommit::Stop) {
                     // Later records of features must not overtake earlier ones.
                     batch = batch.behind(part.piggybacked);
                     part.piggybacked = 0;
@@ -296,10 +326,10 @@ impl Core {
             return Ok(None);
         }
         match commit {
-            ActorCommit::Input | ActorCommit::TurnEnd => {
-                Ok(Some(CommitResult::ActorUnstorable(commit, records, reason)))
+            ActorCommit::Queue | ActorCommit::Hold | ActorCommit::TurnEnd => {
+                Ok(Some(CommitResult::ActorRefused(commit, records, SubmitError::Unstorable(reason))))
             }
-            ActorCommit::Repair | ActorCommit::Stop => Err(Fatal::Unstorable(reason)),
+            ActorCommit::Repair | ActorCommit::Start | ActorCommit::Stop => Err(Fatal::Unstorable(reason)),
         }
     }
 
@@ -307,12 +337,14 @@ impl Core {
     fn suspend(&mut self, why: &Refusal, refusals: u32) -> Result<(), Fatal> {
         let reason = why.to_string();
         warn!(reason, refusals, "the journal refused a commit");
-        self.pipeline.retry_at = Some(Instant::now() + DISK_PAUSE);
-        // The commit before it was reported.
-        if !matches!(why, Refusal::Behind) {
+        let pause = DISK_PAUSE.saturating_mul(1 << (refusals - 1).min(5)).min(MAX_DISK_PAUSE);
+        self.pipeline.retry_at = Some(Instant::now() + pause);
+        let known = self.pipeline.trouble.replace(reason.clone()).is_some();
+        // The commit before it was reported, and so was the first refusal of a pod that waits.
+        if !(matches!(why, Refusal::Behind) || known && self.is_patient) {
             self.outbox.show(Event::Suspended { reason: reason.clone() });
         }
-        if refusals > DISK_RETRIES { Err(Fatal::Journal(reason)) } else { Ok(()) }
+        if refusals > DISK_RETRIES && !self.is_patient { Err(Fatal::Journal(reason)) } else { Ok(()) }
     }
 
     /// For a pod that cannot continue: awaits the commits in flight. Those that became durable are folded and their

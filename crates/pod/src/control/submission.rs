@@ -1,17 +1,21 @@
-//! Inputs on their way into the log, one after the other in the order of arrival: gates are called, a large input is
-//! stored as a blob, and the commit is awaited. Depends on no turn, only on the end of one.
+//! Changes of the queue on their way into the log, one after the other in the order of arrival: gates judge new texts,
+//! a large one is stored as a blob, and the commit is awaited. Depends on no turn, only on the end of one.
 
-use super::client::{MAX_SUBMISSIONS, Reply, Submission, SubmitError};
+use super::client::{EndReply, QueueCommand, Reply, Submission};
 use super::core::Core;
 use super::gates;
-use super::limits::RunLimits;
 use super::pipeline::ActorCommit;
+use super::queue::MAX_QUEUED;
+use super::submit_error::SubmitError;
 use super::turn_end::TurnEnd;
 use crate::hook::{GateOutcome, HookPoint, PromptSubmit, PromptView};
 use crate::permission::Remedy;
-use crate::record::{Decision, InputQueued, Output, Record, Stored};
+use crate::record::{
+    Decision, HoldCause, InputEdited, InputId, InputLimits, InputMoved, InputQueued, InputWithdrawn, Output, Record,
+    Resumed, Stored,
+};
 use session_store::{BlobError, BlobRef};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::resume_unwind;
 use tokio::task::{JoinError, JoinSet};
 
@@ -21,112 +25,158 @@ pub const MAX_INLINE_INPUT: usize = 256 * 1024;
 /// Of a longer input: this much of its beginning and of its end.
 const INPUT_ENDS: usize = 16 * 1024;
 
-/// All inputs that no turn has taken yet.
+/// Changes of the queue that are not in the log yet, and the clients that wait for the end of a turn.
+#[derive(Default)]
 pub(super) struct Submissions {
-    /// The newest input that existed when the pod was opened.
-    opened_at: u64,
-    waiting: VecDeque<Submission>,
+    waiting: VecDeque<QueueCommand>,
     step: Step,
     task: JoinSet<Prepared>,
-    /// The limits of the next turn; none while no input waits for it.
-    accepted: Option<RunLimits>,
-    /// That turn is cancelled as it begins.
+    /// The turn that takes the input on its way is cancelled as it begins.
     cancelled: bool,
-    /// The clients that wait for the end of the next turn, and of the running one.
-    next: Vec<Reply>,
-    current: Vec<Reply>,
+    /// The clients that wait for the end of the turn of an input that no turn has taken.
+    queued: BTreeMap<InputId, Vec<EndReply>>,
+    /// Those of the running turn, with its inputs.
+    taken: Vec<InputId>,
+    current: Vec<EndReply>,
 }
 
-/// The stage of the oldest input.
+/// The stage of the oldest change.
 #[derive(Default)]
 enum Step {
     #[default]
     Waiting,
-    Preparing(Submission),
-    /// Its commit is in flight.
-    Committing {
-        submission: Submission,
-        /// The reason if a gate refused it.
-        refused: Option<String>,
-        /// How many records of the start precede it.
-        preamble: usize,
-    },
+    Preparing(QueueCommand),
+    /// Its commit is in flight, with this many records of the preamble before its own.
+    Committing(Committing, usize),
 }
 
-/// The decision of gates about an input, and its blob if it is large.
+/// Who waits for the commit, and the answer.
+enum Committing {
+    Accepted(InputId, Reply<InputId>, EndReply),
+    Withdrawn(InputId, Reply<()>),
+    Changed(Reply<()>),
+    /// A gate refused; its verdict is being committed.
+    Refused(QueueCommand, String),
+}
+
+/// The decision of gates about a text, and its blob if it is large.
 pub(super) struct Prepared {
     outcome: GateOutcome,
     whole: Option<Result<BlobRef, BlobError>>,
 }
 
 impl Submissions {
-    pub(super) fn new(opened_at: u64) -> Self {
-        let (waiting, next, current) = (VecDeque::new(), Vec::new(), Vec::new());
-        Self {
-            opened_at,
-            waiting,
-            step: Step::Waiting,
-            task: JoinSet::new(),
-            accepted: None,
-            next,
-            current,
-            cancelled: false,
-        }
-    }
-
-    pub(super) fn take(&mut self, submission: Submission) {
-        let on_the_way = usize::from(!matches!(self.step, Step::Waiting));
-        if self.waiting.len() + on_the_way + self.next.len() < MAX_SUBMISSIONS {
-            self.waiting.push_back(submission);
+    pub(super) fn take(&mut self, command: QueueCommand, queued: usize) {
+        let adds = matches!(command, QueueCommand::Accept(_));
+        if self.waiting.len() >= MAX_QUEUED || (adds && queued + self.on_the_way() >= MAX_QUEUED) {
+            command.refuse(SubmitError::Busy);
         } else {
-            // A client that has ended gets no answer.
-            drop(submission.reply.send(Err(SubmitError::Busy)));
+            self.waiting.push_back(command);
         }
     }
 
-    /// Whether no input is on its way to the log.
+    fn on_the_way(&self) -> usize {
+        self.waiting.len() + usize::from(!matches!(self.step, Step::Waiting))
+    }
+
+    /// Whether nothing is on its way to the log.
     pub(super) fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && matches!(self.step, Step::Waiting)
+        self.on_the_way() == 0
     }
 
     /// Cancels the turn that will take the inputs on their way, if there are any.
     pub(super) fn cancel(&mut self) {
-        self.cancelled = !self.is_idle() || self.accepted.is_some();
+        self.cancelled = !self.is_idle();
     }
 
-    /// Starts a turn if there is a new input: returns its limits, and whether it is cancelled.
-    pub(super) fn begin_turn(&mut self) -> Option<(RunLimits, bool)> {
-        let limits = self.accepted.take()?;
-        self.current.append(&mut self.next);
-        Some((limits, std::mem::take(&mut self.cancelled)))
+    /// A turn begins. Returns whether it is cancelled.
+    pub(super) fn turn_begins(&mut self) -> bool {
+        std::mem::take(&mut self.cancelled)
+    }
+
+    /// The running turn took these inputs.
+    pub(super) fn taken(&mut self, inputs: impl Iterator<Item = InputId>) {
+        for input in inputs {
+            self.current.extend(self.queued.remove(&input).into_iter().flatten());
+            if !self.taken.contains(&input) {
+                self.taken.push(input);
+            }
+        }
     }
 
     /// Sends the end of a turn to the clients that wait for it.
     pub(super) fn turn_ended(&mut self, end: &TurnEnd) {
+        self.taken.clear();
         for reply in self.current.drain(..) {
             drop(reply.send(Ok(end.clone())));
         }
     }
 
-    /// Starts with the next input, unless one is on its way. The records of `preamble` go into the log before it.
-    pub(super) fn advance(&mut self, core: &mut Core, preamble: &mut Vec<Record>) {
-        if !matches!(self.step, Step::Waiting) {
-            return;
+    /// Starts with the next change, unless one is on its way. The records of `preamble` go into the log before it.
+    /// `busy` are the inputs that the running turn is taking.
+    pub(super) fn advance(&mut self, core: &mut Core, preamble: &mut Vec<Record>, busy: &[InputId]) {
+        while matches!(self.step, Step::Waiting) {
+            let Some(command) = self.waiting.pop_front() else { return };
+            self.begin(core, preamble, busy, command);
         }
-        let Some(submission) = self.waiting.pop_front() else { return };
-        let is_large = encoded_len(&submission.text) > MAX_INLINE_INPUT;
+    }
+
+    fn begin(&mut self, core: &mut Core, preamble: &mut Vec<Record>, busy: &[InputId], command: QueueCommand) {
+        let waits = |input: InputId| core.state.queued.get(input).is_some() && !busy.contains(&input);
+        let text = match command {
+            QueueCommand::Accept(submission) => match self.known(core, submission) {
+                Some(new) => return self.prepare(core, preamble, QueueCommand::Accept(new)),
+                None => return,
+            },
+            QueueCommand::Edit { input, .. } if waits(input) => command,
+            QueueCommand::Withdraw { input, by, reply } if waits(input) => {
+                let record = InputWithdrawn { input, by }.into();
+                return self.commit(core, preamble, vec![record], Committing::Withdrawn(input, reply));
+            }
+            QueueCommand::Reorder { input, before, by, reply } if waits(input) && before != Some(input) => {
+                return match before.filter(|next| !waits(*next)) {
+                    Some(next) => drop(reply.send(Err(SubmitError::NotWaiting(next)))),
+                    None => {
+                        let record = InputMoved { input, before, by }.into();
+                        self.commit(core, preamble, vec![record], Committing::Changed(reply));
+                    }
+                };
+            }
+            QueueCommand::Edit { input, .. }
+            | QueueCommand::Withdraw { input, .. }
+            | QueueCommand::Reorder { input, .. } => return command.refuse(SubmitError::NotWaiting(input)),
+        };
+        self.prepare(core, preamble, text);
+    }
+
+    /// Answers an input whose key is known; returns any other.
+    fn known(&mut self, core: &Core, submission: Submission) -> Option<Submission> {
+        let Some(input) = submission.input.key.as_deref().and_then(|key| core.state.queued.accepted(key)) else {
+            return Some(submission);
+        };
+        let Submission { accepted, end, .. } = submission;
+        drop(accepted.send(Ok(input)));
+        if core.state.queued.get(input).is_some() {
+            self.queued.entry(input).or_default().push(end);
+        } else if self.taken.contains(&input) {
+            self.current.push(end);
+        } else {
+            drop(end.send(Err(SubmitError::Over(input))));
+        }
+        None
+    }
+
+    /// Has the gates judge a text, and stores a large one.
+    fn prepare(&mut self, core: &mut Core, preamble: &mut Vec<Record>, command: QueueCommand) {
+        let Some(text) = text_of(&command) else { return };
+        let is_large = encoded_len(text) > MAX_INLINE_INPUT;
         if !is_large && !core.registry.hooks().any::<PromptSubmit>("") {
-            return self.commit(
-                core,
-                preamble,
-                submission,
-                &GateOutcome { decision: Decision::Allow, runs: Vec::new() },
-                None,
-            );
+            let outcome = GateOutcome { decision: Decision::Allow, runs: Vec::new() };
+            return self.judged(core, preamble, command, &outcome, None);
         }
         let (registry, callbacks, blobs) = (core.registry.clone(), core.callbacks.clone(), core.store.blobs.clone());
-        let text = submission.text.clone();
-        self.step = Step::Preparing(submission);
+        let text = text.to_owned();
+        self.step = Step::Preparing(command);
         self.task.spawn(async move {
             let view = || PromptView { text: text.clone() };
             let outcome = registry.hooks().decide::<PromptSubmit>(&callbacks, view).await;
@@ -140,7 +190,7 @@ impl Submissions {
         });
     }
 
-    /// The next prepared input; pending while none is prepared. Cancel-safe.
+    /// The next prepared text; pending while none is prepared. Cancel-safe.
     pub(super) async fn next(&mut self) -> Result<Prepared, JoinError> {
         match self.task.join_next().await {
             Some(prepared) => prepared,
@@ -148,77 +198,122 @@ impl Submissions {
         }
     }
 
-    /// Commits a prepared input, or returns its error to the client.
-    pub(super) fn prepared(&mut self, core: &mut Core, preamble: &mut Vec<Record>, prepared: Prepared) {
-        let Step::Preparing(submission) = std::mem::take(&mut self.step) else { return };
-        match prepared.whole.transpose() {
-            Ok(stored) => {
-                let whole = stored.map(|stored| Output::from(Stored::from(stored)));
-                self.commit(core, preamble, submission, &prepared.outcome, whole);
-            }
-            Err(error) => drop(submission.reply.send(Err(error.into()))),
-        }
-    }
-
-    fn commit(
+    /// Commits a prepared text, or returns its error to the client.
+    pub(super) fn prepared(
         &mut self,
         core: &mut Core,
         preamble: &mut Vec<Record>,
-        submission: Submission,
+        busy: &[InputId],
+        prepared: Prepared,
+    ) {
+        let Step::Preparing(command) = std::mem::take(&mut self.step) else { return };
+        if let QueueCommand::Edit { input, .. } = &command
+            && (core.state.queued.get(*input).is_none() || busy.contains(input))
+        {
+            let input = *input;
+            return command.refuse(SubmitError::NotWaiting(input));
+        }
+        match prepared.whole.transpose() {
+            Ok(stored) => {
+                let whole = stored.map(|stored| Output::from(Stored::from(stored)));
+                self.judged(core, preamble, command, &prepared.outcome, whole);
+            }
+            Err(error) => command.refuse(error.into()),
+        }
+    }
+
+    /// Commits the verdicts of gates about a text, and the text if they allow it.
+    fn judged(
+        &mut self,
+        core: &mut Core,
+        preamble: &mut Vec<Record>,
+        command: QueueCommand,
         outcome: &GateOutcome,
         whole: Option<Output>,
     ) {
-        let mut records = std::mem::take(preamble);
-        let preamble = records.len();
-        records.extend(gates::verdicts(HookPoint::PromptSubmit, None, outcome).into_iter().map(Record::from));
-        let refused = gates::refusal(outcome);
-        if refused.is_none() {
-            let input = core.state.inputs + 1;
-            let text = match &whole {
-                Some(whole) => shortened(core, &submission.text, whole),
-                None => submission.text.clone(),
-            };
-            // A client that got an error may submit the input again: it is the same input.
-            let waited = core.state.queued.last_key_value().filter(|(input, _)| **input <= self.opened_at);
-            if waited.is_none_or(|(_, waiting)| *waiting != text) {
-                records.push(InputQueued { input, text, whole }.into());
-            }
+        let verdicts = gates::verdicts(HookPoint::PromptSubmit, None, outcome);
+        let mut records: Vec<_> = verdicts.into_iter().map(Record::from).collect();
+        if let Some(reason) = gates::refusal(outcome) {
+            return self.commit(core, preamble, records, Committing::Refused(command, reason));
         }
-        self.step = Step::Committing { submission, refused, preamble };
-        if records.is_empty() {
+        let fitted = |core: &Core, text: String| match &whole {
+            Some(whole) => shortened(core, &text, whole),
+            None => text,
+        };
+        match command {
+            QueueCommand::Accept(Submission { input: new, resume, accepted, end }) => {
+                let held = core.state.held.as_ref().map(|hold| hold.cause).filter(|_| resume);
+                // An input ends the hold of a cancelled turn by itself.
+                if let Some(cause) = held.filter(|cause| *cause != HoldCause::Cancel) {
+                    records.push(Resumed { cause: Some(cause), by: new.by.clone() }.into());
+                }
+                let input = core.state.inputs + 1;
+                let limits = new.limits.map(InputLimits::from);
+                let text = fitted(core, new.text);
+                records
+                    .push(InputQueued { input, text, whole, mode: new.mode, limits, key: new.key, by: new.by }.into());
+                self.commit(core, preamble, records, Committing::Accepted(input, accepted, end));
+            }
+            QueueCommand::Edit { input, text, by, reply } => {
+                let text = fitted(core, text);
+                records.push(InputEdited { input, text, whole, by }.into());
+                self.commit(core, preamble, records, Committing::Changed(reply));
+            }
+            QueueCommand::Withdraw { .. } | QueueCommand::Reorder { .. } => {}
+        }
+    }
+
+    fn commit(&mut self, core: &mut Core, preamble: &mut Vec<Record>, records: Vec<Record>, what: Committing) {
+        self.step = Step::Committing(what, preamble.len());
+        let mut all = std::mem::take(preamble);
+        all.extend(records);
+        if all.is_empty() {
             return self.commit_ended();
         }
-        core.append_actor_commit(ActorCommit::Input, records);
+        core.append_actor_commit(ActorCommit::Queue, all);
     }
 
-    /// The input's commit has ended.
+    /// The commit has ended, and is folded.
     pub(super) fn commit_ended(&mut self) {
-        let Step::Committing { submission: Submission { reply, limits, .. }, refused, .. } =
-            std::mem::take(&mut self.step)
-        else {
-            return;
-        };
-        match refused {
-            Some(reason) => {
-                self.cancelled &= self.accepted.is_some();
-                drop(reply.send(Ok(TurnEnd::refused(reason))));
+        let Step::Committing(what, _) = std::mem::take(&mut self.step) else { return };
+        match what {
+            Committing::Accepted(input, accepted, end) => {
+                drop(accepted.send(Ok(input)));
+                self.queued.entry(input).or_default().push(end);
             }
-            None => {
-                self.accepted = Some(self.accepted.map_or(limits, |others| others.meet(limits)));
-                self.next.push(reply);
+            Committing::Withdrawn(input, reply) => {
+                for waiting in self.queued.remove(&input).into_iter().flatten() {
+                    drop(waiting.send(Err(SubmitError::NotWaiting(input))));
+                }
+                drop(reply.send(Ok(())));
+            }
+            Committing::Changed(reply) => drop(reply.send(Ok(()))),
+            Committing::Refused(command, reason) => {
+                self.cancelled = false;
+                command.refuse(SubmitError::Refused(reason));
             }
         }
     }
 
-    /// The input's commit can never be stored: its client gets an error, and the records of the start wait for the next
-    /// input.
-    pub(super) fn unstorable(&mut self, waiting: &mut Vec<Record>, mut records: Vec<Record>, reason: String) {
-        let Step::Committing { submission, preamble, .. } = std::mem::take(&mut self.step) else { return };
-        records.truncate(preamble);
-        records.append(waiting);
-        *waiting = records;
-        self.cancelled &= self.accepted.is_some();
-        drop(submission.reply.send(Err(SubmitError::Unstorable(reason))));
+    /// The commit of these records will never become durable. Those of the preamble go before the next change.
+    pub(super) fn commit_refused(&mut self, error: SubmitError, records: Vec<Record>, preamble: &mut Vec<Record>) {
+        let Step::Committing(what, before) = std::mem::take(&mut self.step) else { return };
+        *preamble = records;
+        preamble.truncate(before);
+        match what {
+            Committing::Accepted(_, accepted, _) => drop(accepted.send(Err(error))),
+            Committing::Withdrawn(_, reply) | Committing::Changed(reply) => drop(reply.send(Err(error))),
+            Committing::Refused(command, _) => command.refuse(error),
+        }
+    }
+}
+
+/// The text that a change brings.
+fn text_of(command: &QueueCommand) -> Option<&str> {
+    match command {
+        QueueCommand::Accept(submission) => Some(&submission.input.text),
+        QueueCommand::Edit { text, .. } => Some(text),
+        QueueCommand::Withdraw { .. } | QueueCommand::Reorder { .. } => None,
     }
 }
 

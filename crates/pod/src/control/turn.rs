@@ -12,12 +12,13 @@
 use super::authorize::{Authorization, Authorizer};
 use super::budget::Budget;
 use super::calls::{CallEvent, Calls, Done};
-use super::client::MAX_SUBMISSIONS;
 use super::commit::{Batch, Journaled, Note, Turn, TurnInfo};
 use super::core::{Core, Fatal};
 use super::gates;
 use super::limits::RunLimits;
 use super::pipeline::{ActorCommit, CommitResult};
+use super::queue;
+use super::status::Activity;
 use super::stream::{Stream, StreamEvent};
 use super::turn_end::{self, TurnEnd};
 use crate::feature::MAX_GATES;
@@ -27,7 +28,8 @@ use crate::mailbox::events::Event;
 use crate::mailbox::pending::MAX_PIGGYBACK;
 use crate::mailbox::requests::Wakeup;
 use crate::permission::Remedy;
-use crate::record::{NotificationQueued, Record, SystemItem, VerdictGiven};
+use crate::record::{HoldCause, InputId, NotificationQueued, Record, Suspended, SystemItem, VerdictGiven};
+use crate::session::queue::QueuedInput;
 use llm_worker::effect::{CallView, Effect, Fact, Gated, Input, Outcome, TurnStop};
 use llm_worker::history::History;
 use llm_worker::turn::{CommitRequest, IllegalInput, TurnLimits};
@@ -71,9 +73,20 @@ pub(super) struct Running {
     /// Usage of the session when the turn began.
     before: Before,
     cancelled: bool,
+    /// Whether it was asked to wait before its next request.
+    holds: bool,
+    /// The inputs that it takes; those not in the queue any more are taken.
+    taking: Vec<InputId>,
+    /// How many of them it began with.
+    own: usize,
     /// The span of the latest request in the log of the host.
     step_span: Span,
     turn_span: Span,
+}
+
+/// An input as an item.
+fn note(QueuedInput { input, text, .. }: &QueuedInput) -> Note {
+    Note::Input { input: *input, text: text.clone() }
 }
 
 /// The stage of a turn.
@@ -122,7 +135,14 @@ impl TurnTasks {
 }
 
 impl Running {
-    pub(super) fn start(core: &mut Core, history: History, notes: Vec<SystemItem>, limits: RunLimits) -> Self {
+    /// Begins a turn that takes these inputs.
+    pub(super) fn start(
+        core: &mut Core,
+        history: History,
+        notes: Vec<SystemItem>,
+        inputs: &[InputId],
+        limits: RunLimits,
+    ) -> Self {
         core.pending.turn_began();
         let before = Before {
             requests: core.state.requests,
@@ -133,11 +153,11 @@ impl Running {
             number: core.state.turns + 1,
             generation: history.surface().generation,
             budget: Budget::new(core.model.price(), before.cost),
+            is_leaving: false,
         };
         let turn_span = info_span!("turn", turn = info.number, outcome = Empty);
         let mut notes: Vec<Note> = notes.into_iter().map(Note::System).collect();
-        let inputs = core.state.queued.iter().take(MAX_SUBMISSIONS);
-        notes.extend(inputs.map(|(input, text)| Note::Input { input: *input, text: text.clone() }));
+        notes.extend(inputs.iter().filter_map(|input| core.state.queued.get(*input)).map(note));
         let answers = TurnLimits {
             argument_bytes: MAX_ARGUMENTS,
             all_argument_bytes: MAX_CALLS,
@@ -158,6 +178,9 @@ impl Running {
             starting: 0,
             before,
             cancelled: false,
+            holds: false,
+            taking: inputs.to_vec(),
+            own: inputs.len(),
             step_span: Span::none(),
             turn_span,
         }
@@ -219,6 +242,43 @@ impl Running {
         if self.turn.suspended() { Ok(self.turn.handle(Input::Resume)?) } else { Ok(()) }
     }
 
+    /// The inputs that the turn is taking, or took.
+    pub(super) fn taking(&self) -> &[InputId] {
+        &self.taking
+    }
+
+    /// The inputs that it began with.
+    pub(super) fn own(&self) -> &[InputId] {
+        self.taking.get(..self.own).unwrap_or_default()
+    }
+
+    /// As [`Self::cancel`], and the next start goes on with this turn.
+    pub(super) fn leave(&mut self) -> Result<(), Fatal> {
+        self.info.is_leaving = true;
+        self.cancel()
+    }
+
+    /// Has the turn wait before its next request, or go on.
+    pub(super) fn hold(&mut self, held: bool) -> Result<(), Fatal> {
+        if held == self.holds || !matches!(self.stage, TurnStage::Machine) {
+            return Ok(());
+        }
+        self.holds = held;
+        // Gates that run are not waited for; when the turn goes on they are called again.
+        if held {
+            self.tasks.gates = JoinSet::new();
+        }
+        Ok(self.turn.handle(if held { Input::Hold } else { Input::Release })?)
+    }
+
+    /// What the turn does, for people.
+    pub(super) fn activity(&self, core: &Core) -> Activity {
+        if self.turn.is_held() {
+            return Activity::Paused { turn: self.info.number };
+        }
+        Activity::Working { turn: self.info.number, requests: core.state.requests - self.before.requests }
+    }
+
     pub(super) fn is_cancelled(&self) -> bool {
         self.cancelled
     }
@@ -242,7 +302,7 @@ impl Running {
                 self.turn.handle(Input::Resume)?;
             }
             CommitResult::Unstorable(request, reason) => self.unstorable(request, reason)?,
-            CommitResult::ActorUnstorable(_, _, reason) => {
+            CommitResult::ActorRefused(_, _, reason) => {
                 let text = format!("the verdicts of gates at the end of the turn could not be stored: {reason}");
                 core.outbox.show(Event::warning(text));
                 self.noted(core);
@@ -300,7 +360,11 @@ impl Running {
         };
         self.stage = TurnStage::Noting(outcome.clone(), gates::refusal(gates));
         let verdicts = gates::verdicts(HookPoint::TurnEnd, None, gates);
-        core.append_actor_commit(ActorCommit::TurnEnd, verdicts.into_iter().map(Record::from).collect());
+        let mut records: Vec<_> = verdicts.into_iter().map(Record::from).collect();
+        if let Some(reason) = gates::refusal(gates) {
+            records.push(Suspended { reason, cause: Some(HoldCause::Gate), by: None }.into());
+        }
+        core.append_actor_commit(ActorCommit::TurnEnd, records);
         Ok(())
     }
 
@@ -415,10 +479,18 @@ impl Running {
         stop: Option<TurnStop>,
     ) -> Result<(), Fatal> {
         let deliver = |notice: &NotificationQueued| {
-            let NotificationQueued { number, feature, registry_generation, text } = notice.clone();
+            let NotificationQueued { number, feature, registry_generation, text, wake: _ } = notice.clone();
             Note::System(SystemItem::Notification { number, feature, registry_generation, text })
         };
-        let notes = core.state.notices.values().map(deliver).collect();
+        let mut notes: Vec<_> = core.state.notices.values().map(deliver).collect();
+        // Before the first request the turn's own input comes first; it is not in the log yet.
+        if stop.is_none() && !core.pipeline.changes_queue() {
+            let joining = || queue::joining(&core.state.queued).filter(|waiting| !self.own().contains(&waiting.input));
+            notes.extend(joining().map(note));
+            let new: Vec<_> =
+                joining().map(|waiting| waiting.input).filter(|input| !self.taking.contains(input)).collect();
+            self.taking.extend(new);
+        }
         Ok(self.turn.handle(Input::Gated(Gated { judgement, notes, stop }))?)
     }
 
@@ -435,7 +507,7 @@ impl Running {
         };
         self.turn_span.record("outcome", turn_end::outcome_name(&outcome));
         let end = TurnEnd {
-            outcome,
+            outcome: self.info.outcome(&outcome),
             paused,
             answer: state.last_answer.clone(),
             refused: state.refused.clone(),

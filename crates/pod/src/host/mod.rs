@@ -6,7 +6,9 @@ mod staged;
 pub use opening::{CrashCleanup, Opening, RecoveredSession};
 pub use staged::sweep;
 
-use crate::control::{Actor, Callbacks, Client, Core, Fatal, Outbox, Permission, Preamble, RunLimits, SubmitError};
+use crate::control::{
+    Actor, Callbacks, Client, Core, Fatal, HostMode, Outbox, Permission, Preamble, RunLimits, SubmitError,
+};
 use crate::feature::{DiagnosticCode, FeatureDiagnostic, FeatureRegistry, RegistryReport};
 use crate::record::{Encoder, Features, HostStarted, Record, SurfaceSet, SystemItem};
 use crate::session::LostRecords;
@@ -33,6 +35,8 @@ pub struct PodConfig {
     pub system: String,
     /// Describes date, directory and git state; called as each turn begins, and sent to the model if the text changed.
     pub environment: Box<dyn Fn() -> String + Send>,
+    /// Whether the pod stays when its program has no input for it.
+    pub mode: HostMode,
     pub parts: PodDeps,
 }
 
@@ -116,9 +120,10 @@ pub struct OpenReport {
 /// # Errors
 /// The items do not form a history, or the disk refuses.
 pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, OpenReport), HostError> {
-    let PodConfig { about, system, environment, parts } = start;
+    let PodConfig { about, system, environment, mode, parts } = start;
     let limits = parts.limits;
     let (mut core, RecoveredSession { recovered, mut items, closing, survivors }) = opening.core(parts);
+    core.is_patient = mode != HostMode::Run;
     core.outbox.folded(recovered.last);
     let (interrupted, crashed) = (core.state.open_calls.len() as u64, core.state.turn_open);
     let lost = core.state.lost;
@@ -167,7 +172,7 @@ pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, 
         old_system,
     };
     let preamble = Preamble { records: prelude, notes, environment };
-    let (actor, client) = Actor::new(core, history, preamble, limits);
+    let (actor, client) = Actor::new(core, history, preamble, limits, mode);
     Ok((actor, client, found))
 }
 

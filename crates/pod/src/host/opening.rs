@@ -96,7 +96,19 @@ impl Opening {
         // Its doors are shut at once, without waiting for running uses.
         let callbacks = callbacks.serving(pending.sender(), move |feature| drop(holds.leave(feature)));
         let pipeline = Pipeline::default();
-        let core = Core { store, state, draft, registry, permission, model, callbacks, outbox, pending, pipeline };
+        let core = Core {
+            store,
+            state,
+            draft,
+            registry,
+            permission,
+            model,
+            callbacks,
+            outbox,
+            pending,
+            pipeline,
+            is_patient: false,
+        };
         (core, rest)
     }
 }

@@ -20,6 +20,10 @@ pub(crate) const MAX_WAITING: usize = 64;
 /// Most alerts of one feature in one turn.
 pub(crate) const MAX_ALERTS: u32 = 8;
 
+/// Turns that notifications of one feature, and of all, may begin in an hour.
+pub(crate) const MAX_WAKES: u32 = 12;
+const MAX_ALL_WAKES: u32 = 60;
+
 /// Between turns the allowances are renewed after this time.
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
@@ -53,6 +57,9 @@ pub(crate) struct Pending {
     /// By feature, in this day.
     notes: BTreeMap<FeatureId, usize>,
     notes_since: Instant,
+    /// By feature, in this hour.
+    wakes: BTreeMap<FeatureId, u32>,
+    wakes_since: Instant,
     /// The highest notification number given; the number of a refused one is not reused.
     numbered: u64,
     /// One clone is held by each notification that waits for its commit.
@@ -106,6 +113,8 @@ impl Pending {
             used_since: now,
             notes: BTreeMap::new(),
             notes_since: now,
+            wakes: BTreeMap::new(),
+            wakes_since: now,
             numbered: 0,
             in_flight: Arc::default(),
         }
@@ -136,6 +145,10 @@ impl Pending {
     fn renew(&mut self, turn_open: bool) {
         if !turn_open && self.used_since.elapsed() >= HOUR {
             self.turn_began();
+        }
+        if self.wakes_since.elapsed() >= HOUR {
+            self.wakes.clear();
+            self.wakes_since = Instant::now();
         }
         if self.notes_since.elapsed() >= DAY {
             self.notes.clear();
@@ -252,9 +265,9 @@ impl Pending {
         &mut self,
         notification: Notification,
         reply: oneshot::Sender<Result<u64, Declined>>,
-        pod: &RequestContext<'_>,
+        pod: &mut RequestContext<'_>,
     ) -> bool {
-        let Notification { feature, text, per_turn } = notification;
+        let Notification { feature, text, wake, per_turn } = notification;
         let in_flight = Arc::strong_count(&self.in_flight) - 1;
         let waiting = pod.state.notices.len() + in_flight;
         let used = self.used.entry(feature.clone()).or_default();
@@ -275,9 +288,23 @@ impl Pending {
         let registry_generation = pod.registry.generation();
         let text = pod.registry.redactor().text(&text).into_owned();
         let in_flight = Arc::clone(&self.in_flight);
-        let queued = NotificationQueued { number, feature: feature.to_string(), registry_generation, text };
+        let wake = wake && self.may_wake(&feature, pod.outbox);
+        let queued = NotificationQueued { number, feature: feature.to_string(), registry_generation, text, wake };
         self.wait(queued, Some(Box::new(NotificationWaiter { number, reply, _in_flight: in_flight })));
         true
+    }
+
+    /// Counts a wake of this feature. Beyond the bounds its notification waits for the next turn, and people are told once.
+    fn may_wake(&mut self, feature: &FeatureId, outbox: &mut Outbox) -> bool {
+        let own = self.wakes.entry(feature.clone()).or_default();
+        *own = own.saturating_add(1);
+        let (own, all) = (*own, self.wakes.values().fold(0_u32, |all, one| all.saturating_add(*one)));
+        if own == MAX_WAKES + 1 || (own <= MAX_WAKES && all == MAX_ALL_WAKES + 1) {
+            let text =
+                "woke the pod too often; until the hour is over its notifications wait for the next turn".to_owned();
+            outbox.show(Event::Alert(Alert { level: AlertLevel::Warning, from: Some(feature.clone()), text }));
+        }
+        own <= MAX_WAKES && all <= MAX_ALL_WAKES
     }
 
     fn alert(&mut self, feature: FeatureId, level: AlertLevel, text: &str, pod: &mut RequestContext<'_>) {

@@ -32,6 +32,8 @@ pub(crate) enum DriverRequest {
 pub(crate) struct Notification {
     pub(crate) feature: FeatureId,
     pub(crate) text: String,
+    /// Whether an idle pod starts a turn for it.
+    pub(crate) wake: bool,
     pub(crate) per_turn: u32,
 }
 

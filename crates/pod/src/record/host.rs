@@ -105,17 +105,69 @@ pub struct Gap {
     pub reason: Option<String>,
 }
 
-/// Body of `suspended`: written as the last record by a pod that ends because it cannot continue. The event `Suspended`
-/// is another thing: the disk refused one commit, and the pod retries it.
+/// The person or program that asked for something, as the host knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Suspended {
-    /// The reason why the pod ends.
-    pub reason: String,
+pub struct Who {
+    /// The program, as in `yoi send`.
+    pub client: String,
+    pub role: String,
+    /// The user id of its process.
+    pub uid: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
-/// Body of `resumed`: written by a running pod after the disk had refused commits and accepts them again.
+/// Why no turn runs, or why the running one waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HoldCause {
+    /// A turn was cancelled. The next input ends the hold.
+    Cancel,
+    /// A person paused the pod.
+    Person,
+    /// A turn reached a limit of steps or cost.
+    Budget,
+    /// A gate at the end of a turn asked for a person.
+    Gate,
+    /// Something that the pod needs is missing, such as a key. The next start looks again.
+    Required,
+    /// The disk refuses commits. No record begins this hold, because none can be written.
+    Disk,
+    /// A fault of this program: the next start tries again, except after turns that ended the process again and again.
+    Bug,
+}
+
+impl HoldCause {
+    /// Whether a `suspended` record with this cause begins a hold; with the others the pod retries, or ends.
+    pub(crate) fn holds(self) -> bool {
+        match self {
+            Self::Cancel | Self::Person | Self::Budget | Self::Gate | Self::Required | Self::Bug => true,
+            Self::Disk => false,
+        }
+    }
+}
+
+/// Body of `suspended`: the pod is held (with a cause that holds), or ends because it cannot continue: then it is its last
+/// record. The event `Suspended` is another thing: the disk refused one commit, and the pod retries it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resumed {}
+pub struct Suspended {
+    /// The reason, for people.
+    pub reason: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<HoldCause>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Who>,
+}
+
+/// Body of `resumed`: with a cause, the hold with that cause has ended. Without one, the disk had refused commits and
+/// accepts them again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resumed {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<HoldCause>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Who>,
+}
 
 /// Body of `grants_used`: the use of all grants of a start so far. Written at the first turn after each hour, and when
 /// the pod stops.

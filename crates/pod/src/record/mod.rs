@@ -11,11 +11,14 @@ mod turn;
 pub use call::{GateNote, ToolFinished, ToolStarted, TransformNote, VerdictGiven};
 pub use decision::Decision;
 pub use file::{DirectoryMoved, FileChanged, Output, Stored};
-pub use host::{Features, Gap, GrantsUsed, HostStarted, HostStopped, Launch, Recovery, Resumed, Suspended, UsedGrant};
+pub use host::{
+    Features, Gap, GrantsUsed, HoldCause, HostStarted, HostStopped, Launch, Recovery, Resumed, Suspended, UsedGrant,
+    Who,
+};
 pub use state::{FeatureNote, FeatureState, NotificationQueued};
 pub use turn::{
-    Encoder, InputConsumed, InputId, InputQueued, ItemAdded, Request, Response, SurfaceSet, SystemItem, TurnFinished,
-    TurnStarted, Unanswered,
+    Encoder, InputConsumed, InputEdited, InputId, InputLimits, InputMode, InputMoved, InputQueued, InputWithdrawn,
+    ItemAdded, Request, Response, SurfaceSet, SystemItem, TurnFinished, TurnStarted, Unanswered,
 };
 
 use session_store::{EncodeError, Frames};
@@ -105,8 +108,14 @@ records! {
     Features = "features" / 1,
     /// An input was accepted.
     InputQueued = "input_queued" / 1,
-    /// A queued input became the start of a turn, and an item.
+    /// A turn took a queued input, which became an item.
     InputConsumed = "input_consumed" / 1,
+    /// A queued input was withdrawn.
+    InputWithdrawn = "input_withdrawn" / 1,
+    /// A queued input has another text.
+    InputEdited = "input_edited" / 1,
+    /// A queued input has another place.
+    InputMoved = "input_moved" / 1,
     /// A turn began.
     TurnStarted = "turn_started" / 1,
     /// A text of the host or of a feature for the model.
@@ -133,9 +142,9 @@ records! {
     NotificationQueued = "notification_queued" / 1,
     /// A feature's note for people who inspect the pod.
     FeatureNote = "feature_note" / 1,
-    /// The pod ends because it cannot continue.
+    /// The pod is held, or ends because it cannot continue.
     Suspended = "suspended" / 1,
-    /// The disk accepts commits again.
+    /// A hold has ended, or the disk accepts commits again.
     Resumed = "resumed" / 1,
     /// A turn ended.
     TurnFinished = "turn_finished" / 1,
@@ -150,6 +159,7 @@ impl Record {
     /// that a program that does not know the kind refuses the session.
     pub(crate) fn format(&self) -> u32 {
         match self {
+            Self::InputWithdrawn(_) | Self::InputEdited(_) | Self::InputMoved(_) => 2,
             Self::HostStarted(_)
             | Self::HostStopped(_)
             | Self::Recovery(_)
@@ -184,6 +194,7 @@ impl Record {
     pub fn stored(&self) -> Option<&Stored> {
         match self {
             Self::InputQueued(queued) => queued.whole.as_ref().map(|output| &output.stored),
+            Self::InputEdited(edited) => edited.whole.as_ref().map(|output| &output.stored),
             Self::ToolFinished(finished) => finished.output.as_ref().map(|output| &output.stored),
             Self::FileChanged(changed) => changed.before.as_ref(),
             Self::HostStarted(_)
@@ -192,6 +203,8 @@ impl Record {
             | Self::SurfaceSet(_)
             | Self::Features(_)
             | Self::InputConsumed(_)
+            | Self::InputWithdrawn(_)
+            | Self::InputMoved(_)
             | Self::TurnStarted(_)
             | Self::SystemItem(_)
             | Self::ItemAdded(_)

@@ -15,6 +15,9 @@ pub struct NotificationQueued {
     pub registry_generation: u64,
     /// The exact model-visible text.
     pub text: String,
+    /// An idle pod starts a turn for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wake: bool,
 }
 
 /// Body of `feature_state`: the new whole value of a durable state. Only its feature reads it; never model-visible.

@@ -1,6 +1,6 @@
 //! Records of a turn: the surface, inputs, items, requests and responses. Do not depend on permission or on files.
 
-use super::Output;
+use super::{Output, Who};
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
 use llm_worker::{Cost, Item, Shortfall, StopReason, Usage};
@@ -25,8 +25,36 @@ pub struct Encoder {
     pub version: u16,
 }
 
+/// When an input is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InputMode {
+    /// By a turn of its own, after the inputs before it.
+    #[default]
+    Queue,
+    /// At the next step of the running turn; by the next turn if the running one has no further step.
+    Steer,
+}
+
+impl InputMode {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Limits that an input sets to its turn; the others are the pod's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputLimits {
+    /// Requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_steps: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<Cost>,
+}
+
 /// Body of `input_queued`: an accepted input that waits for a turn.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputQueued {
     pub input: InputId,
     /// The exact model-visible text.
@@ -34,6 +62,47 @@ pub struct InputQueued {
     /// The full text of an input that is too long for the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<Output>,
+    #[serde(default, skip_serializing_if = "InputMode::is_default")]
+    pub mode: InputMode,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<InputLimits>,
+    /// The name that the client gave to the input. A second input with the same key is not accepted: it is the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Who>,
+}
+
+/// Body of `input_withdrawn`: no turn takes this input.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputWithdrawn {
+    pub input: InputId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Who>,
+}
+
+/// Body of `input_edited`: a waiting input has another text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputEdited {
+    pub input: InputId,
+    /// The exact model-visible text.
+    pub text: String,
+    /// The full text of an input that is too long for the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<Output>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Who>,
+}
+
+/// Body of `input_moved`: a waiting input has another place in the queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputMoved {
+    pub input: InputId,
+    /// The waiting input that comes directly after it; none if it is the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<InputId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Who>,
 }
 
 /// Body of `input_consumed`: a turn took a queued input, which is now an item.

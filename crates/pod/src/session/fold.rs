@@ -1,8 +1,10 @@
 //! The fold of a log into state. This one function changes a [`SessionState`], live and on replay.
 
 use super::lost::{LostRecords, bridged};
+use super::queue::InputQueue;
 use crate::record::{
-    Encoder, FeatureState, FileChanged, NotificationQueued, Output, Record, Request, SystemItem, ToolFinished,
+    Encoder, FeatureState, FileChanged, HoldCause, NotificationQueued, Output, Record, Request, SystemItem,
+    ToolFinished,
 };
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
@@ -18,6 +20,9 @@ pub const MAX_OUTPUTS: usize = 4096;
 /// Limit on recorded intents of file changes; the oldest are dropped.
 pub const MAX_CHANGING: usize = 4096;
 
+/// After this many turns in a row that a crash interrupted, the pod is held: the next one would likely end the same way.
+pub const MAX_CRASHES: u32 = 3;
+
 /// The state of a session at some point of its log. It holds no item: those go to the history. Its shape is that of
 /// checkpoints: [`checkpoint::VERSION`](super::checkpoint::VERSION) changes with it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -29,8 +34,8 @@ pub struct SessionState {
     pub surface: Option<(Surface, Encoder)>,
     /// The highest generation of a surface seen.
     pub surface_generation: u64,
-    /// Accepted inputs no turn has taken yet, by number.
-    pub queued: BTreeMap<u64, String>,
+    /// Accepted inputs that no turn has taken yet.
+    pub queued: InputQueue,
     /// The highest input number given.
     pub inputs: u64,
     /// The highest turn number given.
@@ -46,6 +51,10 @@ pub struct SessionState {
     pub cost: Option<Cost>,
     /// How the newest finished turn ended.
     pub last_outcome: Option<Outcome>,
+    /// Why no turn begins.
+    pub held: Option<Hold>,
+    /// Turns in a row that a crash interrupted.
+    pub crashes: u32,
     /// The newest answer text of the newest turn; its parts, where reasoning separated them, by blank lines.
     pub last_answer: Option<Arc<str>>,
     /// The request that produced the newest answer, or that continues it.
@@ -73,6 +82,15 @@ pub struct SessionState {
     pub lost: Option<LostRecords>,
     /// Lost records that the model was not informed of.
     pub untold: Option<LostRecords>,
+}
+
+/// Why a pod begins no turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hold {
+    pub cause: HoldCause,
+    /// For people.
+    pub reason: String,
 }
 
 /// A call that has no result yet.
@@ -154,17 +172,28 @@ impl SessionState {
             Record::HostStarted(_) => {
                 self.hosted = true;
                 self.changing.clear();
+                let again = self.crashes < MAX_CRASHES;
+                self.held.take_if(|hold| hold.cause == HoldCause::Required || (again && hold.cause == HoldCause::Bug));
             }
             Record::HostStopped(_) => self.hosted = false,
             Record::Gap(gap) => self.part(gap),
-            Record::Recovery(recovery) => self.recovered(recovery),
+            Record::Recovery(recovery) => {
+                self.crashes += u32::from(recovery.open_turn);
+                self.recovered(recovery);
+            }
             Record::Features(_)
             | Record::VerdictGiven(_)
             | Record::FeatureNote(_)
             | Record::GrantsUsed(_)
-            | Record::Suspended(_)
-            | Record::Resumed(_)
             | Record::Other { .. } => {}
+            Record::Suspended(suspended) => {
+                if let Some(cause) = suspended.cause.filter(|cause| cause.holds()) {
+                    self.hold(cause, &suspended.reason);
+                }
+            }
+            Record::Resumed(resumed) => {
+                self.held.take_if(|hold| resumed.cause == Some(hold.cause));
+            }
             Record::SurfaceSet(s) => {
                 if s.surface.generation != self.surface_generation + 1 {
                     return illegal("its generation is not the next");
@@ -177,15 +206,32 @@ impl SessionState {
                     return illegal("its input number is not the next");
                 }
                 self.inputs = queued.input;
-                self.queued.insert(queued.input, queued.text.clone());
+                self.queued.push(queued);
+                self.held.take_if(|hold| hold.cause == HoldCause::Cancel);
                 self.keep(queued.whole.as_ref());
             }
             Record::InputConsumed(consumed) => {
-                let open = self.turn_open.then_some(&consumed.input);
-                let Some(text) = open.and_then(|input| self.queued.remove(input)) else {
+                let open = self.turn_open.then_some(consumed.input);
+                let Some(queued) = open.and_then(|input| self.queued.take(input)) else {
                     return illegal("no turn is open, or that input was never queued, or was taken before");
                 };
-                return Ok(Some(self.count(Item::User { text })));
+                return Ok(Some(self.count(Item::User { text: queued.text })));
+            }
+            Record::InputWithdrawn(withdrawn) => {
+                if self.queued.take(withdrawn.input).is_none() {
+                    return illegal("that input does not wait");
+                }
+            }
+            Record::InputEdited(edited) => {
+                if !self.queued.edit(edited) {
+                    return illegal("that input does not wait");
+                }
+                self.keep(edited.whole.as_ref());
+            }
+            Record::InputMoved(moved) => {
+                if !self.queued.reorder(moved) {
+                    return illegal("that input, or the one after it, does not wait");
+                }
             }
             Record::TurnStarted(started) => {
                 if self.turn_open || started.turn != self.turns + 1 {
@@ -260,6 +306,7 @@ impl SessionState {
                     }
                 }
                 self.turn_open = false;
+                self.turn_ended(&finished.outcome);
                 self.last_outcome = Some(finished.outcome.clone());
             }
         }
@@ -328,6 +375,35 @@ impl SessionState {
             }
         }
         Ok(self.count(item.clone()))
+    }
+
+    /// A pause by a person outlasts every other cause.
+    fn hold(&mut self, cause: HoldCause, reason: &str) {
+        if self.held.as_ref().is_none_or(|hold| hold.cause != HoldCause::Person) {
+            self.held = Some(Hold { cause, reason: reason.to_owned() });
+        }
+    }
+
+    /// The holds that follow from the end of a turn need no record of their own.
+    fn turn_ended(&mut self, outcome: &Outcome) {
+        match outcome {
+            Outcome::Interrupted if self.crashes >= MAX_CRASHES => {
+                self.hold(HoldCause::Bug, &format!("{MAX_CRASHES} turns in a row ended with the process"));
+            }
+            Outcome::Interrupted => {}
+            Outcome::Cancelled => self.hold(HoldCause::Cancel, "the turn was cancelled"),
+            Outcome::StepLimit => self.hold(HoldCause::Budget, "the turn reached its step limit"),
+            Outcome::CostLimit => self.hold(HoldCause::Budget, "the turn reached its cost limit"),
+            Outcome::Done
+            | Outcome::MaxTokens
+            | Outcome::Refused
+            | Outcome::Empty
+            | Outcome::ModelFailed { .. }
+            | Outcome::Aborted { .. } => {}
+        }
+        if *outcome != Outcome::Interrupted {
+            self.crashes = 0;
+        }
     }
 
     fn answer(&mut self, text: &str) {

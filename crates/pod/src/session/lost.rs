@@ -6,7 +6,7 @@
 //! shows that its result is lost, it gets a result that says so, at the place where a model expects it.
 
 use super::fold::{IllegalRecord, SessionState};
-use crate::record::{Gap, NotificationQueued, Record, Recovery, Request, SystemItem};
+use crate::record::{Gap, InputId, InputQueued, NotificationQueued, Record, Recovery, Request, SystemItem};
 use llm_worker::{CallId, Item, ResultStatus, ToolOutcome};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -73,7 +73,7 @@ impl SessionState {
     /// Handles a recovery that reported the loss: from here on every record must fit again.
     pub(super) fn recovered(&mut self, recovery: &Recovery) {
         if let Some(lost) = self.lost.filter(|_| recovery.lost > 0) {
-            self.queued.retain(|input, _| *input > lost.inputs);
+            self.queued.keep_above(lost.inputs);
             self.lost = None;
         }
     }
@@ -95,8 +95,10 @@ impl Bridge {
                 self.within_turn();
                 self.close_calls_with_lost_results();
                 raise(&mut self.state.inputs, consumed.input);
-                let missing = || format!("[input {}: its text is lost]", consumed.input);
-                self.state.queued.entry(consumed.input).or_insert_with(missing);
+                if self.state.queued.get(consumed.input).is_none() {
+                    let text = format!("[input {}: its text is lost]", consumed.input);
+                    self.state.queued.push(&InputQueued { input: consumed.input, text, ..InputQueued::default() });
+                }
             }
             Record::TurnStarted(started) if started.turn > self.state.turns => {
                 self.close_all();
@@ -108,22 +110,14 @@ impl Bridge {
                 self.close_calls_with_lost_results();
                 self.said(said);
             }
-            Record::ItemAdded(added) => {
-                self.within_turn();
-                self.close_calls_with_lost_results();
-                match &added.item {
-                    Item::ToolCall { id, .. } => below(&mut self.state.calls, id.number()),
-                    Item::Reasoning { seal: Some(seal), .. } => {
-                        raise(&mut self.state.surface_generation, seal.generation)
-                    }
-                    Item::User { .. }
-                    | Item::System { .. }
-                    | Item::Assistant { .. }
-                    | Item::Reasoning { seal: None, .. }
-                    | Item::ToolResult { .. } => {}
-                }
-            }
+            Record::ItemAdded(added) => self.added(&added.item),
             Record::Request(request) => return self.request(request),
+            // What a lost record queued cannot be withdrawn, edited or moved.
+            Record::InputWithdrawn(withdrawn) => return self.waits(withdrawn.input),
+            Record::InputEdited(edited) => return self.waits(edited.input),
+            Record::InputMoved(moved) => {
+                return self.waits(moved.input) && moved.before.is_none_or(|next| self.waits(next));
+            }
             Record::ToolStarted(started) => return self.known(started.call),
             Record::ToolFinished(finished) if !self.known(finished.call) => {
                 self.state.keep(finished.output.as_ref());
@@ -175,6 +169,26 @@ impl Bridge {
         false
     }
 
+    fn added(&mut self, item: &Item) {
+        self.within_turn();
+        self.close_calls_with_lost_results();
+        match item {
+            Item::ToolCall { id, .. } => below(&mut self.state.calls, id.number()),
+            Item::Reasoning { seal: Some(seal), .. } => raise(&mut self.state.surface_generation, seal.generation),
+            Item::User { .. }
+            | Item::System { .. }
+            | Item::Assistant { .. }
+            | Item::Reasoning { seal: None, .. }
+            | Item::ToolResult { .. } => {}
+        }
+    }
+
+    /// Whether the input is known and waits.
+    fn waits(&mut self, input: InputId) -> bool {
+        raise(&mut self.state.inputs, input);
+        self.state.queued.get(input).is_some()
+    }
+
     /// Whether the call's own record is known.
     fn known(&mut self, call: CallId) -> bool {
         raise(&mut self.state.calls, call.number());
@@ -189,7 +203,8 @@ impl Bridge {
             SystemItem::Notification { number, feature, registry_generation, text } => {
                 raise(&mut self.state.notified, *number);
                 let (number, feature, text) = (*number, feature.clone(), text.clone());
-                let queued = NotificationQueued { number, feature, registry_generation: *registry_generation, text };
+                let registry_generation = *registry_generation;
+                let queued = NotificationQueued { number, feature, registry_generation, text, wake: false };
                 self.state.notices.insert(number, queued);
             }
         }

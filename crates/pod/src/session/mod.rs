@@ -6,6 +6,7 @@ pub mod checkpoint;
 mod decode_lite;
 pub mod fold;
 mod lost;
+pub mod queue;
 pub mod references;
 pub mod replay;
 pub mod restore;

@@ -7,9 +7,10 @@ use llm_worker::{
     ToolOutcome, Usage,
 };
 use pod::record::{
-    Decision, DirectoryMoved, Encoder, FeatureState, FileChanged, Gap, GateNote, GrantsUsed, HostStopped,
-    InputConsumed, InputQueued, ItemAdded, NotificationQueued, Output, Record, Recovery, Request, Response, Resumed,
-    Stored, SurfaceSet, Suspended, SystemItem, ToolFinished, ToolStarted, TurnFinished, TurnStarted, VerdictGiven,
+    Decision, DirectoryMoved, Encoder, FeatureState, FileChanged, Gap, GateNote, GrantsUsed, HoldCause, HostStopped,
+    InputConsumed, InputEdited, InputMode, InputMoved, InputQueued, InputWithdrawn, ItemAdded, NotificationQueued,
+    Output, Record, Recovery, Request, Response, Resumed, Stored, SurfaceSet, Suspended, SystemItem, ToolFinished,
+    ToolStarted, TurnFinished, TurnStarted, VerdictGiven, Who,
 };
 use pod::session::fold::SessionState;
 use session_store::Digest;
@@ -83,7 +84,7 @@ pub(crate) fn turn_finished(turn: u64) -> Record {
 }
 
 pub(crate) fn queued(input: u64, whole: Option<Output>) -> Record {
-    InputQueued { input, text: format!("input {input}"), whole }.into()
+    InputQueued { input, text: format!("input {input}"), whole, ..InputQueued::default() }.into()
 }
 
 pub(crate) fn note(text: &str) -> Record {
@@ -106,7 +107,7 @@ const FEATURE: &str = "builtin:t";
 
 fn notification(number: u64) -> Record {
     let (feature, text) = (FEATURE.to_owned(), format!("words {number}"));
-    NotificationQueued { number, feature, registry_generation: 1, text }.into()
+    NotificationQueued { number, feature, registry_generation: 1, text, wake: false }.into()
 }
 
 fn delivered(number: u64) -> Record {
@@ -127,6 +128,11 @@ fn effect(number: u64) -> ToolEffect {
     }
 }
 
+fn who(n: u64) -> Option<Who> {
+    let name = n.is_multiple_of(4).then(|| "a".to_owned());
+    n.is_multiple_of(2).then(|| Who { client: "yoi send".to_owned(), role: "driver".to_owned(), uid: 1000, name })
+}
+
 /// A record of that way. With the numbers that `state` asks for it is legal more often than not; with `n` it is not.
 pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
     // Where records are lost, numbers go on from there.
@@ -135,12 +141,22 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
     let generation = |plus: u64| state.map_or(n, |s| s.surface_generation + plus + over);
     let open = || state.and_then(|s| s.open_calls.keys().nth(n as usize % s.open_calls.len().max(1)).copied());
     let open = open().unwrap_or_else(|| call(n));
+    let waits = |n: u64| {
+        let known = state.and_then(|s| s.queued.iter().nth(n as usize % s.queued.len().max(1)));
+        known.map_or(n, |waiting| waiting.input)
+    };
     match way % WAYS {
         0 => surface(generation(1)).into(),
-        1 => queued(next(|s| s.inputs), output(n)),
+        1 => {
+            let mode = if n.is_multiple_of(2) { InputMode::Queue } else { InputMode::Steer };
+            let key = n.is_multiple_of(3).then(|| format!("key {n}"));
+            let input = next(|s| s.inputs);
+            let text = format!("input {input}");
+            InputQueued { input, text, whole: output(n), mode, key, ..InputQueued::default() }.into()
+        }
         2 if over == 2 => InputConsumed { input: n }.into(),
         2 => {
-            let input = state.and_then(|s| s.queued.keys().next().copied()).unwrap_or(n);
+            let input = state.and_then(|s| s.queued.iter().next().map(|waiting| waiting.input)).unwrap_or(n);
             InputConsumed { input }.into()
         }
         3 => TurnStarted { turn: next(|s| s.turns) }.into(),
@@ -176,7 +192,15 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
             let (decision, rule) = (Decision::Refuse { reason: format!("{n}") }, "r".to_owned());
             VerdictGiven { call: Some(open), decision, rule, gate: GateNote::default(), transforms: Vec::new() }.into()
         }
-        15 => turn_finished(state.map_or(n, |s| s.turns + over)),
+        15 => {
+            let outcome = match n % 5 {
+                0 => Outcome::Cancelled,
+                1 => Outcome::StepLimit,
+                2 => Outcome::Interrupted,
+                _ => Outcome::Done,
+            };
+            TurnFinished { turn: state.map_or(n, |s| s.turns + over), outcome, unanswered: None }.into()
+        }
         16 => {
             let (before, after) = (output(n).map(|output| output.stored), n.is_multiple_of(3).then(|| format!("{n}")));
             FileChanged { call: Some(open), path: format!("/p/{n}"), before, mode: Some(0o644), after, made: None }
@@ -187,9 +211,17 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
         19 => self::state(n),
         20 if n.is_multiple_of(3) => recovered(n % 2),
         20 => Gap { first: n, last: n, reason: None }.into(),
-        _ => match n % 6 {
-            0 => Suspended { reason: "full".to_owned() }.into(),
-            1 => Resumed {}.into(),
+        _ => match n % 12 {
+            6 => InputWithdrawn { input: waits(n), by: None }.into(),
+            7 => InputEdited { input: waits(n), text: format!("edited {n}"), whole: output(n), by: who(n) }.into(),
+            8 => InputMoved { input: waits(n), before: (!n.is_multiple_of(5)).then(|| waits(n + 1)), by: None }.into(),
+            9 => Suspended { reason: "paused".to_owned(), cause: Some(HoldCause::Person), by: who(n) }.into(),
+            10 => {
+                let cause = state.and_then(|s| s.held.as_ref()).map(|hold| hold.cause);
+                Resumed { cause, by: who(n) }.into()
+            }
+            0 => Suspended { reason: "full".to_owned(), cause: None, by: None }.into(),
+            1 => Resumed::default().into(),
             2 => HostStopped { reason: "done".to_owned() }.into(),
             3 => GrantsUsed { grants: Vec::new() }.into(),
             4 => DirectoryMoved { call: Some(open), from: format!("/p/{n}"), to: "/q".to_owned(), made: None }.into(),

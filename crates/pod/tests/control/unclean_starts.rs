@@ -103,9 +103,10 @@ fn processes_that_may_still_run_are_told_of() {
     }
 }
 
+/// Also where both are the same words: only a key says that two inputs are one.
 #[test]
-fn an_input_nobody_took_goes_first_and_is_not_asked_twice() {
-    for (again, users) in [("first", vec!["first"]), ("other", vec!["first", "other"])] {
+fn an_input_nobody_took_goes_first() {
+    for (again, users) in [("first", vec!["first", "first"]), ("other", vec!["first", "other"])] {
         let pod = pod(vec![ScriptedAnswer::text("done")], vec![]);
         pod.points.kill("input_queued", 0);
         assert!(matches!(pod.run("first").how, RunEnd::Killed));

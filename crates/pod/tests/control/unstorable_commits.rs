@@ -49,7 +49,7 @@ fn an_answer_ends_its_turn_and_is_paid_for() {
 
 #[test]
 fn a_note_of_the_host_ends_the_turn_and_its_input_stays_queued() {
-    let pod = pod(vec![ScriptedAnswer::text("fine")], Vec::new());
+    let pod = pod(["one", "two"].map(ScriptedAnswer::text).to_vec(), Vec::new());
     let environment = std::sync::Arc::clone(&pod.environment);
     *environment.lock().unwrap() = too_long();
     let (outbox, _events) = Outbox::watched();
@@ -68,7 +68,7 @@ fn a_note_of_the_host_ends_the_turn_and_its_input_stays_queued() {
         _ => None,
     };
     let order: Vec<_> = pod.records().iter().filter_map(consumed).collect();
-    assert_eq!(order, ["turn 1", "turn 2", "input 1", "input 2"]);
+    assert_eq!(order, ["turn 1", "turn 2", "input 1", "turn 3", "input 2"]);
     sound(&pod, "a note that is too long");
 }
 

@@ -12,7 +12,7 @@ use crate::show::out;
 use crate::show::progress::brief;
 use authority::text::{Escaper, Lines, escape_line};
 use llm_worker::{Item, ResultStatus};
-use pod::record::{DirectoryMoved, HostStarted, InputQueued, Record, Stored, ToolFinished};
+use pod::record::{DirectoryMoved, HostStarted, InputEdited, InputId, InputQueued, Record, Stored, ToolFinished};
 use pod::session::restore::{decode, duration, utc};
 use session_store::{BlobError, BlobView, OwnedFrame, Reader};
 use std::collections::BTreeMap;
@@ -152,6 +152,26 @@ struct Transcript {
 }
 
 impl Transcript {
+    fn edited(&mut self, edited: &InputEdited) {
+        if let Some(queued) = self.inputs.get_mut(&edited.input) {
+            queued.text.clone_from(&edited.text);
+            queued.whole.clone_from(&edited.whole);
+        }
+    }
+
+    /// An input that a turn took.
+    fn input(&mut self, input: InputId) -> Option<String> {
+        let queued = self.inputs.remove(&input)?;
+        Some(match queued.whole.filter(|_| self.full) {
+            Some(output) => {
+                let bytes = output.stored.total();
+                self.whole = Some(output.stored);
+                format!("> {bytes} bytes:")
+            }
+            None => format!("> {}", indent(&queued.text)),
+        })
+    }
+
     /// What one record says to a person; most say nothing.
     fn text(&mut self, record: &Record, time: u64) -> Option<String> {
         Some(match record {
@@ -173,16 +193,13 @@ impl Transcript {
                 self.inputs.insert(queued.input, queued.clone());
                 return None;
             }
-            Record::InputConsumed(consumed) => {
-                let queued = self.inputs.remove(&consumed.input)?;
-                match queued.whole.filter(|_| self.full) {
-                    Some(output) => {
-                        let bytes = output.stored.total();
-                        self.whole = Some(output.stored);
-                        format!("> {bytes} bytes:")
-                    }
-                    None => format!("> {}", indent(&queued.text)),
-                }
+            Record::InputConsumed(consumed) => self.input(consumed.input)?,
+            Record::InputEdited(edited) => {
+                self.edited(edited);
+                return None;
+            }
+            Record::InputWithdrawn(withdrawn) => {
+                format!("> (withdrawn) {}", indent(&self.inputs.remove(&withdrawn.input)?.text))
             }
             Record::SystemItem(said) => format!("({}) {}", said.source(), indent(said.text())),
             Record::FeatureNote(note) => format!("  note of {}: {}", note.feature, indent(&note.text)),
@@ -212,6 +229,7 @@ impl Transcript {
             Record::HostStopped(_)
             | Record::Features(_)
             | Record::TurnStarted(_)
+            | Record::InputMoved(_)
             | Record::Request(_)
             | Record::Response(_)
             | Record::VerdictGiven(_)

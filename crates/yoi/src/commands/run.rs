@@ -152,8 +152,6 @@ fn finished(
         Some(Err(SubmitError::Closed)) | None => {
             Err(fail(end.err().map_or(SubmitError::Closed.into(), HostError::from)))
         }
-        Some(Err(error @ (SubmitError::Blob(_) | SubmitError::Unstorable(_) | SubmitError::Busy))) => {
-            Err(fail(error.into()))
-        }
+        Some(Err(error)) => Err(fail(error.into())),
     }
 }

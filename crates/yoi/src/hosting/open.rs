@@ -11,7 +11,7 @@ use crate::exit::Failure;
 use crate::project::environment;
 use crate::show::count::count;
 use authority::{Ambient, Redactor};
-use pod::control::{Actor, Client, Outbox};
+use pod::control::{Actor, Client, HostMode, Outbox};
 use pod::host::{self, CrashCleanup, HostError, OpenReport, Opening, PodConfig, PodDeps};
 use pod::record::HostStarted;
 use session_store::{Opened, SessionRecords};
@@ -83,7 +83,7 @@ impl Hosting<'_> {
             registry: Arc::new(registry),
         };
         let system = system_prompt(&parts.registry, &instructions);
-        let start = PodConfig { about, system, environment, parts };
+        let start = PodConfig { about, system, environment, mode: HostMode::Run, parts };
         let (actor, client, found) = host::open(opening, start).await.map_err(fail)?;
         self.tell(&found);
         let Err(failure) = lacking else { return Ok((actor, client)) };

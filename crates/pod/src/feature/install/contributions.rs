@@ -36,10 +36,13 @@ impl ToolContribution {
     }
 }
 
+/// The paths that a call with these arguments touches.
+type Touches<A> = Box<dyn Fn(&A) -> Vec<Touch> + Send + Sync>;
+
 /// A typed tool: a key, the feature's live part, and one of its methods.
 pub(crate) struct Keyed<S, A, F> {
     definition: ToolDefinition,
-    touches: Box<dyn Fn(&A) -> Vec<Touch> + Send + Sync>,
+    touches: Touches<A>,
     live: Arc<S>,
     method: F,
 }

@@ -94,8 +94,22 @@ impl FeatureNotifySink {
     /// `Early` in an install; `Malformed`; `Exhausted` beyond the grant's bytes or number per turn, or while
     /// too many wait; `Refused` by the log; `Revoked`; `Closed`.
     pub async fn notify_model(&self, body: impl Into<String>) -> Result<Receipt, SinkError> {
+        self.notify(body.into(), false).await
+    }
+
+    /// As [`Self::notify_model`], and an idle pod begins a turn for the notification: at most 12 times an hour for one
+    /// feature and 60 times for all; beyond that it waits for the next turn. A pod that is held is not woken before it is
+    /// resumed.
+    ///
+    /// # Errors
+    /// As [`Self::notify_model`].
+    pub async fn wake_model(&self, body: impl Into<String>) -> Result<Receipt, SinkError> {
+        self.notify(body.into(), true).await
+    }
+
+    async fn notify(&self, text: String, wake: bool) -> Result<Receipt, SinkError> {
         self.presence.check()?;
-        let (text, limit) = (body.into(), self.max_bytes as usize);
+        let limit = self.max_bytes as usize;
         if text.len() > limit {
             let have = text.len();
             return Err(SinkError::Exhausted(format!("a notification of {have} bytes; {limit} are granted")));
@@ -110,7 +124,7 @@ impl FeatureNotifySink {
         let (reply, answer) = oneshot::channel();
         {
             let _pass = self.door.enter().map_err(|_shut| SinkError::Revoked)?;
-            let notification = Notification { feature: self.feature.clone(), text, per_turn: self.per_turn };
+            let notification = Notification { feature: self.feature.clone(), text, wake, per_turn: self.per_turn };
             self.mailbox.try_send(DriverRequest::Notify { notification, reply })?;
         }
         match answer.await {

@@ -26,7 +26,7 @@ fn turn(number: u64) -> Record {
 }
 
 fn queued(input: u64) -> Record {
-    InputQueued { input, text: format!("input {input}"), whole: None }.into()
+    InputQueued { input, text: format!("input {input}"), ..InputQueued::default() }.into()
 }
 
 fn assistant(text: &str) -> Record {
@@ -58,7 +58,7 @@ fn an_input_waits_in_the_queue_until_a_turn_consumes_it() {
     assert_eq!(state.queued.len(), 2);
     let items = state.apply(&InputConsumed { input: 2 }.into()).unwrap();
     assert_eq!(items, [Item::User { text: "input 2".to_owned() }]);
-    assert_eq!(state.queued.keys().collect::<Vec<_>>(), [&1]);
+    assert_eq!(state.queued.iter().map(|waiting| waiting.input).collect::<Vec<_>>(), [1]);
     let refused = state.apply(&InputConsumed { input: 2 }.into()).unwrap_err();
     assert!(refused.why.contains("taken before"), "{refused}");
 }
@@ -97,7 +97,7 @@ fn a_refusal_is_remembered_until_the_model_proposes_another_call() {
 #[test]
 fn a_notification_is_delivered_once_and_as_it_was_queued() {
     let (feature, text) = ("builtin:f".to_owned(), "words".to_owned());
-    let queued = NotificationQueued { number: 1, feature, registry_generation: 1, text };
+    let queued = NotificationQueued { number: 1, feature, registry_generation: 1, text, wake: false };
     let delivered = |text: &str| {
         let (feature, text) = (queued.feature.clone(), text.to_owned());
         Record::from(SystemItem::Notification { number: 1, feature, registry_generation: 1, text })

@@ -1,0 +1,91 @@
+//! What the actor does for its clients. Does not depend on commits in flight.
+
+use super::super::client::{Command, Reload, Reply};
+use super::super::core::Fatal;
+use super::super::pipeline::ActorCommit;
+use super::super::status::{Activity, PodStatus};
+use super::super::submit_error::SubmitError;
+use super::{Actor, At, Closing};
+use crate::record::{HoldCause, Record, Resumed, Suspended, Who};
+
+impl Actor {
+    /// Does what a client asks for.
+    pub(super) fn asked(&mut self, command: Command) -> Result<(), Fatal> {
+        let Self { core, at, submissions, .. } = self;
+        match (command, at) {
+            (Command::Queue(command), _) => match self.closing {
+                Closing::Open => submissions.take(command, core.state.queued.len()),
+                Closing::Asked(_) | Closing::FlushingObservers(_) | Closing::Stopping | Closing::Stopped => {
+                    command.refuse(SubmitError::Closed);
+                }
+            },
+            (Command::Cancel, At::Turn(turn)) => turn.cancel()?,
+            (Command::Cancel, At::Idle(_) | At::Between) => submissions.cancel(),
+            (Command::Pause(by, reply), _) => self.hold(by, reply),
+            (Command::Resume(by, reply), _) => self.resume(by, reply),
+            // The client may have ended.
+            (Command::Status(reply), _) => drop(reply.send(self.status())),
+            (Command::Reload(reload), _) => {
+                let Reload { limits, permission, model } = *reload;
+                (self.limits, core.permission) = (limits, permission);
+                core.model = model.unwrap_or_else(|| core.model.clone());
+            }
+            (Command::Close { reason, leave }, at) => {
+                self.closing.ask(reason);
+                if let (true, At::Turn(turn)) = (leave, at) {
+                    turn.leave()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn hold(&mut self, by: Option<Who>, reply: Reply<()>) {
+        let reason = by.as_ref().map_or_else(|| "paused".to_owned(), |who| format!("paused by {}", who.client));
+        self.commit_hold(Suspended { reason, cause: Some(HoldCause::Person), by }.into(), reply);
+    }
+
+    fn resume(&mut self, by: Option<Who>, reply: Reply<()>) {
+        let answer = match &self.core.state.held {
+            Some(hold) if hold.cause == HoldCause::Required => Err(SubmitError::Required(hold.reason.clone())),
+            Some(hold) => return self.commit_hold(Resumed { cause: Some(hold.cause), by }.into(), reply),
+            None => Ok(()),
+        };
+        drop(reply.send(answer));
+    }
+
+    fn commit_hold(&mut self, record: Record, reply: Reply<()>) {
+        if self.starts() || !matches!(self.closing, Closing::Open) {
+            return drop(reply.send(Err(SubmitError::Closed)));
+        }
+        self.holds.push_back(reply);
+        let mut records = std::mem::take(&mut self.preamble.records);
+        records.push(record);
+        self.core.append_actor_commit(ActorCommit::Hold, records);
+    }
+
+    fn status(&self) -> PodStatus {
+        let activity = match (&self.at, &self.closing) {
+            (At::Turn(turn), _) => turn.activity(&self.core),
+            (At::Idle(_) | At::Between, Closing::Open) => Activity::Idle,
+            (At::Idle(_) | At::Between, _) => Activity::Closing,
+        };
+        let core = &self.core;
+        let state = &core.state;
+        PodStatus {
+            activity,
+            held: state.held.clone(),
+            disk: core.pipeline.trouble().map(str::to_owned),
+            queued: state.queued.iter().cloned().collect(),
+            notices: state.notices.len(),
+            turns: state.turns,
+            requests: state.requests,
+            usage: state.usage,
+            cost: state.cost,
+            last_outcome: state.last_outcome.clone(),
+            model: core.model.name().to_owned(),
+            folded: *core.outbox.following().borrow(),
+            stuck: core.callbacks.stuck(),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The reasons why a pod did not do what a client asked. Depend on no part of the pod that does it.
+
+use super::queue::MAX_QUEUED;
+use crate::record::InputId;
+use llm_worker::ErrorKind;
+use session_store::BlobError;
+
+/// The reason why a pod did not do what a client asked.
+#[derive(Debug, thiserror::Error)]
+pub enum SubmitError {
+    /// The input is large and could not be stored as a blob.
+    #[error(transparent)]
+    Blob(#[from] BlobError),
+    /// The input, or a record that has to precede it, can never be stored; with the reason.
+    #[error("the journal cannot store this input: {0}")]
+    Unstorable(String),
+    /// The disk refused; nothing was accepted.
+    #[error("{0}")]
+    Disk(String),
+    /// It has too many bytes.
+    #[error("{0}")]
+    TooLong(String),
+    /// A gate refused the input, with its reason.
+    #[error("{0}")]
+    Refused(String),
+    /// Too many inputs wait.
+    #[error("{MAX_QUEUED} inputs wait already")]
+    Busy,
+    /// A turn took the input, it was withdrawn, or there was none with this number.
+    #[error("input {0} does not wait")]
+    NotWaiting(InputId),
+    /// The input with this key was accepted earlier, and its turn has ended.
+    #[error("the turn of input {0} has ended")]
+    Over(InputId),
+    /// The pod cannot be resumed before this is there.
+    #[error("{0}")]
+    Required(String),
+    /// The pod has ended; everything committed is on disk.
+    #[error("the pod has closed its session")]
+    Closed,
+}
+
+impl SubmitError {
+    /// The category of the error, which decides the caller's reaction.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Blob(error) => crate::session::kind_of_store(error.kind()),
+            Self::Unstorable(_) => ErrorKind::FixInput,
+            Self::Busy => ErrorKind::Retry,
+            Self::Refused(_) => ErrorKind::Denied,
+            Self::TooLong(_) | Self::NotWaiting(_) | Self::Over(_) => ErrorKind::FixInput,
+            Self::Closed | Self::Disk(_) | Self::Required(_) => ErrorKind::Unavailable,
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Accepted inputs that no turn has taken, in the order in which turns will take them. Pure: the fold changes it, and
+//! what the actor does next is decided in `control::queue`.
+
+use crate::record::{InputEdited, InputId, InputLimits, InputMode, InputMoved, InputQueued};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// How many keys of accepted inputs are remembered: an input with one of them is not accepted again.
+pub const MAX_KEYS: usize = 256;
+
+/// An input that no turn has taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueuedInput {
+    pub input: InputId,
+    /// The exact model-visible text.
+    pub text: String,
+    pub mode: InputMode,
+    /// Limits of its turn; none if the pod's apply.
+    pub limits: Option<InputLimits>,
+}
+
+/// The inputs that wait, and the keys of the newest accepted ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InputQueue {
+    waiting: VecDeque<QueuedInput>,
+    /// Newest last.
+    keys: VecDeque<(String, InputId)>,
+}
+
+impl InputQueue {
+    /// How many inputs wait.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether no input waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// The inputs, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &QueuedInput> {
+        self.waiting.iter()
+    }
+
+    /// The input with this number, if it waits.
+    #[must_use]
+    pub fn get(&self, input: InputId) -> Option<&QueuedInput> {
+        self.waiting.iter().find(|waiting| waiting.input == input)
+    }
+
+    /// The input that was accepted with this key, if it is among the newest [`MAX_KEYS`] with keys.
+    #[must_use]
+    pub fn accepted(&self, key: &str) -> Option<InputId> {
+        self.keys.iter().rev().find(|(known, _)| known == key).map(|(_, input)| *input)
+    }
+
+    pub(super) fn push(&mut self, queued: &InputQueued) {
+        let InputQueued { input, text, mode, limits, key, whole: _, by: _ } = queued;
+        self.waiting.push_back(QueuedInput { input: *input, text: text.clone(), mode: *mode, limits: *limits });
+        if let Some(key) = key {
+            self.keys.push_back((key.clone(), *input));
+            self.keys.drain(..self.keys.len().saturating_sub(MAX_KEYS));
+        }
+    }
+
+    /// Removes an input; none if it does not wait.
+    pub(super) fn take(&mut self, input: InputId) -> Option<QueuedInput> {
+        let at = self.position(input)?;
+        self.waiting.remove(at)
+    }
+
+    /// Replaces a text. Returns whether the input waits.
+    pub(super) fn edit(&mut self, edited: &InputEdited) -> bool {
+        let found = self.waiting.iter_mut().find(|waiting| waiting.input == edited.input);
+        found.map(|waiting| waiting.text.clone_from(&edited.text)).is_some()
+    }
+
+    /// Moves an input. Returns whether it and the one that it goes before wait.
+    pub(super) fn reorder(&mut self, moved: &InputMoved) -> bool {
+        let Some(from) = self.position(moved.input) else { return false };
+        if moved.before == Some(moved.input) || moved.before.is_some_and(|before| self.position(before).is_none()) {
+            return false;
+        }
+        let Some(entry) = self.waiting.remove(from) else { return false };
+        let to = moved.before.and_then(|before| self.position(before)).unwrap_or(self.waiting.len());
+        self.waiting.insert(to, entry);
+        true
+    }
+
+    /// Keeps only inputs with higher numbers than this one: a turn may have taken the others in lost records.
+    pub(super) fn keep_above(&mut self, input: InputId) {
+        self.waiting.retain(|waiting| waiting.input > input);
+    }
+
+    fn position(&self, input: InputId) -> Option<usize> {
+        self.waiting.iter().position(|waiting| waiting.input == input)
+    }
+}
