@@ -103,7 +103,7 @@ fn what_is_no_schema_is_refused_before_anything_begins() {
         run(&scene, &model, &[]).ends(2).says(&["error: --output-schema ", "schema.json: ", says, "help: "]);
     }
     fs::remove_file(&file).unwrap();
-    run(&scene, &model, &[]).ends(2).says(&["schema.json: No such file"]);
+    run(&scene, &model, &[]).ends(2).says(&["schema.json does not exist"]);
     assert_eq!(scene.pods(), Vec::<String>::new());
 }
 

@@ -43,7 +43,7 @@ fn chain(length: usize) {
         assert!(messages(&pair[1]).starts_with(&messages(&pair[0])), "request {} does not go on from {n}", n + 1);
         let told = told(&pair[1].body);
         assert_eq!(told.len(), n + 1);
-        assert!(told.iter().all(|result| result.contains("a.txt: lines")));
+        assert!(told.iter().all(|result| result.contains("a.txt: line")));
     }
 }
 
