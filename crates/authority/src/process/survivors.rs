@@ -119,12 +119,12 @@ pub(super) fn remain(whose: &str) -> Error {
 }
 
 /// Whether a process belongs to this tag (a session, or an epoch of it) by its label or mark, and its host has died:
-/// another host may write a copy of the same session.
+/// another host, which is spared itself, may write a copy of the same session.
 pub(super) fn tagged(process: &Process, tag: &str) -> bool {
     let below =
         |mark: Vec<u8>| mark.strip_prefix(tag.as_bytes()).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"));
     let label = label::of(process.pid);
     processes::own_user(process.pid)
-        && !label.is_some_and(|label| label.host_lives(process.pid))
+        && !label.is_some_and(|label| label.is_of_host(process.pid) || label.host_lives(process.pid))
         && (label.is_some_and(|label| label.is_of(tag)) || processes::variable(process.pid, MARK).is_some_and(below))
 }
