@@ -45,6 +45,16 @@ Installation:
   zsh     add `source <(yoi completions zsh)` to ~/.zshrc, after compinit
   elvish  add `eval (yoi completions elvish | slurp)` to rc.elv";
 
+const START: &str = "\
+A pod that was stopped or crashed starts as it was: with the directory, model and options of its last start. Options of
+this command line override them one by one. A pod that is running already stays as it is: without PROMPT and options,
+that is a success (exit 0); with them, nothing is done (exit 75).
+
+Signals of a pod: TERM ends it in good order, HUP reloads limits, permission rules and prices.";
+
+/// The hidden command that hosts a pod.
+pub(crate) const HOST: &str = "__host";
+
 /// Runs LLM agents in pods: named sessions that are saved on disk.
 #[derive(Debug, Parser)]
 #[command(name = "yoi", version, after_help = EXIT_CODES)]
@@ -62,6 +72,12 @@ pub(crate) enum Command {
     /// Run a prompt: the answer goes to stdout, progress to stderr
     #[command(after_help = EXIT_CODES)]
     Run(RunArgs),
+    /// Start a pod that keeps running in the background, or start a stopped one again as it was
+    #[command(after_help = START)]
+    Start(StartArgs),
+    /// Hosts a pod for `yoi start`, which writes the options to its standard input
+    #[command(name = HOST, hide = true)]
+    Host,
     /// List pods; of the runs without --pod, only the last ten
     Ls(LsArgs),
     /// Print the transcript of a pod
@@ -119,6 +135,27 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) output_schema: Option<PathBuf>,
     /// Print records as JSON Lines; the last line is the result
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Do not print progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StartArgs {
+    /// Name of the pod; create it if it does not exist
+    #[arg(add = ArgValueCandidates::new(pods))]
+    pub(crate) name: String,
+    /// The first input; `-` reads it from stdin. Without one, the pod waits for `yoi send`
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: Option<OsString>,
+    #[command(flatten)]
+    pub(crate) options: PodFlags,
+    /// Stay in the foreground and log to stderr, for service managers such as systemd
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) foreground: bool,
+    /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
     /// Do not print progress

@@ -1,11 +1,13 @@
 //! Exit codes, and the one shape of an error a person reads.
 
 use authority::text::escape_lines;
+use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::process::ExitCode;
 
 /// How the program ends; the numbers stand in `--help`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Exit {
     Done,
     Failed,
@@ -60,7 +62,7 @@ impl Exit {
 }
 
 /// What failed and where, and the next step.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
     /// One line.

@@ -1,4 +1,5 @@
-//! The log of the host: what the program does and how long it takes, for people who debug it. `YOI_LOG` switches it on.
+//! The log of the host: what the program does and how long it takes, for people who debug it. `YOI_LOG` switches it on;
+//! a host without a terminal always has one, of warnings.
 //!
 //! It is a diagnostic log, not the journal: nothing reads it back, a line that cannot be written is counted and dropped,
 //! and no run waits for it or fails because of it. It holds names, numbers, sizes and durations; secrets are redacted.
@@ -26,6 +27,7 @@ const FILE: &str = "host.log";
 const MAX_FILE: u64 = 4 << 20;
 
 /// What a run asks of the log; nothing when the variable is not set.
+#[derive(Clone)]
 pub(crate) struct Wanted(Option<Filter>);
 
 /// The log of a run that has begun.
@@ -44,6 +46,11 @@ impl Wanted {
         let value = value.to_string_lossy();
         Err(Failure::new(Exit::Config, format!("{VARIABLE}={value}: expected a filter"))
             .help("use error, warn, info, debug or trace, also for a part as in warn,pod::control=debug"))
+    }
+
+    /// Warnings and errors, if nothing else was asked for.
+    pub(crate) fn or_warnings(self) -> Self {
+        Self(self.0.or_else(|| Filter::parse("warn")))
     }
 
     /// Begins the log of this process: in the directory of a pod, or on standard error without one. Nothing happens when
@@ -70,6 +77,11 @@ fn told(dir: &Path, why: &std::io::Error) -> String {
 }
 
 impl HostLog {
+    /// From now on standard error goes into the log's file, too: a host without a terminal has nobody to read it.
+    pub(crate) fn take_stderr(&self) -> std::io::Result<()> {
+        self.0.take_stderr()
+    }
+
     /// Waits a short time until everything so far is written.
     pub(crate) fn flush(&self) {
         self.0.flush();

@@ -1,7 +1,8 @@
 //! `yoi config`: what is in force, from where, and a file to begin with.
 
 use crate::cli::{ConfigAction, JsonArgs};
-use crate::compose::model::{self, describe, patience};
+use crate::compose::keys::describe;
+use crate::compose::model::{self, patience};
 use crate::compose::switches::switched;
 use crate::config::file::{File, ProviderConfig, TimeoutsConfig};
 use crate::config::{Config, ModelSettings, PendingGrant, Source, Sourced};

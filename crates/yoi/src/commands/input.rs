@@ -4,6 +4,7 @@ use crate::cli::RunArgs;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use rustix::fs::{FileType, fstat};
+use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -18,8 +19,17 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const EXAMPLE: &str = "write yoi run \"how many Rust files are here?\"";
 
 pub(crate) fn prompt(args: &RunArgs, env: &Env) -> Result<String, Failure> {
+    read_prompt(args.prompt.as_ref(), env)
+}
+
+/// The prompt of a start, which may have none. Standard input is only read where the command line says so.
+pub(crate) fn optional(prompt: Option<&OsString>, env: &Env) -> Result<Option<String>, Failure> {
+    prompt.map(|prompt| read_prompt(Some(prompt), env)).transpose()
+}
+
+fn read_prompt(prompt: Option<&OsString>, env: &Env) -> Result<String, Failure> {
     let unfit = || Failure::new(Exit::Usage, "the prompt is not UTF-8").help("convert it, for instance with iconv");
-    let given = args.prompt.as_ref().map(|prompt| prompt.to_str().ok_or_else(unfit)).transpose()?;
+    let given = prompt.map(|prompt| prompt.to_str().ok_or_else(unfit)).transpose()?;
     let text = match given {
         Some("-") => read(env)?,
         Some(prompt) if piped(env) => match read(env)? {

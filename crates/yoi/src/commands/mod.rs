@@ -8,6 +8,7 @@ mod ending;
 mod feature_new;
 mod features;
 mod grant;
+mod host;
 mod input;
 mod left_running;
 mod log;
@@ -17,6 +18,7 @@ mod output_schema;
 mod rm;
 mod run;
 mod signals;
+mod start;
 mod undo;
 mod verify;
 
@@ -34,6 +36,8 @@ pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Fai
     };
     match command {
         Command::Run(args) => run::run(&args, env, points),
+        Command::Start(args) => start::run(&args, cli.directory.is_some(), env, points),
+        Command::Host => host::run(points),
         Command::Ls(args) => ls::run(&args, env),
         Command::Log(args) => log::run(&args, env),
         Command::Verify(args) => verify::run(&args, env),

@@ -57,8 +57,16 @@ fn run_prompt(
     let config = launch.over(Config::load(env)?);
     let ambient = Ambient::claim();
     let show_report = |report: &serde_json::Value| features::render(report).warn();
-    let context =
-        HostContext { env, launch: &launch, config: &config, ambient: &ambient, points, messages, show_report };
+    let context = HostContext {
+        env,
+        launch: &launch,
+        config: &config,
+        ambient: &ambient,
+        points,
+        messages,
+        resolved: None,
+        show_report,
+    };
     let (prepared, mut place) = context.prepare(wanted(args))?;
     // An answer that has to be of a form is shown when it is.
     let stream = env.stdout_terminal && !args.json && schema.is_none();

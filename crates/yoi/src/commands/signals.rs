@@ -1,4 +1,4 @@
-//! What ends a run from outside: signals and the time limit.
+//! What ends a program that hosts a pod from outside: signals and the time limit of a run.
 //!
 //! They are waited for on a thread of their own, so that a second signal ends the program whatever the others are
 //! doing: opening a long session, or writing to a terminal that is held.
@@ -17,6 +17,8 @@ use std::thread;
 use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Notify;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// How many files a run must be allowed to open: with fewer, a library below ends the program instead of failing.
@@ -28,6 +30,44 @@ const MIN_FILES: u64 = 32;
 const ENDING: [u8; 14] = [1, 2, 3, 6, 10, 12, 14, 15, 16, 24, 26, 27, 29, 30];
 
 const REAL_TIME: RangeInclusive<u8> = 34..=64;
+
+/// How long a host may take to end in good order after the first signal.
+const DRAIN: Duration = Duration::from_secs(20);
+
+const HANGUP: u8 = 1;
+const INTERRUPT: u8 = 2;
+
+/// What signals mean to a program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum SignalPlan {
+    /// Each ends the run.
+    #[default]
+    Run,
+    /// A pod without a terminal: `SIGHUP` reloads the configuration, `SIGINT` is not for it.
+    Detached,
+    /// A pod under a service manager: `SIGHUP` reloads the configuration.
+    Service,
+    /// A pod in a terminal, which ends with it.
+    Terminal,
+}
+
+/// The effect of one signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effect {
+    End,
+    Reload,
+    Nothing,
+}
+
+impl SignalPlan {
+    fn effect(self, signal: u8) -> Effect {
+        match (self, signal) {
+            (Self::Detached | Self::Service, HANGUP) => Effect::Reload,
+            (Self::Detached, INTERRUPT) => Effect::Nothing,
+            (Self::Run | Self::Detached | Self::Service | Self::Terminal, _) => Effect::End,
+        }
+    }
+}
 
 /// Why a run was cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +105,7 @@ enum Phase {
 struct Standing {
     ending: Option<Ending>,
     phase: Phase,
+    plan: SignalPlan,
     /// Failures are also a line of JSON.
     json: bool,
     /// What the run's children carry.
@@ -78,6 +119,8 @@ struct Standing {
 pub(crate) struct Signals {
     /// Cancelled by the first signal, or when the time is over.
     pub(crate) cancel: CancellationToken,
+    /// Told when the configuration is to be read again.
+    pub(crate) reload: Arc<Notify>,
     standing: Arc<Mutex<Standing>>,
 }
 
@@ -86,8 +129,18 @@ impl Signals {
     /// from [`Self::begin`] on that cancels it, and the next signal leaves at once; what was committed is on disk. A
     /// signal that the program was started with ignored stays ignored (`nohup`).
     pub(crate) fn watch(timeout: Option<Duration>, json: bool) -> Result<Self, Failure> {
-        let standing = Standing { json, ..Standing::default() };
-        let signals = Self { cancel: CancellationToken::new(), standing: Arc::new(Mutex::new(standing)) };
+        Self::start(timeout, Standing { json, ..Standing::default() })
+    }
+
+    /// The same for a host without a time limit: from [`Self::begin`] on the first signal asks it to end in good order,
+    /// the next one or 20 seconds make it leave at once.
+    pub(crate) fn of_host(plan: SignalPlan) -> Result<Self, Failure> {
+        Self::start(None, Standing { plan, ..Standing::default() })
+    }
+
+    fn start(timeout: Option<Duration>, standing: Standing) -> Result<Self, Failure> {
+        let (cancel, reload) = (CancellationToken::new(), Arc::default());
+        let signals = Self { cancel, reload, standing: Arc::new(Mutex::new(standing)) };
         let fail = |what: std::io::Error| {
             Failure::new(Exit::Unavailable, format!("signals cannot be handled: {}", authority::explain(&what)))
         };
@@ -117,23 +170,37 @@ impl Signals {
     }
 
     async fn wait(self, timeout: Option<Duration>, mut listened: Vec<(u8, Signal)>) {
-        let mut timeout = std::pin::pin!(tokio::time::sleep(timeout.unwrap_or(Duration::MAX)));
+        let plan = self.standing().plan;
+        let mut limit = std::pin::pin!(tokio::time::sleep(timeout.unwrap_or(Duration::MAX)));
+        let mut waits = timeout.is_some();
         loop {
             let came = tokio::select! {
-                number = next(&mut listened) => Ending::Signal(number),
-                () = &mut timeout, if !self.cancel.is_cancelled() => Ending::Timeout,
+                number = next(&mut listened) => match plan.effect(number) {
+                    Effect::End => Ending::Signal(number),
+                    Effect::Reload => {
+                        self.reload.notify_one();
+                        continue;
+                    }
+                    Effect::Nothing => continue,
+                },
+                () = &mut limit, if waits => Ending::Timeout,
             };
             let mut standing = self.standing();
-            let signal = matches!(came, Ending::Signal(_));
-            let leave = match standing.phase {
-                Phase::Preparing => true,
-                Phase::Running => signal && standing.ending.is_some(),
-                Phase::Over => signal,
+            let leaves = match (standing.phase, came) {
+                (Phase::Preparing, _) | (Phase::Over, Ending::Signal(_)) => Some(came),
+                // A second signal leaves with its own code, a host that does not end with that of the first.
+                (Phase::Running, Ending::Signal(_)) => standing.ending.map(|_| came),
+                (Phase::Running, Ending::Timeout) => standing.ending,
+                (Phase::Over, Ending::Timeout) => None,
             };
-            if leave {
-                standing.leave(came);
+            if let Some(with) = leaves {
+                standing.leave(with);
             }
             standing.ending.get_or_insert(came);
+            waits = plan != SignalPlan::Run;
+            if waits {
+                limit.as_mut().reset(Instant::now() + DRAIN);
+            }
             drop(standing);
             self.cancel.cancel();
         }
@@ -207,4 +274,18 @@ fn ignored() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_program_has_its_own_meaning_of_a_signal() {
+        let effects = |plan: SignalPlan| [1, 2, 3, 15].map(|signal| plan.effect(signal));
+        assert_eq!(effects(SignalPlan::Run), [Effect::End; 4]);
+        assert_eq!(effects(SignalPlan::Terminal), [Effect::End; 4]);
+        assert_eq!(effects(SignalPlan::Service), [Effect::Reload, Effect::End, Effect::End, Effect::End]);
+        assert_eq!(effects(SignalPlan::Detached), [Effect::Reload, Effect::Nothing, Effect::End, Effect::End]);
+    }
 }

@@ -3,6 +3,7 @@
 mod git;
 pub(crate) mod grants;
 mod key_command;
+pub(crate) mod keys;
 pub(crate) mod model;
 mod recording;
 pub(crate) mod roots;
@@ -76,7 +77,7 @@ pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Adde
     let inherited = inherited(env)?;
     let (workspace, added) = roots::add(ambient, env, &inherited, workspace, added)?;
     let now = SandboxState { mode: mode.into(), enforced: authority::support().in_force(mode.into()) };
-    let policy = Policy::new(TERMS, config.layers()?);
+    let policy = rules(config)?;
     let host = host(config, &policy, mode, now);
     let Switched { policy: capabilities, modules, on } = switched(config)?;
     let builder = FeatureRegistryBuilder::new(capabilities.clone()).with_all(modules).host(host);
@@ -84,6 +85,11 @@ pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Adde
     let confinement = Confinement { mode: mode.into(), read: added.read.clone(), write: written.collect() };
     let permission = Permission { policy, workspace: workspace.clone(), sandbox: now };
     Ok(Composed { project, workspace, added, permission, mode, capabilities, on, access, builder, confinement })
+}
+
+/// What the configuration allows, asks and denies.
+pub(crate) fn rules(config: &Config) -> Result<Policy, Failure> {
+    Ok(Policy::new(TERMS, config.layers()?))
 }
 
 /// What one turn may use.

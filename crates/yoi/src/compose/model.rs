@@ -1,8 +1,9 @@
 //! Which model answers, why, and how it is reached.
 
-use super::{key_command, recording};
+use super::keys::{self, ResolvedKey, describe};
+use super::recording;
 use crate::config::Config;
-use crate::config::file::{ApiKind, KeySource, ProviderConfig};
+use crate::config::file::{ApiKind, ProviderConfig};
 use crate::config::parser_text::{explain, in_words};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -13,7 +14,7 @@ use llm_worker::projection::{Dialect, Neutral, Surface};
 use llm_worker::{Model, Price};
 use offline::Offline;
 use provider::anthropic::{self, Messages};
-use provider::catalog::{self, KeyRule};
+use provider::catalog;
 use provider::endpoint::Config as Endpoint;
 use provider::openai_chat::{self, Chat, Flavour};
 use provider::prices;
@@ -21,6 +22,7 @@ use provider::recording::Recording;
 use provider::retry::{Pacing, RetryPolicy};
 use provider::scripted::{ScriptError, Scripted};
 use provider::{BaseUrl, Timeouts};
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,11 +43,27 @@ pub(crate) const RECORD: &str = "record:";
 const PLANNER: &str = "it is a rule-based planner, not a language model";
 
 /// A model by name, and why it was chosen.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ModelChoice {
     /// As `-m` takes it.
     pub(crate) name: String,
     pub(crate) why: String,
+}
+
+/// A model with the key of its provider, as far as there is one.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct ResolvedModel {
+    pub(crate) choice: ModelChoice,
+    pub(crate) key: ResolvedKey,
+}
+
+impl ResolvedModel {
+    /// Chooses the model and resolves its key, which may run a command and ask a person.
+    pub(crate) fn of(ambient: &Ambient, config: &Config, env: &Env) -> Self {
+        let choice = choose(config, env);
+        let key = ResolvedKey::resolve(ambient, bare(&choice.name), config, env);
+        Self { choice, key }
+    }
 }
 
 /// Flag and configuration, then the first key whose provider this build speaks to, then the embedded model.
@@ -120,7 +138,18 @@ pub(crate) struct Reach {
 
 /// Builds the model of this name. Nothing is connected yet, and nothing written.
 pub(crate) fn build(ambient: &Ambient, name: &str, config: &Config, env: &Env) -> Result<Built, Failure> {
-    let (model, key) = plain(ambient, bare(name), config, env)?;
+    build_with(ambient, name, config, env, |provider| keys::of(ambient, provider, config, env))
+}
+
+/// The same with a key of its provider that is known already.
+pub(crate) fn build_with(
+    ambient: &Ambient,
+    name: &str,
+    config: &Config,
+    env: &Env,
+    key: impl FnOnce(&str) -> Result<Option<Secret>, Failure>,
+) -> Result<Built, Failure> {
+    let (model, key) = plain(ambient, bare(name), config, env, key)?;
     let secrets = key.into_iter().collect();
     if bare(name) == name {
         return Ok(Built { model, recording: None, secrets });
@@ -136,6 +165,7 @@ fn plain(
     name: &str,
     config: &Config,
     env: &Env,
+    key: impl FnOnce(&str) -> Result<Option<Secret>, Failure>,
 ) -> Result<(Arc<dyn Model>, Option<Secret>), Failure> {
     if name == OFFLINE {
         return Ok((Arc::new(Offline), None));
@@ -146,7 +176,7 @@ fn plain(
     }
     named(name, config)?;
     let (provider, _model) = catalog::split(name).unwrap_or((name, ""));
-    let Reach { url, api, key, key_source, timeouts, retry } = reach(ambient, provider, config, env)?;
+    let Reach { url, api, key, key_source, timeouts, retry } = endpoint(provider, config, env, || key(provider))?;
     let endpoint = Endpoint {
         name: name.to_owned(),
         net: Net::to(ambient, [url.host_port()]),
@@ -205,6 +235,15 @@ pub(crate) fn affordable(model: &dyn Model, config: &Config, env: &Env) -> Resul
 
 /// Where the provider of this name is, from configuration or the catalogue.
 pub(crate) fn reach(ambient: &Ambient, provider: &str, config: &Config, env: &Env) -> Result<Reach, Failure> {
+    endpoint(provider, config, env, || keys::of(ambient, provider, config, env))
+}
+
+fn endpoint(
+    provider: &str,
+    config: &Config,
+    env: &Env,
+    key: impl FnOnce() -> Result<Option<Secret>, Failure>,
+) -> Result<Reach, Failure> {
     if let Some(configured) = config.providers.get(provider) {
         let (source, configured) = (&configured.source, &configured.value);
         let url = BaseUrl::parse(&configured.base_url)
@@ -213,7 +252,7 @@ pub(crate) fn reach(ambient: &Ambient, provider: &str, config: &Config, env: &En
             ApiKind::OpenaiChat => catalog::Api::OpenAiChat(Flavour::Compatible),
             ApiKind::Anthropic => catalog::Api::Anthropic,
         };
-        let key = configured.key.as_ref().map(|key| secret(ambient, provider, key, env)).transpose()?;
+        let key = key()?;
         let key_source = configured.key.as_ref().map(describe);
         let (timeouts, retry) = patience(configured);
         return Ok(Reach { url, api, key, key_source, timeouts, retry });
@@ -223,22 +262,7 @@ pub(crate) fn reach(ambient: &Ambient, provider: &str, config: &Config, env: &En
     };
     let url = BaseUrl::parse(known.base_url).map_err(|e| Failure::new(Exit::Internal, e.to_string()))?;
     let variable = known.key_variables().iter().find(|name| env.var(name).is_some());
-    let key = match (known.key, variable) {
-        (KeyRule::None, _) => None,
-        (KeyRule::Required(_), Some(variable)) => {
-            let key = env.text(variable).map(str::trim).filter(|key| !key.is_empty()).ok_or_else(|| {
-                Failure::new(Exit::Config, format!("{variable} is empty"))
-                    .help("set it to an API key, or choose another model with -m")
-            })?;
-            Some(Secret::new(ambient, variable, key.to_owned()))
-        }
-        (KeyRule::Required(names), None) => {
-            let unset = if names.len() == 1 { "is" } else { "are" };
-            let message = format!("no API key for {provider}: {} {unset} not set", names.join(" and "));
-            return Err(Failure::new(Exit::Config, message)
-                .help(format!("set {}, or choose another model with -m", names.join(" or "))));
-        }
-    };
+    let key = key()?;
     let key_source = variable.or(known.key_variables().first()).map(|name| (*name).to_owned());
     let (timeouts, retry) = (Timeouts::USUAL, RetryPolicy::USUAL);
     Ok(Reach { url, api: known.api, key, key_source, timeouts, retry })
@@ -305,53 +329,4 @@ fn script(name: &str, file: &Path) -> Result<Scripted, Failure> {
         };
         Failure::new(Exit::Data, format!("{shown}:{line}:{column}: {what}")).help(help)
     })
-}
-
-/// Where a key is, for people.
-pub(crate) fn describe(key: &KeySource) -> String {
-    match key {
-        KeySource::Env(name) => name.clone(),
-        KeySource::File(path) => path.display().to_string(),
-        KeySource::Command(words) => format!("`{}`", words.join(" ")),
-    }
-}
-
-fn secret(ambient: &Ambient, provider: &str, key: &KeySource, env: &Env) -> Result<Secret, Failure> {
-    let place = describe(key);
-    let other = format!("or change `key` under [providers.{provider}]");
-    let fail = |what: &str| {
-        let help = match key {
-            KeySource::Env(name) => format!("export {name}=…, {other}"),
-            KeySource::File(_) => format!("write the API key into {place}, {other}"),
-            KeySource::Command(_) => {
-                format!("test the command in {}, where yoi runs it; use absolute paths for files", key_command::PLACE)
-            }
-        };
-        Failure::new(Exit::Config, format!("no API key for {provider}: {place} {what}")).help(help)
-    };
-    let text = match key {
-        KeySource::Env(name) => match env.var(name) {
-            None => return Err(fail("is not set")),
-            Some(_) => env.text(name).ok_or_else(|| fail("is not UTF-8"))?.to_owned(),
-        },
-        KeySource::File(path) => {
-            let path = match path.strip_prefix("~") {
-                Ok(rest) => env.home()?.join(rest),
-                Err(_) => path.clone(),
-            };
-            fs::read_to_string::<PathBuf>(path).map_err(|e| fail(&authority::explain(&e)))?
-        }
-        KeySource::Command(words) if words.is_empty() => {
-            return Err(Failure::new(Exit::Config, format!("no API key for {provider}: `key.command` is empty"))
-                .help("write key = { command = [\"PROGRAM\", \"ARGUMENT\"] }"));
-        }
-        KeySource::Command(words) => key_command::printed(words, env).map_err(|what| fail(&what))?,
-    };
-    match text.lines().next().map(str::trim) {
-        Some(line) if !line.is_empty() => Ok(Secret::new(ambient, &place, line.to_owned())),
-        Some(_) | None if matches!(key, KeySource::Command(_)) => {
-            Err(fail("printed no key").help("use a command that prints the key"))
-        }
-        Some(_) | None => Err(fail("is empty")),
-    }
 }

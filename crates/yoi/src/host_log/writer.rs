@@ -35,12 +35,16 @@ pub(super) struct Files {
     max: u64,
     /// The last write failed and may have left a part of its line.
     torn: bool,
+    /// Standard error goes into the same file.
+    has_stderr: bool,
 }
 
 enum Message {
     Line(String),
     /// Answered when everything before it is written.
     Flush(SyncSender<()>),
+    /// Standard error goes into the file from now on; answered then.
+    TakeStderr(SyncSender<io::Result<()>>),
 }
 
 /// Takes lines from everywhere.
@@ -65,6 +69,13 @@ impl LogWriter {
         if self.queue.try_send(Message::Line(line)).is_err() {
             self.missing.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Standard error goes where the lines go.
+    pub(super) fn take_stderr(&self) -> io::Result<()> {
+        let (done, over) = sync_channel(1);
+        self.queue.send(Message::TakeStderr(done)).map_err(|_| io::ErrorKind::BrokenPipe)?;
+        over.recv().map_err(|_| io::ErrorKind::BrokenPipe)?
     }
 
     /// Waits until what was handed over is written, but not longer than [`FLUSH`].
@@ -100,6 +111,9 @@ fn write_all(mut to: Destination, lines: &Receiver<Message>, missing: &AtomicU64
             Message::Flush(done) => {
                 done.send(()).ok();
             }
+            Message::TakeStderr(done) => {
+                done.send(to.take_stderr()).ok();
+            }
         }
     }
 }
@@ -111,6 +125,14 @@ impl Destination {
             Self::Other(other) => other.write_all(text),
         }
     }
+
+    fn take_stderr(&mut self) -> io::Result<()> {
+        match self {
+            Self::Files(files) => files.take_stderr(),
+            // It is standard error itself.
+            Self::Other(_) => Ok(()),
+        }
+    }
 }
 
 impl Files {
@@ -119,10 +141,19 @@ impl Files {
     pub(super) fn open(path: PathBuf, max: u64) -> io::Result<Self> {
         let file = append(&path)?;
         let size = file.metadata()?.len();
-        Ok(Self { path, file, size, max, torn: false })
+        Ok(Self { path, file, size, max, torn: false, has_stderr: false })
+    }
+
+    fn take_stderr(&mut self) -> io::Result<()> {
+        rustix::stdio::dup2_stderr(&self.file)?;
+        self.has_stderr = true;
+        Ok(())
     }
 
     fn write(&mut self, text: &[u8]) -> io::Result<()> {
+        if self.has_stderr {
+            self.size = self.file.metadata().map_or(self.size, |meta| meta.len());
+        }
         if self.size > 0 && self.size + text.len() as u64 > self.max {
             self.rotate()?;
         }
@@ -144,7 +175,10 @@ impl Files {
             Err(why) if why.kind() == io::ErrorKind::NotFound => {}
             renamed => renamed?,
         }
-        *self = Self::open(self.path.clone(), self.max)?;
+        let next = Self::open(self.path.clone(), self.max)?;
+        if std::mem::replace(self, next).has_stderr {
+            self.take_stderr()?;
+        }
         Ok(())
     }
 }

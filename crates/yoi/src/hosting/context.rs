@@ -2,6 +2,7 @@
 
 use super::messages::Messages;
 use crate::Points;
+use crate::compose::model::ResolvedModel;
 use crate::config::Config;
 use crate::env::Env;
 use crate::launch::LaunchOptions;
@@ -19,6 +20,8 @@ pub(crate) struct HostContext<'a> {
     pub(crate) ambient: &'a Ambient,
     pub(crate) points: &'a Points,
     pub(crate) messages: Messages,
+    /// For a pod that stays: its model, and a key that may be missing. A run chooses its model, and needs the key.
+    pub(crate) resolved: Option<&'a ResolvedModel>,
     /// Shows the report of an install that lacks a required feature.
     pub(crate) show_report: fn(&Value),
 }

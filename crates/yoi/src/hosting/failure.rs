@@ -37,3 +37,8 @@ pub(crate) fn host_failure(error: &HostError, name: Option<&str>) -> Failure {
         _ => failure,
     }
 }
+
+/// Something that needs the pod came before it was open.
+pub(super) fn not_open() -> Failure {
+    Failure::new(Exit::Internal, "the pod is not open yet")
+}

@@ -3,10 +3,12 @@
 
 mod context;
 mod failure;
+pub(crate) mod handshake;
 pub(crate) mod leftovers;
 pub(crate) mod messages;
 mod open;
 mod prepare;
+mod reload;
 mod run;
 pub(crate) mod session_location;
 

@@ -6,7 +6,8 @@ use super::leftovers::everything;
 use super::prepare::Prepared;
 use super::run::Hosting;
 use super::session_location::{SessionLocation, now};
-use crate::compose::{Installed, limits, system_prompt};
+use crate::compose::model::ResolvedModel;
+use crate::compose::{Composed, Installed, limits, system_prompt};
 use crate::exit::Failure;
 use crate::project::environment;
 use crate::show::count::count;
@@ -32,24 +33,13 @@ impl Hosting<'_> {
     /// Opens the pod, and tells the person what recovery found. Nothing of a turn runs yet.
     pub(super) async fn open(&self, session: OpenedSession<'_>) -> Result<(Actor, Client), Failure> {
         let OpenedSession { place, opened, prepared, outbox } = session;
-        let HostContext { env, config, ambient, messages, launch, .. } = self.context;
+        let HostContext { env, config, ambient, messages, resolved, .. } = self.context;
         let Prepared { model_name, model, secrets, composed, instructions } = prepared;
         let recovered = &opened.0.recovered;
         let (tag, known) = (format!("{}/{}", recovered.session, recovered.epoch), recovered.existed);
         self.tag.set(&tag);
         authority::label_descendants(ambient, &tag);
-        let shown = |dirs: &[PathBuf]| dirs.iter().map(|dir| authority::escape(dir)).collect();
-        let about = HostStarted {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            pid: std::process::id(),
-            project: composed.project.root.display().to_string(),
-            cwd: env.cwd.display().to_string(),
-            sandbox: composed.mode.text().to_owned(),
-            config_digest: config.digest(),
-            add_dirs: shown(&composed.added.read),
-            add_write_dirs: shown(&composed.added.write),
-            launch: Some(launch.record(&model_name)),
-        };
+        let about = about(&self.context, &model_name, &composed);
         let (project, cwd) = (composed.project.clone(), env.cwd.clone());
         let environment = Box::new(move || environment(&project, &cwd, SystemTime::now()));
         let survivors = Ambient::claim();
@@ -74,7 +64,7 @@ impl Hosting<'_> {
             messages.say(&format!("shell commands are not available here: {why}"));
         }
         let parts = PodDeps {
-            permission: Arc::new(permission),
+            permission: Arc::clone(self.permission.get_or_init(|| Arc::new(permission))),
             model,
             callbacks: self.callbacks.clone(),
             outbox,
@@ -83,7 +73,8 @@ impl Hosting<'_> {
             registry: Arc::new(registry),
         };
         let system = system_prompt(&parts.registry, &instructions);
-        let start = PodConfig { about, system, environment, mode: HostMode::Run, parts };
+        let mode = mode(resolved);
+        let start = PodConfig { about, system, environment, mode, parts };
         let (actor, client, found) = host::open(opening, start).await.map_err(fail)?;
         self.tell(&found);
         let Err(failure) = lacking else { return Ok((actor, client)) };
@@ -149,5 +140,28 @@ impl Hosting<'_> {
         if found.old_system {
             messages.say("the instruction files changed; this pod keeps the instructions it started with");
         }
+    }
+}
+
+/// A run does what it is asked; a pod that stays can wait for its key.
+fn mode(resolved: Option<&ResolvedModel>) -> HostMode {
+    match resolved {
+        Some(model) => HostMode::Stay { missing: model.key.missing() },
+        None => HostMode::Run,
+    }
+}
+
+fn about(context: &HostContext<'_>, model: &str, composed: &Composed) -> HostStarted {
+    let shown = |dirs: &[PathBuf]| dirs.iter().map(|dir| authority::escape(dir)).collect();
+    HostStarted {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        pid: std::process::id(),
+        project: composed.project.root.display().to_string(),
+        cwd: context.env.cwd.display().to_string(),
+        sandbox: composed.mode.text().to_owned(),
+        config_digest: context.config.digest(),
+        add_dirs: shown(&composed.added.read),
+        add_write_dirs: shown(&composed.added.write),
+        launch: Some(context.launch.record(model)),
     }
 }

@@ -29,9 +29,14 @@ pub(crate) struct Prepared {
 impl HostContext<'_> {
     /// Chooses the model and the session, and plans the features. Tells the person what was chosen and what is unusual.
     pub(crate) fn prepare(&self, wanted: WantedSession<'_>) -> Result<(Prepared, SessionLocation), Failure> {
-        let Self { env, config, ambient, messages, .. } = self;
-        let choice = model::choose(config, env);
-        let Built { model, recording, secrets } = model::build(ambient, &choice.name, config, env)?;
+        let Self { env, config, ambient, messages, .. } = *self;
+        let choice = self.resolved.map_or_else(|| model::choose(config, env), |resolved| resolved.choice.clone());
+        let Built { model, recording, secrets } = match self.resolved {
+            Some(resolved) => {
+                model::build_with(ambient, &choice.name, config, env, |_| Ok(resolved.key.secret(ambient)))?
+            }
+            None => model::build(ambient, &choice.name, config, env)?,
+        };
         model::affordable(&*model, config, env)?;
         let added = Added { read: self.launch.add_dirs(), write: self.launch.add_write_dirs() };
         let mut composed = compose(ambient, config, env, added)?;
@@ -42,7 +47,7 @@ impl HostContext<'_> {
         if !plan.unmet.is_empty() && !place.is_known() {
             self.required(&plan.unmet, &plan)?;
         }
-        greet(*messages, config, &choice, &composed);
+        greet(messages, config, &choice, &composed);
         let instructions = match config.instructions.value {
             true => Instructions::read(ambient, &composed.project, env)?,
             false => Instructions::default(),

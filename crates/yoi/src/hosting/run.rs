@@ -2,11 +2,12 @@
 
 use super::context::{ChildTag, HostContext};
 use super::leftovers::Swept;
+use super::messages::Messages;
 use super::open::OpenedSession;
 use crate::exit::{Exit, Failure};
 use crate::host_log::{self, HostLog};
 use authority::GitGuard;
-use pod::control::{Callbacks, Client, Fatal};
+use pod::control::{Callbacks, Client, Fatal, Permission};
 use std::sync::{Arc, OnceLock};
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
@@ -20,6 +21,8 @@ pub(crate) struct Hosting<'a> {
     pub(super) swept: Swept,
     pub(super) log_wanted: host_log::Wanted,
     pub(super) host_log: OnceLock<HostLog>,
+    /// What the pod was opened with.
+    pub(super) permission: OnceLock<Arc<Permission>>,
     /// Watches what git would run, once commands can.
     pub(super) git: OnceLock<Option<Arc<GitGuard>>>,
 }
@@ -47,8 +50,8 @@ impl<'a> Hosting<'a> {
         let runtime = runtime.map_err(|e| fail(format!("the runtime cannot start: {}", authority::explain(&e))))?;
         authority::become_subreaper(context.ambient).map_err(|e| fail(e.to_string()))?;
         let callbacks = Callbacks::new(runtime.handle().clone());
-        let (host_log, git) = (OnceLock::new(), OnceLock::new());
-        Ok(Self { context, runtime, callbacks, tag, swept, log_wanted, host_log, git })
+        let (host_log, permission, git) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Ok(Self { context, runtime, callbacks, tag, swept, log_wanted, host_log, permission, git })
     }
 
     /// Opens the pod and runs it until it ends. `work` uses it; once `work` is done, the pod is closed with `reason`.
@@ -73,6 +76,15 @@ impl<'a> Hosting<'a> {
             client.close(reason).await;
             Ok(Driven { work: Some(work), end: pod.await.result })
         })
+    }
+
+    pub(crate) fn messages(&self) -> Messages {
+        self.context.messages
+    }
+
+    /// Standard error goes into the log of the host from now on. Whether that worked.
+    pub(crate) fn log_takes_stderr(&self) -> bool {
+        self.host_log.get().is_some_and(|log| log.take_stderr().is_ok())
     }
 
     /// Writes the rest of the log, ends children of callbacks that were given up, and says what git would run. `failed`:

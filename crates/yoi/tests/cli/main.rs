@@ -31,6 +31,7 @@ mod grants;
 mod help_and_usage;
 mod host_log;
 mod hostile;
+mod hosts;
 mod instructions;
 mod key_redaction;
 mod left_running;

@@ -24,7 +24,7 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
 }
 "#;
 
-fn library(dir: &Path) -> PathBuf {
+pub(crate) fn library(dir: &Path) -> PathBuf {
     let file = dir.join("clock.so");
     let mut cc = Command::new("cc")
         .args(["-shared", "-fPIC", "-xc", "-", "-o"])

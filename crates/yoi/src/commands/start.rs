@@ -1,0 +1,282 @@
+//! `yoi start`: a pod that stays, as a process of its own.
+//!
+//! This process has the person's terminal, so it reads the configuration and resolves the key here. The process that
+//! hosts the pod gets both on a pipe, and answers with one line once the pod is open.
+
+use crate::Points;
+use crate::cli::{HOST, StartArgs};
+use crate::commands::host::PodThatStays;
+use crate::commands::input;
+use crate::commands::signals::SignalPlan;
+use crate::compose::keys;
+use crate::compose::model::ResolvedModel;
+use crate::config::Config;
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use crate::host_log;
+use crate::hosting::handshake::{HostReply, Ready, StartMessage};
+use crate::hosting::messages::Messages;
+use crate::launch::LaunchOptions;
+use crate::pods::{Pods, check_name};
+use crate::show::out;
+use authority::Ambient;
+use pod::record::{HoldCause, HostStarted, Record};
+use pod::session::restore::decode;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use session_store::{OwnedFrame, Owner, Reader, Session};
+use std::cell::Cell;
+use std::fs;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+/// How long a pod may take to open before its starter leaves it to itself.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often, and how long each time, a process is waited for that is ending. A second in all.
+const WAITS: u32 = 200;
+const WAIT: Duration = Duration::from_millis(5);
+
+/// The same for one that was asked to end: as long as it has for that, and a little.
+const ENDS: u32 = 5_000;
+
+/// This program, also after its file was replaced.
+const SELF: &str = "/proc/self/exe";
+
+/// Starts the pod, or tells that it runs. `placed`: the command line says in which directory.
+pub(crate) fn run(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result<Exit, Failure> {
+    check_name(&args.name)?;
+    authority::seal_inherited(&Ambient::claim());
+    let prompt = input::optional(args.prompt.as_ref(), env)?;
+    let dir = Pods::of(env)?.dir(&args.name);
+    let flags = LaunchOptions::new(&args.options);
+    let (owner, last) = (running(&dir), LastStart::read(&dir));
+    if let Some(owner) = owner.as_ref().filter(|_| !last.is_suspended) {
+        return already(args, &flags, prompt.is_some(), owner, &dir);
+    }
+    let messages = Messages { quiet: args.quiet };
+    let Start { launch, env } = Start::new(args, flags, placed, env, last.started, messages)?;
+    let config = launch.over(Config::load(&env)?);
+    let model = ResolvedModel::of(&Ambient::claim(), &config, &env);
+    if let Some(owner) = owner {
+        if let Some(missing) = model.key.missing() {
+            out::line(&suspended(&args.name, owner.pid, &missing));
+            return Ok(Exit::Done);
+        }
+        replace(&args.name, &owner, &dir)?;
+    }
+    let (name, quiet) = (args.name.clone(), args.quiet);
+    if args.foreground {
+        let plan = if env.stdin_terminal { SignalPlan::Terminal } else { SignalPlan::Service };
+        let log_wanted = host_log::Wanted::of(&env)?.or_warnings();
+        let ready = Cell::new(false);
+        return PodThatStays { name: &name, launch, config, model, prompt, quiet, plan, log_wanted, ready: &ready }
+            .run(&env, points);
+    }
+    host_log::Wanted::of(&env)?;
+    let child = spawn(&config, &env)?;
+    let message = StartMessage { name, cwd: env.cwd.clone(), launch: launch.message(), model, prompt, quiet };
+    let ready = ready(child, &message)?;
+    print(args, &ready);
+    Ok(Exit::Done)
+}
+
+/// Where and how a pod starts.
+struct Start {
+    launch: LaunchOptions,
+    env: Env,
+}
+
+impl Start {
+    /// As the pod was started before, if it was.
+    fn new(
+        args: &StartArgs,
+        flags: LaunchOptions,
+        placed: bool,
+        env: &Env,
+        started: Option<HostStarted>,
+        messages: Messages,
+    ) -> Result<Self, Failure> {
+        let name = &args.name;
+        let Some(started) = started else { return Ok(Self { launch: flags, env: env.clone() }) };
+        if started.launch.is_none() {
+            messages.say(&format!(
+                "{name} has no recorded options (its journal is older): it starts with today's configuration"
+            ));
+        }
+        let env = if placed {
+            env.clone()
+        } else {
+            Env::of_process(Some(Path::new(&started.cwd))).map_err(|failure| {
+                failure
+                    .help(format!("move the directory of {name} back, or choose another one: yoi -C DIR start {name}"))
+            })?
+        };
+        Ok(Self { launch: flags.after(&started)?, env })
+    }
+}
+
+/// The last start of a pod, as far as its journal can be read; what is wrong with it is told when the pod is opened.
+#[derive(Default)]
+struct LastStart {
+    started: Option<HostStarted>,
+    /// It lacks something, and does nothing until it is started with that.
+    is_suspended: bool,
+}
+
+impl LastStart {
+    fn read(dir: &Path) -> Self {
+        let mut last = Self::default();
+        let Ok(reader) = Reader::open(dir) else { return last };
+        // Only these records are worth decoding: a journal may be long.
+        let wanted = |frame: &OwnedFrame| matches!(frame.kind.as_str(), "host_started" | "suspended" | "resumed");
+        for frame in reader.frames().map_while(Result::ok).filter(wanted) {
+            match decode(&frame) {
+                Ok(Record::HostStarted(started)) => last = Self { started: Some(started), is_suspended: false },
+                Ok(Record::Suspended(suspended)) => last.is_suspended = suspended.cause == Some(HoldCause::Required),
+                Ok(Record::Resumed(_)) => last.is_suspended = false,
+                Ok(_) | Err(_) => {}
+            }
+        }
+        last
+    }
+}
+
+/// Ends a pod that waits for what is here now.
+fn replace(name: &str, owner: &Owner, dir: &Path) -> Result<(), Failure> {
+    let pid = i32::try_from(owner.pid).ok().and_then(Pid::from_raw);
+    let process = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    // The number may belong to another process by now; the lock says.
+    if let Some(process) = process.filter(|_| running(dir).is_some_and(|now| now.pid == owner.pid)) {
+        pidfd_send_signal(&process, Signal::TERM).ok();
+    }
+    for _ in 0..ENDS {
+        if running(dir).is_none() {
+            return Ok(());
+        }
+        thread::sleep(WAIT);
+    }
+    Err(Failure::new(Exit::Busy, format!("{name} is suspended, and its process {} does not end", owner.pid))
+        .help(format!("`yoi stop {name} --now` ends it")))
+}
+
+/// The process that hosts the pod. One that was killed does not count, although its threads, or a child of it, may hold
+/// the lock for a moment.
+fn running(dir: &Path) -> Option<Owner> {
+    for _ in 0..WAITS {
+        let owner = Session::owner(dir).ok().flatten()?;
+        if !authority::is_running(&Ambient::claim(), owner.pid) {
+            return None;
+        }
+        if !is_ending(owner.pid) {
+            return Some(owner);
+        }
+        thread::sleep(WAIT);
+    }
+    None
+}
+
+/// Whether a process has ended but for some of its threads.
+fn is_ending(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
+}
+
+/// A pod that runs stays as it is.
+fn already(
+    args: &StartArgs,
+    flags: &LaunchOptions,
+    prompted: bool,
+    owner: &Owner,
+    dir: &Path,
+) -> Result<Exit, Failure> {
+    let StartArgs { name, foreground, .. } = args;
+    let text = format!("{name} is running already (process {})", owner.pid);
+    let busy = |help: String| Err(Failure::new(Exit::Busy, text.clone()).help(help));
+    match flags.flags().as_slice() {
+        _ if prompted => busy(format!("`yoi send {name} TEXT` gives it an input")),
+        [] if *foreground => busy(format!("`yoi stop {name}` ends it")),
+        [] => {
+            if args.json {
+                out::json(&serde_json::json!({
+                    "pod": name, "state": "running", "started": false, "pid": owner.pid, "session": null,
+                    "socket": dir.join("sock"), "missing": null,
+                }));
+            } else {
+                out::line(&text);
+            }
+            Ok(Exit::Done)
+        }
+        set => busy(format!("{} takes effect at a start: `yoi stop {name}`, then start it again", set.join(", "))),
+    }
+}
+
+/// Starts the process, which waits for its start. Variables that hold keys are not for it: what it needs is in there.
+fn spawn(config: &Config, env: &Env) -> Result<Child, Failure> {
+    let mut command = Command::new(SELF);
+    command.arg0("yoi").arg(HOST).current_dir(&env.cwd).stdin(Stdio::piped()).stdout(Stdio::piped());
+    for name in keys::variables(config) {
+        command.env_remove(name);
+    }
+    command.spawn().map_err(|error| {
+        Failure::new(Exit::Unavailable, format!("the process of the pod: {}", authority::explain(&error)))
+    })
+}
+
+/// Hands the start over and waits for the answer.
+fn ready(mut child: Child, message: &StartMessage) -> Result<Ready, Failure> {
+    let broken = |what: String| Failure::new(Exit::Internal, format!("the process of {}: {what}", message.name));
+    let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err(broken("no pipe".to_owned()));
+    };
+    let (told, answer) = mpsc::channel();
+    thread::spawn(move || drop(told.send(HostReply::read(stdout))));
+    let text = serde_json::to_vec(message).map_err(|error| broken(error.to_string()))?;
+    // A process that has ended has said why.
+    drop(stdin.write_all(&text));
+    drop(stdin);
+    let reply = answer.recv_timeout(PATIENCE);
+    match reply {
+        Ok(Ok(Some(HostReply::Ready(ready)))) => Ok(ready),
+        Ok(Ok(Some(HostReply::Failure(failure)))) => {
+            drop(child.wait());
+            Err(failure)
+        }
+        Ok(Ok(None)) => {
+            let status = child.wait().map_err(|error| broken(error.to_string()))?;
+            Err(broken(format!("it ended before the pod was ready ({status})")))
+        }
+        Ok(Err(error)) => Err(broken(error.to_string())),
+        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+            let text = format!("{} is not ready after {} s", message.name, PATIENCE.as_secs());
+            let help = format!("it goes on starting as process {}; `yoi status {}` shows it", child.id(), message.name);
+            Err(Failure::new(Exit::Busy, text).help(help))
+        }
+    }
+}
+
+fn print(args: &StartArgs, ready: &Ready) {
+    let name = &args.name;
+    let Ready { pid, session, socket, missing } = ready;
+    if args.json {
+        let state = if missing.is_some() { "suspended" } else { "running" };
+        return out::json(&serde_json::json!({
+            "pod": name, "state": state, "started": true, "pid": pid, "session": session, "socket": socket,
+            "missing": missing,
+        }));
+    }
+    out::line(&match missing {
+        None => format!(
+            "{name} is running (process {pid}): yoi send {name} TEXT · yoi log {name} --follow · yoi stop {name}"
+        ),
+        Some(missing) => suspended(name, *pid, missing),
+    });
+}
+
+fn suspended(name: &str, pid: u32, missing: &str) -> String {
+    format!("{name} is suspended (process {pid}): {missing}; then run `yoi start {name}` again")
+}

@@ -1,0 +1,152 @@
+//! The API keys of providers: resolved where a person can answer, handed to the process that hosts a pod, or missing.
+
+use super::key_command;
+use crate::config::Config;
+use crate::config::file::KeySource;
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use authority::{Ambient, Secret};
+use provider::catalog::{self, KeyRule};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::PathBuf;
+
+/// How the file of a key can begin: the directory in which systemd gives credentials to a service.
+const CREDENTIALS: &str = "$CREDENTIALS_DIRECTORY";
+
+/// The key of a model's provider, as one process gives it to another. Never written anywhere.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ResolvedKey {
+    /// The model needs none.
+    Unneeded,
+    Known {
+        id: String,
+        value: String,
+    },
+    /// What is missing, and the next step.
+    Missing {
+        message: String,
+        help: Option<String>,
+    },
+}
+
+impl ResolvedKey {
+    /// Resolves the key that the model of this name needs.
+    pub(crate) fn resolve(ambient: &Ambient, model: &str, config: &Config, env: &Env) -> Self {
+        let Some((provider, _model)) = catalog::split(model) else { return Self::Unneeded };
+        match of(ambient, provider, config, env) {
+            Ok(None) => Self::Unneeded,
+            Ok(Some(secret)) => match secret.expose() {
+                Ok(value) => Self::Known { id: secret.id().to_owned(), value: value.to_owned() },
+                Err(revoked) => Self::Missing { message: revoked.to_string(), help: None },
+            },
+            Err(Failure { message, help, .. }) => Self::Missing { message, help },
+        }
+    }
+
+    /// The key, if there is one.
+    pub(crate) fn secret(&self, ambient: &Ambient) -> Option<Secret> {
+        match self {
+            Self::Known { id, value } => Some(Secret::new(ambient, id, value.clone())),
+            Self::Unneeded | Self::Missing { .. } => None,
+        }
+    }
+
+    /// What is missing, and the next step.
+    pub(crate) fn missing(&self) -> Option<String> {
+        match self {
+            Self::Missing { message, help: Some(help) } => Some(format!("{message}; {help}")),
+            Self::Missing { message, help: None } => Some(message.clone()),
+            Self::Unneeded | Self::Known { .. } => None,
+        }
+    }
+}
+
+/// The variables that may hold keys, as far as the configuration and the catalogue name them.
+pub(crate) fn variables(config: &Config) -> impl Iterator<Item = String> {
+    let catalogue = catalog::PROVIDERS.iter().flat_map(|provider| provider.key_variables().iter());
+    let named = config.providers.values().filter_map(|provider| match &provider.value.key {
+        Some(KeySource::Env(name)) => Some(name.clone()),
+        Some(KeySource::File(_) | KeySource::Command(_)) | None => None,
+    });
+    catalogue.map(|name| (*name).to_owned()).chain(named)
+}
+
+/// The key of a provider; none if it needs none.
+pub(crate) fn of(ambient: &Ambient, provider: &str, config: &Config, env: &Env) -> Result<Option<Secret>, Failure> {
+    if let Some(configured) = config.providers.get(provider) {
+        return configured.value.key.as_ref().map(|key| secret(ambient, provider, key, env)).transpose();
+    }
+    let Some(known) = catalog::find(provider) else { return Ok(None) };
+    let variable = known.key_variables().iter().find(|name| env.var(name).is_some());
+    match (known.key, variable) {
+        (KeyRule::None, _) => Ok(None),
+        (KeyRule::Required(_), Some(variable)) => {
+            let key = env.text(variable).map(str::trim).filter(|key| !key.is_empty()).ok_or_else(|| {
+                Failure::new(Exit::Config, format!("{variable} is empty"))
+                    .help("set it to an API key, or choose another model with -m")
+            })?;
+            Ok(Some(Secret::new(ambient, variable, key.to_owned())))
+        }
+        (KeyRule::Required(names), None) => {
+            let unset = if names.len() == 1 { "is" } else { "are" };
+            let message = format!("no API key for {provider}: {} {unset} not set", names.join(" and "));
+            Err(Failure::new(Exit::Config, message)
+                .help(format!("set {}, or choose another model with -m", names.join(" or "))))
+        }
+    }
+}
+
+/// Where a key is, for people.
+pub(crate) fn describe(key: &KeySource) -> String {
+    match key {
+        KeySource::Env(name) => name.clone(),
+        KeySource::File(path) => path.display().to_string(),
+        KeySource::Command(words) => format!("`{}`", words.join(" ")),
+    }
+}
+
+fn secret(ambient: &Ambient, provider: &str, key: &KeySource, env: &Env) -> Result<Secret, Failure> {
+    let place = describe(key);
+    let other = format!("or change `key` under [providers.{provider}]");
+    let fail = |what: &str| {
+        let help = match key {
+            KeySource::Env(name) => format!("export {name}=…, {other}"),
+            KeySource::File(_) => format!("write the API key into {place}, {other}"),
+            KeySource::Command(_) => {
+                format!("test the command in {}, where yoi runs it; use absolute paths for files", key_command::PLACE)
+            }
+        };
+        Failure::new(Exit::Config, format!("no API key for {provider}: {place} {what}")).help(help)
+    };
+    let text = match key {
+        KeySource::Env(name) => match env.var(name) {
+            None => return Err(fail("is not set")),
+            Some(_) => env.text(name).ok_or_else(|| fail("is not UTF-8"))?.to_owned(),
+        },
+        KeySource::File(path) => {
+            let path = match (path.strip_prefix("~"), path.strip_prefix(CREDENTIALS)) {
+                (Ok(rest), _) => env.home()?.join(rest),
+                (Err(_), Ok(rest)) => {
+                    let dir = env.var(CREDENTIALS.trim_start_matches('$'));
+                    PathBuf::from(dir.ok_or_else(|| fail("is in a directory that is not set"))?).join(rest)
+                }
+                (Err(_), Err(_)) => path.clone(),
+            };
+            fs::read_to_string::<PathBuf>(path).map_err(|e| fail(&authority::explain(&e)))?
+        }
+        KeySource::Command(words) if words.is_empty() => {
+            return Err(Failure::new(Exit::Config, format!("no API key for {provider}: `key.command` is empty"))
+                .help("write key = { command = [\"PROGRAM\", \"ARGUMENT\"] }"));
+        }
+        KeySource::Command(words) => key_command::printed(words, env).map_err(|what| fail(&what))?,
+    };
+    match text.lines().next().map(str::trim) {
+        Some(line) if !line.is_empty() => Ok(Secret::new(ambient, &place, line.to_owned())),
+        Some(_) | None if matches!(key, KeySource::Command(_)) => {
+            Err(fail("printed no key").help("use a command that prints the key"))
+        }
+        Some(_) | None => Err(fail("is empty")),
+    }
+}
