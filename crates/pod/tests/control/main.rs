@@ -22,5 +22,6 @@ mod record_strategy;
 mod replay;
 mod restore;
 mod stage_cleanup;
+mod staying;
 mod unclean_starts;
 mod unstorable_commits;

@@ -55,7 +55,7 @@ impl Actor {
     }
 
     fn commit_hold(&mut self, record: Record, reply: Reply<()>) {
-        if self.starts() || !matches!(self.closing, Closing::Open) {
+        if !matches!(self.closing, Closing::Open) {
             return drop(reply.send(Err(SubmitError::Closed)));
         }
         self.holds.push_back(reply);

@@ -1,0 +1,376 @@
+//! A pod that stays: its queue, its holds and what ends them, also across restarts.
+
+use crate::fixtures::{echo, pod, said, sound};
+use llm_worker::effect::Outcome;
+use llm_worker::{ErrorKind, ToolEffect, ToolError};
+use pod::control::{Activity, Client, HostMode, NewInput, Outbox, RunLimits, SubmitError};
+use pod::record::{HoldCause, InputMode, Record};
+use std::sync::Arc;
+use std::time::Duration;
+use testkit::{EIO, Fault, FnTool, PodUnderTest, ScriptedAnswer};
+use tokio::sync::Notify;
+
+const STAY: HostMode = HostMode::Stay { missing: None };
+
+fn stays(answers: Vec<ScriptedAnswer>, tools: Vec<FnTool>) -> PodUnderTest {
+    let mut pod = pod(answers, tools);
+    pod.mode = STAY;
+    pod
+}
+
+fn input(text: &str) -> NewInput {
+    NewInput { text: text.to_owned(), ..NewInput::default() }
+}
+
+fn steered(text: &str) -> NewInput {
+    NewInput { mode: InputMode::Steer, ..input(text) }
+}
+
+/// A tool that says when it runs, and ends when it is told to or cancelled.
+fn waits(runs: &Arc<Notify>, ends: &Arc<Notify>) -> FnTool {
+    let (runs, ends) = (Arc::clone(runs), Arc::clone(ends));
+    FnTool::new("Wait", ToolEffect::ReadOnly, move |cx, _| {
+        let (runs, ends) = (Arc::clone(&runs), Arc::clone(&ends));
+        async move {
+            runs.notify_one();
+            tokio::select! {
+                () = ends.notified() => said("waited"),
+                () = cx.cancel.cancelled() => Err(ToolError::new(ErrorKind::Cancelled, "stopped")),
+            }
+        }
+    })
+}
+
+/// What the model read from people, in order.
+fn users(pod: &PodUnderTest) -> Vec<String> {
+    let text = |item| match item {
+        llm_worker::Item::User { text } => Some(text),
+        _ => None,
+    };
+    pod.restored().items.into_iter().filter_map(text).collect()
+}
+
+/// The names of the kinds, from the first of this one on.
+fn kinds_from(pod: &PodUnderTest, first: &str) -> Vec<String> {
+    let kinds = pod.records().into_iter().map(|(_, record)| record.kind().to_owned());
+    kinds.skip_while(|kind| kind != first).collect()
+}
+
+async fn idle(client: &Client) {
+    while client.status().await.unwrap().activity != Activity::Idle {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[test]
+fn its_start_is_in_the_log_before_anybody_asks_anything() {
+    let pod = stays(Vec::new(), Vec::new());
+    let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
+        let mut folded = client.folded();
+        folded.wait_for(|seq| *seq >= 4).await.unwrap();
+        assert_eq!(client.status().await.unwrap().activity, Activity::Idle);
+        client.close("enough").await;
+    });
+    end.result.unwrap();
+    let kinds = kinds_from(&pod, "host_started");
+    assert_eq!(kinds, ["host_started", "features", "surface", "grants_used", "host_stopped"]);
+    sound(&pod, "a start without an input");
+}
+
+#[test]
+fn a_steered_input_joins_the_next_step_and_a_queued_one_waits() {
+    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let answers = vec![
+        ScriptedAnswer::calls(&[("Wait", "{}")]),
+        ScriptedAnswer::text("one, steered"),
+        ScriptedAnswer::text("two"),
+    ];
+    let pod = stays(answers, vec![waits(&runs, &ends)]);
+    let (answers, end) = pod.serve(Outbox::unwatched(), async |client| {
+        let first = client.send(input("one")).await.unwrap();
+        runs.notified().await;
+        let second = client.send(input("two")).await.unwrap();
+        let steer = client.send(steered("left")).await.unwrap();
+        assert_eq!(client.status().await.unwrap().queued.len(), 2);
+        ends.notify_one();
+        let answers = [first.end().await, steer.end().await, second.end().await];
+        client.close("done").await;
+        answers.map(|end| end.unwrap().answer.unwrap().to_string())
+    });
+    end.result.unwrap();
+    assert_eq!(answers, ["one, steered", "one, steered", "two"]);
+    assert_eq!(users(&pod), ["one", "left", "two"]);
+    assert_eq!(end.state.turns, 2);
+    sound(&pod, "a steered input");
+}
+
+/// It was meant for that turn, so it comes before what waited.
+#[test]
+fn a_steered_input_without_a_further_step_begins_the_next_turn() {
+    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let answers =
+        vec![ScriptedAnswer::calls(&[("Wait", "{}")]), ScriptedAnswer::text("steered"), ScriptedAnswer::text("two")];
+    let mut pod = stays(answers, vec![waits(&runs, &ends)]);
+    pod.limits.max_steps = 1;
+    let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
+        let first = client.send(input("one")).await.unwrap();
+        runs.notified().await;
+        client.send(input("two")).await.unwrap();
+        let steer = client.send(steered("left")).await.unwrap();
+        ends.notify_one();
+        assert_eq!(first.end().await.unwrap().outcome, Outcome::StepLimit);
+        assert_eq!(client.status().await.unwrap().held.unwrap().cause, HoldCause::Budget);
+        client.resume(None).await.unwrap();
+        steer.end().await.unwrap();
+        idle(&client).await;
+        client.close("done").await;
+    });
+    end.result.unwrap();
+    assert_eq!(users(&pod), ["one", "left", "two"]);
+    sound(&pod, "a steered input that was late");
+}
+
+#[test]
+fn what_waits_can_be_edited_withdrawn_and_moved() {
+    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let mut answers = vec![ScriptedAnswer::calls(&[("Wait", "{}")])];
+    answers.extend(["one", "four", "two"].map(ScriptedAnswer::text));
+    let pod = stays(answers, vec![waits(&runs, &ends)]);
+    let (withdrawn, end) = pod.serve(Outbox::unwatched(), async |client| {
+        let first = client.send(input("one")).await.unwrap();
+        runs.notified().await;
+        let mut sent = Vec::new();
+        for text in ["two", "three", "four"] {
+            sent.push(client.send(input(text)).await.unwrap());
+        }
+        let [two, three, four] = [sent[0].input, sent[1].input, sent[2].input];
+        client.edit(two, "two, edited".to_owned(), None).await.unwrap();
+        client.withdraw(three, None).await.unwrap();
+        client.reorder(four, Some(two), None).await.unwrap();
+        // What a turn took, and what is gone, is nobody's to change.
+        for taken in [first.input, three, 99] {
+            let error = client.withdraw(taken, None).await.unwrap_err();
+            assert!(matches!(error, SubmitError::NotWaiting(input) if input == taken), "{error}");
+        }
+        assert!(client.reorder(two, Some(three), None).await.is_err());
+        let waiting: Vec<_> = client.status().await.unwrap().queued.into_iter().map(|waiting| waiting.text).collect();
+        assert_eq!(waiting, ["four", "two, edited"]);
+        ends.notify_one();
+        let mut sent = sent.into_iter();
+        let last = sent.next().unwrap().end();
+        let withdrawn = sent.next().unwrap().end().await;
+        last.await.unwrap();
+        client.close("done").await;
+        withdrawn
+    });
+    end.result.unwrap();
+    assert!(matches!(withdrawn, Err(SubmitError::NotWaiting(3))), "{withdrawn:?}");
+    assert_eq!(users(&pod), ["one", "four", "two, edited"]);
+    sound(&pod, "a changed queue");
+}
+
+#[test]
+fn a_key_is_accepted_once_also_across_a_restart_and_equal_words_are_two_inputs() {
+    let pod = stays(["one", "two", "three"].map(ScriptedAnswer::text).to_vec(), Vec::new());
+    let keyed = || NewInput { key: Some("k".to_owned()), ..input("go on") };
+    let (number, end) = pod.serve(Outbox::unwatched(), async |client| {
+        let (first, again) = tokio::join!(client.send(keyed()), client.send(keyed()));
+        let (first, again) = (first.unwrap(), again.unwrap());
+        assert_eq!(first.input, again.input);
+        let number = first.input;
+        assert_eq!(first.end().await.unwrap(), again.end().await.unwrap());
+        client.send(input("go on")).await.unwrap().end().await.unwrap();
+        client.close("done").await;
+        number
+    });
+    end.result.unwrap();
+    let (over, end) = pod.serve(Outbox::unwatched(), async |client| {
+        let again = client.send(keyed()).await.unwrap();
+        assert_eq!(again.input, number);
+        let over = again.end().await;
+        client.close("done").await;
+        over
+    });
+    end.result.unwrap();
+    assert!(matches!(over, Err(SubmitError::Over(input)) if input == number), "{over:?}");
+    assert_eq!((end.state.inputs, end.state.turns), (2, 2));
+}
+
+#[test]
+fn a_cancel_holds_what_waits_until_somebody_says_something() {
+    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let answers =
+        vec![ScriptedAnswer::calls(&[("Wait", "{}")]), ScriptedAnswer::text("two"), ScriptedAnswer::text("three")];
+    let pod = stays(answers, vec![waits(&runs, &ends)]);
+    let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
+        let first = client.send(input("one")).await.unwrap();
+        runs.notified().await;
+        client.send(input("two")).await.unwrap();
+        client.cancel().await;
+        assert_eq!(first.end().await.unwrap().outcome, Outcome::Cancelled);
+        let status = client.status().await.unwrap();
+        assert_eq!((status.held.unwrap().cause, status.queued.len()), (HoldCause::Cancel, 1));
+        client.close("done").await;
+    });
+    end.result.unwrap();
+    assert_eq!(end.state.turns, 1);
+    // The hold outlives the process; the next words end it.
+    let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
+        assert_eq!(client.status().await.unwrap().held.unwrap().cause, HoldCause::Cancel);
+        client.send(input("three")).await.unwrap().end().await.unwrap();
+        client.close("done").await;
+    });
+    end.result.unwrap();
+    assert_eq!(users(&pod), ["one", "two", "three"]);
+    sound(&pod, "a held queue");
+}
+
+/// Everything is durable while it waits, and a step that began before the pause is finished.
+#[test]
+fn a_pause_holds_the_running_turn_before_its_next_request() {
+    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let answers = vec![ScriptedAnswer::calls(&[("Wait", "{}")]), ScriptedAnswer::text("done")];
+    let pod = stays(answers, vec![waits(&runs, &ends)]);
+    let (outcome, end) = pod.serve(Outbox::unwatched(), async |client| {
+        let first = client.send(input("one")).await.unwrap();
+        runs.notified().await;
+        client.pause(None).await.unwrap();
+        assert_eq!(client.status().await.unwrap().activity, Activity::Working { turn: 1, requests: 1 });
+        ends.notify_one();
+        while client.status().await.unwrap().activity != (Activity::Paused { turn: 1 }) {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(pod.script.requests().len(), 1);
+        assert_eq!(kinds_from(&pod, "tool_finished").len(), 1, "the result is on disk, and nothing after it");
+        client.resume(None).await.unwrap();
+        let outcome = first.end().await.unwrap().outcome;
+        client.close("done").await;
+        outcome
+    });
+    end.result.unwrap();
+    assert_eq!(outcome, Outcome::Done);
+    sound(&pod, "a paused turn");
+}
+
+#[test]
+fn a_paused_pod_stays_paused_after_a_restart() {
+    let pod = stays(vec![ScriptedAnswer::text("one")], Vec::new());
+    let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
+        client.pause(None).await.unwrap();
+        client.send(input("one")).await.unwrap();
+        client.close("done").await;
+    });
+    end.result.unwrap();
+    let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
+        let status = client.status().await.unwrap();
+        assert_eq!((status.held.unwrap().cause, status.queued.len()), (HoldCause::Person, 1));
+        client.resume(None).await.unwrap();
+        while client.status().await.unwrap().turns == 0 {
+            tokio::task::yield_now().await;
+        }
+        idle(&client).await;
+        client.close("done").await;
+    });
+    end.result.unwrap();
+    assert_eq!(users(&pod), ["one"]);
+}
+
+/// The next start goes on where it was; nobody has to say anything.
+#[test]
+fn a_turn_that_ends_because_the_host_leaves_goes_on_at_the_next_start() {
+    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let answers = vec![ScriptedAnswer::calls(&[("Wait", "{}")]), ScriptedAnswer::text("went on")];
+    let pod = stays(answers, vec![waits(&runs, &ends)]);
+    let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
+        client.send(input("one")).await.unwrap();
+        runs.notified().await;
+        client.leave("the machine is restarted").await;
+    });
+    end.result.unwrap();
+    assert_eq!((&end.state.last_outcome, &end.state.held), (&Some(Outcome::Interrupted), &None));
+    let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
+        while client.status().await.unwrap().last_outcome != Some(Outcome::Done) {
+            tokio::task::yield_now().await;
+        }
+        client.close("done").await;
+    });
+    end.result.unwrap();
+    assert_eq!((end.state.turns, end.state.last_answer.as_deref()), (2, Some("went on")));
+    assert_eq!(users(&pod), ["one"]);
+    sound(&pod, "work that went on");
+}
+
+#[test]
+fn a_pod_that_lacks_something_keeps_what_it_is_told_until_a_start_that_has_it() {
+    let mut pod = stays(vec![ScriptedAnswer::text("one")], Vec::new());
+    pod.mode = HostMode::Stay { missing: Some("SOME_KEY is not set".to_owned()) };
+    let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
+        client.send(input("one")).await.unwrap();
+        let refused = client.resume(None).await.unwrap_err();
+        assert!(matches!(&refused, SubmitError::Required(why) if why.contains("SOME_KEY")), "{refused}");
+        client.close("done").await;
+    });
+    end.result.unwrap();
+    assert_eq!((end.state.turns, end.state.queued.len()), (0, 1));
+    pod.mode = STAY;
+    let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
+        while client.status().await.unwrap().turns == 0 {
+            tokio::task::yield_now().await;
+        }
+        idle(&client).await;
+        client.close("done").await;
+    });
+    end.result.unwrap();
+    assert_eq!(end.state.last_answer.as_deref(), Some("one"));
+}
+
+/// The client that asked knows that nothing was accepted; a turn waits, and goes on by itself.
+#[test]
+fn a_full_disk_refuses_inputs_and_holds_a_turn_until_it_has_room() {
+    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let answers = vec![ScriptedAnswer::calls(&[("Wait", "{}")]), ScriptedAnswer::text("done")];
+    let mut pod = stays(answers, vec![waits(&runs, &ends)]);
+    pod.paused = false;
+    let (outcome, end) = pod.serve(Outbox::unwatched(), async |client| {
+        let first = client.send(input("one")).await.unwrap();
+        runs.notified().await;
+        pod.disk.fail_at(0, Fault::Ever(EIO));
+        let refused = client.send(input("two")).await.unwrap_err();
+        assert!(matches!(refused, SubmitError::Disk(_)), "{refused:?}");
+        ends.notify_one();
+        tokio::time::sleep(Duration::from_millis(2500)).await;
+        let status = client.status().await.unwrap();
+        assert!(status.disk.is_some(), "{status:?}");
+        pod.disk.mend();
+        let outcome = first.end().await.unwrap().outcome;
+        assert_eq!(client.status().await.unwrap().disk, None);
+        client.close("done").await;
+        outcome
+    });
+    end.result.unwrap();
+    assert_eq!(outcome, Outcome::Done);
+    assert!(pod.records().iter().any(|(_, record)| matches!(record, Record::Resumed(_))));
+    assert_eq!((end.state.inputs, users(&pod)), (1, vec!["one".to_owned()]));
+}
+
+#[test]
+fn an_input_limits_its_turn_also_after_a_restart() {
+    let answers = vec![ScriptedAnswer::calls(&[("Echo", "{}")]), ScriptedAnswer::text("never")];
+    let mut pod = stays(answers, vec![echo("Echo", ToolEffect::ReadOnly)]);
+    pod.mode = HostMode::Stay { missing: Some("a key".to_owned()) };
+    let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
+        let limits = Some(RunLimits { max_steps: 1, ..client.limits() });
+        client.send(NewInput { limits, ..input("one") }).await.unwrap();
+        client.close("done").await;
+    });
+    end.result.unwrap();
+    pod.mode = STAY;
+    let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
+        while client.status().await.unwrap().last_outcome.is_none() {
+            tokio::task::yield_now().await;
+        }
+        client.close("done").await;
+    });
+    end.result.unwrap();
+    assert_eq!(end.state.last_outcome, Some(Outcome::StepLimit));
+}
