@@ -10,11 +10,15 @@ use std::sync::Arc;
 const CRC: std::ops::Range<usize> = 6..14;
 const LENGTH: std::ops::Range<usize> = 21..29;
 const PREVIOUS: std::ops::Range<usize> = 36..44;
+const SEQ: std::ops::Range<usize> = 61..73;
+const KIND: std::ops::Range<usize> = 127..135;
 const COVERED: usize = 15;
 const HEADER: usize = 127;
+/// More segments than any seed has.
+const MAX_FILES: usize = 16;
 
 /// The first byte says whether checksums are made right, so that what lies behind them is reached; the second whether
-/// the log begins at its first record or as a later segment.
+/// the log begins at its first record or as a later segment, and whether it is one file or one for each segment.
 pub(crate) fn run(input: &[u8]) {
     let [how, place, bytes @ ..] = input else { return };
     let bytes = if how % 4 == 0 { bytes.to_vec() } else { right(bytes) };
@@ -24,7 +28,7 @@ pub(crate) fn run(input: &[u8]) {
         std::fs::create_dir(dir.join(part)).expect("a directory");
     }
     let first = if place % 8 == 7 { 15 } else { 1 };
-    std::fs::write(dir.join(format!("log/{first:020}.jsonl")), &bytes).expect("a log");
+    write(&dir, first, &bytes, place & 8 == 0);
     let before = read(&dir);
     let opened = Session::open(&dir, options());
     match opened {
@@ -32,21 +36,51 @@ pub(crate) fn run(input: &[u8]) {
             let kept = opened.recovered.last;
             drop(opened);
             let after = read(&dir).expect("what was repaired is read");
-            assert_eq!(after.last().map_or(0, |(seq, _)| *seq), kept, "all that was kept is read");
+            // Opening checks the newest segment; damage in an older one is found by a reader.
+            let damaged = Reader::open(&dir).is_ok_and(|reader| reader.frames().any(|frame| frame.is_err()));
+            let last = after.last().map_or(0, |(seq, _)| *seq);
+            assert!(last == kept || damaged && last < kept, "all that was kept is read");
             if let Some(before) = before {
                 assert!(before.starts_with(&after) || after.starts_with(&before), "repair changed records");
             }
             let again = Session::open(&dir, options()).expect("what was repaired opens");
             assert_eq!((again.recovered.last, again.recovered.cut), (kept, 0), "a repair leaves nothing to repair");
-        }
-        Err(_damaged) => {
-            let into = place_dir.path().join("saved");
-            if let Ok(salvaged) = Session::salvage(&dir, &into, options()) {
-                drop(salvaged);
-                let opened = Session::open(&into, options()).expect("what was salvaged opens");
-                assert_eq!(opened.recovered.cut, 0, "what was salvaged is whole");
+            drop(again);
+            if damaged {
+                salvage(&dir, &place_dir.path().join("saved"));
             }
         }
+        Err(_damaged) => salvage(&dir, &place_dir.path().join("saved")),
+    }
+}
+
+fn salvage(dir: &Path, into: &Path) {
+    if let Ok(salvaged) = Session::salvage(dir, into, options()) {
+        drop(salvaged);
+        let opened = Session::open(into, options()).expect("what was salvaged opens");
+        assert_eq!(opened.recovered.cut, 0, "what was salvaged is whole");
+        if opened.recovered.last > 0 {
+            let reader = Reader::open(into).expect("what was salvaged is read");
+            let read = reader.frames().map(|frame| frame.expect("it is whole").seq);
+            assert!(read.eq(1..=opened.recovered.last), "it has every seq");
+        }
+    }
+}
+
+/// Writes the log's files. A segment behind the first is named as its first record says.
+fn write(dir: &Path, first: u64, bytes: &[u8], apart: bool) {
+    let mut files = vec![(first, Vec::new())];
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let opens = apart && line.get(KIND).is_some_and(|kind| kind == b"segment\"");
+        let seq = line.get(SEQ).and_then(|seq| std::str::from_utf8(seq).ok()?.trim().parse().ok());
+        let begun = files.last().is_some_and(|(_, bytes)| !bytes.is_empty());
+        if let Some(seq) = seq.filter(|_| opens && begun && files.len() < MAX_FILES) {
+            files.push((seq, Vec::new()));
+        }
+        files.last_mut().expect("the first").1.extend_from_slice(line);
+    }
+    for (first, bytes) in files {
+        std::fs::write(dir.join(format!("log/{first:020}.jsonl")), bytes).expect("a log");
     }
 }
 
@@ -124,6 +158,19 @@ impl Disk for Unsynced {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The seed with segments of several formats is a log of as many files.
+    #[test]
+    fn segments_are_files_and_read_on() {
+        let seed = right(include_bytes!("../seeds/journal/two-formats.jsonl"));
+        let dir = tempfile::tempdir_in(shared_memory()).unwrap();
+        std::fs::create_dir(dir.path().join("log")).unwrap();
+        write(dir.path(), 1, &seed, true);
+        assert_eq!(std::fs::read_dir(dir.path().join("log")).unwrap().count(), 4);
+        let reader = Reader::open(dir.path()).unwrap();
+        assert_eq!((reader.tail().unwrap(), reader.losses().unwrap()), (session_store::Tail::Clean, vec![]));
+        assert_eq!(reader.upto(41).frames().filter(Result::is_ok).count(), 41);
+    }
 
     /// Otherwise nothing behind a checksum is ever reached.
     #[test]

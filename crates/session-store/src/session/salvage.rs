@@ -193,7 +193,8 @@ impl<'a> Copy<'a> {
         let Chain { seq, crc, .. } = self.chain;
         let end = (seq > 0).then_some(SegmentEnd { first: self.first, offset: self.offset, seq, crc });
         (self.first, self.offset, self.sealed) = (seq + 1, 0, false);
-        let format = format.filter(|format| segment::FORMATS.contains(format)).unwrap_or_else(|| self.format());
+        let known = |format: &u32| segment::FORMATS.contains(format);
+        let format = format.filter(known).unwrap_or_else(|| self.format());
         let name = format!("{:020}.jsonl", self.first);
         self.file = Some(self.ops.create(&self.dir.join(name))?);
         let session = self.session.clone();
@@ -203,8 +204,11 @@ impl<'a> Copy<'a> {
     /// The highest format that the segment at `first` may have had if its opening is lost: that of the next one, since
     /// formats never decrease, or the highest of all.
     fn format(&self) -> u32 {
-        let next =
-            self.segments.iter().filter(|segment| segment.first >= self.first).find_map(|segment| segment.format);
+        let next = self
+            .segments
+            .iter()
+            .filter(|segment| segment.first >= self.first)
+            .find_map(|segment| segment.format.filter(|format| segment::FORMATS.contains(format)));
         next.unwrap_or(*segment::FORMATS.end())
     }
 

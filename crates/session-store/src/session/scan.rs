@@ -3,6 +3,7 @@
 //! A walk stops at the first bad record; a scan continues. Only whole batches count. After a bad record it is not known
 //! where a batch starts until one has ended or a segment opens; the records before that are lost, too.
 
+use std::ops::Range;
 use std::path::Path;
 
 use super::head::Head;
@@ -64,7 +65,7 @@ impl Scan<'_> {
             let length = frame::line_length(window).filter(|length| *length <= window.len());
             let line = length.and_then(|length| window.get(..length));
             let read = match line {
-                Some(line) => self.fit(line, next),
+                Some(line) => self.fit(line, segment.first..next),
                 None if frame::begins_like_one(window) => Err(FrameError::Short(window.len() as u64)),
                 None => Err(FrameError::Header),
             };
@@ -86,13 +87,14 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Checks that a line fits the known position.
-    fn fit<'l>(&self, line: &'l [u8], next: u64) -> Result<Frame<'l>, FrameError> {
+    /// Checks that a line fits the known position in a segment with these seqs.
+    fn fit<'l>(&self, line: &'l [u8], seqs: Range<u64>) -> Result<Frame<'l>, FrameError> {
         let frame = match &self.place {
             Some(chain) => frame::check(line, chain)?,
             None => frame::standalone(line)?,
         };
-        let fits = frame.seq > self.good.seq && frame.seq < next && frame.epoch >= self.good.epoch;
+        let opens = frame.kind == segment::KIND || (frame.seq != seqs.start && frame.seq != 1);
+        let fits = frame.seq > self.good.seq && frame.seq < seqs.end && frame.epoch >= self.good.epoch && opens;
         if fits { Ok(frame) } else { Err(FrameError::Previous) }
     }
 

@@ -296,3 +296,20 @@ fn a_salvage_that_fails_is_done_again() {
 fn scene_at(dir: &Path) -> Result<(), OpenError> {
     Session::open(dir, options(Arc::new(Quick))).map(drop)
 }
+
+/// A record of another kind where a segment has to be opened is lost; the copy opens it.
+#[test]
+fn a_segment_that_is_not_opened_is_opened_in_the_copy() {
+    for n in [0, 2] {
+        let scene = scene();
+        let before = frames(&scene.dir);
+        let paths = files(&scene.dir.join("log"));
+        let log = lines(&paths[n]);
+        let other = log[0].replace("\"k\":\"segment\"", "\"k\":\"sagment\"");
+        let crc = format!("{:08x}", crc32c::crc32c(&other.trim_end().as_bytes()[15..]));
+        put(&paths[n], [&other[..6], &crc, &other[14..], &log[1..].concat()].concat().as_bytes());
+        let salvaged = salvage(&scene);
+        let opening = before.iter().find(|frame| log[0].starts_with(&frame.line)).unwrap().seq;
+        check(&scene, &before, &lost_with(&before, opening), &salvaged);
+    }
+}

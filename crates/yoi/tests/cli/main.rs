@@ -34,6 +34,7 @@ mod hostile;
 mod hosts;
 mod instructions;
 mod key_redaction;
+mod later_formats;
 mod left_running;
 mod log_follow;
 mod log_transcripts;
