@@ -38,12 +38,17 @@ impl ScriptedAnswer {
     /// A complete answer of calls: names and raw arguments.
     #[must_use]
     pub fn calls(calls: &[(&str, &str)]) -> Self {
-        let started = calls.iter().enumerate().fold(Self::new(), |answer, (index, (name, arguments))| {
-            let started = ModelEvent::CallStarted { index, name: (*name).to_owned() };
-            let fragment = ModelEvent::CallArguments { index, fragment: (*arguments).to_owned() };
-            answer.event(started).event(fragment)
-        });
-        started.stop(StopReason::ToolUse)
+        let calls = calls.iter().enumerate();
+        calls
+            .fold(Self::new(), |answer, (index, (name, arguments))| answer.call(index, name, arguments))
+            .stop(StopReason::ToolUse)
+    }
+
+    /// Adds a call: its place among the calls of the answer, from 0, its name and its raw arguments.
+    #[must_use]
+    pub fn call(self, index: usize, name: &str, arguments: &str) -> Self {
+        self.event(ModelEvent::CallStarted { index, name: name.to_owned() })
+            .event(ModelEvent::CallArguments { index, fragment: arguments.to_owned() })
     }
 
     /// Adds an event.

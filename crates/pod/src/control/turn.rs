@@ -264,11 +264,14 @@ impl Running {
             return Ok(());
         }
         self.holds = held;
-        // Gates that run are not waited for; when the turn goes on they are called again.
-        if held {
+        self.turn.handle(if held { Input::Hold } else { Input::Release })?;
+        // Gates that run are not waited for; when the turn goes on they are called again. Their answer is ignored, but
+        // it is due.
+        if held && !self.tasks.gates.is_empty() {
             self.tasks.gates = JoinSet::new();
+            self.turn.handle(Input::Gated(Gated::default()))?;
         }
-        Ok(self.turn.handle(if held { Input::Hold } else { Input::Release })?)
+        Ok(())
     }
 
     /// What the turn does, for people.

@@ -10,10 +10,17 @@ use pod::session::resume::resume;
 use session_store::{Digest, Reader};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use testkit::{FnTool, ModelScript, PodRun, PodUnderTest, ScriptedAnswer};
+use testkit::{FnTool, LivePod, ModelScript, PodRun, PodUnderTest, ScriptedAnswer};
 
 pub(crate) fn pod(answers: Vec<ScriptedAnswer>, tools: Vec<FnTool>) -> PodUnderTest {
     PodUnderTest::new(&Ambient::claim(), ModelScript::new(answers), tools)
+}
+
+/// A pod that is open, with the records of its start in the log.
+pub(crate) fn live(pod: PodUnderTest) -> LivePod {
+    let live = LivePod::open(pod).unwrap_or_else(|over| panic!("not opened: {:?}", over.events));
+    live.until(|status| live.folded(status.folded).hosted);
+    live
 }
 
 #[allow(clippy::unnecessary_wraps, reason = "what a tool answers")]

@@ -1,0 +1,47 @@
+//! A key names one input, however often it is sent; a text names none.
+
+use crate::fixtures::{live, pod, sound};
+use pod::control::{HostMode, NewInput, SubmitError};
+use testkit::{LivePod, ScriptedAnswer};
+
+fn send(live: &LivePod, text: &str, key: Option<&str>) -> pod::control::Accepted {
+    let input = NewInput { text: text.to_owned(), key: key.map(str::to_owned), ..NewInput::default() };
+    live.ask(live.client().send(input)).unwrap()
+}
+
+#[test]
+fn a_key_names_one_input_also_after_a_restart() {
+    let mut pod = pod((0..3).map(|n| ScriptedAnswer::text(&format!("answer {n}"))).collect(), Vec::new());
+    pod.mode = HostMode::Stay { missing: None };
+    let live = live(pod);
+    let first = send(&live, "go on", Some("a"));
+    assert_eq!((first.input, send(&live, "go on", Some("b")).input, send(&live, "go on", None).input), (1, 2, 3));
+    assert_eq!(live.ask(first.end()).unwrap().answer.as_deref(), Some("answer 0"));
+    live.settled();
+    // The same, whatever it says now.
+    let again = send(&live, "something else", Some("a"));
+    assert_eq!(again.input, 1);
+    let over = live.ask(again.end());
+    assert!(matches!(over, Err(SubmitError::Over(1))), "{over:?}");
+    let live = crate::fixtures::live(live.close().pod);
+    assert_eq!((send(&live, "go on", Some("b")).input, live.settled().turns), (2, 3));
+    let over = live.close();
+    assert_eq!(over.state().inputs, 3);
+    sound(&over.pod, "keys");
+}
+
+/// Two clients that send the same at once both learn of its end.
+#[test]
+fn everyone_who_sent_an_input_learns_of_its_end() {
+    let mut pod = pod(vec![ScriptedAnswer::text("done")], Vec::new());
+    pod.mode = HostMode::Stay { missing: None };
+    let live = live(pod);
+    live.ask(live.client().pause(None)).unwrap();
+    let [one, two] = [send(&live, "go", Some("a")), send(&live, "go", Some("a"))];
+    assert_eq!((one.input, two.input), (1, 1));
+    live.ask(live.client().resume(None)).unwrap();
+    for accepted in [one, two] {
+        assert_eq!(live.ask(accepted.end()).unwrap().answer.as_deref(), Some("done"));
+    }
+    sound(&live.close().pod, "one input, two clients");
+}

@@ -1,0 +1,284 @@
+//! A pod that stays, on a control thread of its own: clients ask it from the test's thread, and it ends when it is closed
+//! or killed.
+//!
+//! Time stands still on its control thread, so that no retry and no deadline comes unless the test advances it. Nothing
+//! sleeps: the test waits for records and for latches.
+
+use crate::latch::PATIENCE;
+use crate::points::Killed;
+use crate::rig::PodUnderTest;
+use llm_worker::effect::Outcome;
+use pod::control::{Activity, ActorEnd, Callbacks, Client, Event, Outbox, PodStatus};
+use pod::foreign::MAX_THREADS;
+use pod::host::{self, HostError};
+use pod::session::fold::SessionState;
+use pod::session::restore::{Restored, decode};
+use session_store::{Journal, OpenError, Reader};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+/// A live pod. The pod under test comes back from [`close`](Self::close) or [`wait`](Self::wait).
+pub struct LivePod {
+    /// Its parts: points, disk, script and files. Changes of its fields have no effect before the next start.
+    pub pod: Arc<PodUnderTest>,
+    client: Client,
+    /// Runs the futures of clients on the test's thread.
+    asks: Runtime,
+    time: UnboundedSender<(Duration, oneshot::Sender<()>)>,
+    control: JoinHandle<LiveEnd>,
+    watcher: JoinHandle<Vec<Event>>,
+}
+
+/// How a live pod ended.
+pub enum LiveEnd {
+    Ended(Box<ActorEnd>),
+    NotOpened(OpenError),
+    Failed(HostError),
+    Killed,
+}
+
+/// A pod that is not live any more.
+pub struct Over {
+    /// Ready for the next start.
+    pub pod: PodUnderTest,
+    pub end: LiveEnd,
+    /// Everything that the watcher got.
+    pub events: Vec<Event>,
+}
+
+impl Over {
+    /// The last live state; panics if the pod was killed or failed.
+    #[must_use]
+    pub fn state(&self) -> &SessionState {
+        match &self.end {
+            LiveEnd::Ended(end) => {
+                assert!(end.result.is_ok(), "{:?}", end.result);
+                &end.state
+            }
+            LiveEnd::NotOpened(error) => panic!("not opened: {error}"),
+            LiveEnd::Failed(error) => panic!("failed: {error}"),
+            LiveEnd::Killed => panic!("killed"),
+        }
+    }
+}
+
+/// What the control thread hands to the test once the pod is open.
+type Opened = (Client, UnboundedSender<(Duration, oneshot::Sender<()>)>);
+
+impl LivePod {
+    /// Opens the pod. Returns the pod under test if it did not open, or was killed before.
+    ///
+    /// # Errors
+    /// A planned fault or kill came first.
+    pub fn open(pod: PodUnderTest) -> Result<Self, Box<Over>> {
+        let pod = Arc::new(pod);
+        let (outbox, mut events) = Outbox::watched();
+        let watcher = thread::spawn(move || {
+            let mut told = Vec::new();
+            while let Some(event) = events.blocking_recv() {
+                told.push(event);
+            }
+            told
+        });
+        let (opened, opening) = mpsc::channel();
+        let served = Arc::clone(&pod);
+        let control = thread::spawn(move || serve(&served, outbox, &opened));
+        let asks = Builder::new_current_thread().enable_time().build().expect("a runtime");
+        match opening.recv() {
+            Ok((client, time)) => Ok(Self { pod, client, asks, time, control, watcher }),
+            Err(_ended) => Err(Box::new(over(pod, control, watcher))),
+        }
+    }
+
+    /// A client of the pod.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// Waits for the answer of clients.
+    ///
+    /// # Panics
+    /// It takes longer than [`PATIENCE`].
+    pub fn ask<T>(&self, question: impl Future<Output = T>) -> T {
+        let answer = async { tokio::time::timeout(PATIENCE, question).await };
+        self.asks.block_on(answer).expect("an answer in time")
+    }
+
+    /// Waits until this holds of the pod, looking again at each record that is folded.
+    ///
+    /// # Panics
+    /// The pod has ended, or it takes longer than [`PATIENCE`].
+    pub fn until(&self, wanted: impl Fn(&PodStatus) -> bool) -> PodStatus {
+        self.try_until(wanted).expect("a pod that lives")
+    }
+
+    /// As [`Self::until`]; none if the pod has ended.
+    ///
+    /// # Panics
+    /// It takes longer than [`PATIENCE`].
+    pub fn try_until(&self, wanted: impl Fn(&PodStatus) -> bool) -> Option<PodStatus> {
+        self.ask(async {
+            let mut folded = self.client.folded();
+            loop {
+                folded.borrow_and_update();
+                let status = self.client.status().await?;
+                if wanted(&status) {
+                    return Some(status);
+                }
+                folded.changed().await.ok()?;
+            }
+        })
+    }
+
+    /// Waits until nothing is outstanding: no turn runs or only one that is held, and nothing that waits will begin one.
+    ///
+    /// # Panics
+    /// As [`Self::until`].
+    pub fn settled(&self) -> PodStatus {
+        self.until(|status| self.is_settled(status))
+    }
+
+    /// As [`Self::settled`]; none if the pod has ended.
+    ///
+    /// # Panics
+    /// It takes longer than [`PATIENCE`].
+    pub fn try_settled(&self) -> Option<PodStatus> {
+        self.try_until(|status| self.is_settled(status))
+    }
+
+    fn is_settled(&self, status: &PodStatus) -> bool {
+        match status.activity {
+            Activity::Paused { .. } => true,
+            Activity::Idle if status.held.is_some() => true,
+            Activity::Idle => {
+                let state = self.folded(status.folded);
+                let owed = state.last_outcome == Some(Outcome::Interrupted) || state.notices.values().any(|n| n.wake);
+                status.queued.is_empty() && !owed
+            }
+            Activity::Working { .. } | Activity::Closing => false,
+        }
+    }
+
+    /// The state folded from the files up to this record.
+    ///
+    /// # Panics
+    /// The files do not fold.
+    #[must_use]
+    pub fn folded(&self, upto: u64) -> SessionState {
+        let mut restored = Restored::default();
+        for frame in Reader::open(&self.pod.dir).expect("a session").upto(upto).frames() {
+            let frame = frame.expect("a whole frame");
+            restored.take(frame.seq, frame.time, &decode(&frame).expect("a body")).expect("a log that folds");
+        }
+        restored.state
+    }
+
+    /// Lets this much time pass for the pod: for retries and deadlines.
+    ///
+    /// # Panics
+    /// The pod has ended.
+    pub fn advance(&self, time: Duration) {
+        let (passed, passes) = oneshot::channel();
+        assert!(self.time.send((time, passed)).is_ok(), "a pod that lives");
+        self.ask(passes).expect("a pod that lives");
+    }
+
+    /// Closes the pod, and waits for its end.
+    ///
+    /// # Panics
+    /// The control thread panics.
+    #[must_use]
+    pub fn close(self) -> Over {
+        self.ask(self.client.close("closed by the test"));
+        self.wait()
+    }
+
+    /// Waits for the end of a pod that was closed or killed.
+    ///
+    /// # Panics
+    /// The control thread panics.
+    #[must_use]
+    pub fn wait(self) -> Over {
+        let Self { pod, client, control, watcher, .. } = self;
+        drop(client);
+        over(pod, control, watcher)
+    }
+}
+
+/// The control thread: it opens the pod, and runs it until it ends.
+fn serve(pod: &PodUnderTest, outbox: Outbox, opened: &mpsc::Sender<Opened>) -> LiveEnd {
+    pod.points.start();
+    let gone = pod.points.gone();
+    let mut builder = Builder::new_current_thread();
+    let runtime = builder.enable_all().max_blocking_threads(MAX_THREADS + 1).start_paused(true).build();
+    let runtime = runtime.expect("a runtime");
+    // Paused time advances by itself when nothing can run, but not beside a blocking task.
+    let (live, stopped) = mpsc::channel::<()>();
+    runtime.spawn_blocking(move || stopped.recv().ok());
+    let mut journal = None;
+    let done = catch_unwind(AssertUnwindSafe(|| {
+        let resumed = match pod.resume() {
+            Ok(resumed) => resumed,
+            Err(error) => return LiveEnd::NotOpened(error),
+        };
+        journal = Some(resumed.0.journal.clone());
+        runtime.block_on(async {
+            let callbacks = Callbacks::with_grace(runtime.handle().clone(), pod.grace);
+            let ready = match pod.opening(resumed) {
+                Ok(opening) => {
+                    let start = pod.start(&opening, outbox, callbacks);
+                    host::open(opening, start).await
+                }
+                Err(error) => return LiveEnd::Failed(error),
+            };
+            let (actor, client, _) = match ready {
+                Ok(ready) => ready,
+                Err(error) => return LiveEnd::Failed(error),
+            };
+            let (time, passes) = unbounded_channel();
+            tokio::spawn(advanced(passes));
+            drop(opened.send((client, time)));
+            tokio::select! {
+                biased;
+                () = gone.cancelled() => LiveEnd::Killed,
+                end = actor.run(CancellationToken::new()) => LiveEnd::Ended(Box::new(end)),
+            }
+        })
+    }));
+    drop(live);
+    let end = match done {
+        Ok(end) => end,
+        Err(panic) if panic.is::<Killed>() => LiveEnd::Killed,
+        Err(panic) => resume_unwind(panic),
+    };
+    match end {
+        // The threads of a killed process end, too.
+        LiveEnd::Killed => runtime.shutdown_timeout(PATIENCE),
+        _ => runtime.shutdown_background(),
+    }
+    // Ends its thread, which would write to the next start's files.
+    journal.iter().for_each(Journal::close);
+    if pod.points.killed() { LiveEnd::Killed } else { end }
+}
+
+/// Advances the time of the control thread when the test says so.
+async fn advanced(mut passes: UnboundedReceiver<(Duration, oneshot::Sender<()>)>) {
+    while let Some((time, passed)) = passes.recv().await {
+        tokio::time::advance(time).await;
+        passed.send(()).ok();
+    }
+}
+
+fn over(pod: Arc<PodUnderTest>, control: JoinHandle<LiveEnd>, watcher: JoinHandle<Vec<Event>>) -> Over {
+    let end = control.join().unwrap_or_else(|panic| resume_unwind(panic));
+    let events = watcher.join().expect("a watcher that does not panic");
+    let pod = Arc::into_inner(pod).expect("nobody else holds the pod");
+    Over { pod, end, events }
+}
