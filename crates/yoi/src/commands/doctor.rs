@@ -1,5 +1,7 @@
 //! `yoi doctor`: what works here, what does not, and the next step.
 
+mod background;
+
 use crate::cli::JsonArgs;
 use crate::commands::left_running::{HELP, LeftRunning};
 use crate::commands::ls::touched;
@@ -65,6 +67,7 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
         Err(failure) => checks.push(failed("configuration", failure)),
     }
     checks.extend(journals(env));
+    checks.extend(background::checks(env));
     let left = LeftRunning::find(env).into_iter();
     checks.extend(left.map(|left| note("processes", format!("of a killed run, {}", left.text())).help(HELP)));
     let broken = checks.iter().any(|check| check.state == CheckState::Broken);

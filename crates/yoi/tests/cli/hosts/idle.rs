@@ -1,0 +1,56 @@
+//! What a pod costs that has nothing to do.
+
+use super::{Host, newest, until};
+use crate::scene::Scene;
+use rustix::process::Signal;
+use serde_json::json;
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+/// How long it is watched; `.ci/long` sets a minute.
+fn watched() -> Duration {
+    let seconds = std::env::var("YOI_TEST_IDLE_S").ok().and_then(|text| text.parse().ok());
+    Duration::from_secs(seconds.unwrap_or(1))
+}
+
+/// Threads, and how often they went to sleep.
+fn threads(host: &Host) -> (usize, u64) {
+    let tasks = fs::read_dir(host.proc("task")).unwrap();
+    let switches = |status: String| {
+        let line =
+            status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap().trim().to_owned();
+        line.parse::<u64>().unwrap()
+    };
+    let each: Vec<u64> =
+        tasks.filter_map(|task| fs::read_to_string(task.unwrap().path().join("status")).ok()).map(switches).collect();
+    (each.len(), each.iter().sum())
+}
+
+fn private_kib(host: &Host) -> u64 {
+    let rollup = fs::read_to_string(host.proc("smaps_rollup")).unwrap();
+    let private = rollup.lines().filter_map(|line| line.strip_prefix("Private_")?.split_whitespace().nth(1));
+    private.map(|kib| kib.parse::<u64>().unwrap()).sum()
+}
+
+#[test]
+fn an_idle_pod_does_not_wake_up() {
+    let scene = Scene::new();
+    let model = scene.script("s.jsonl", &[json!({ "text": "hello" })]);
+    let host = Host::start(&scene, &["-m", &model, "go"]);
+    until("the turn has ended", || newest(&scene, "turn_finished").is_some());
+    // A thread that ran a callback waits ten seconds for the next one, too long for the short form.
+    let most = if watched() < Duration::from_secs(10) { 5 } else { 4 };
+    until("few threads are left", || threads(&host).0 <= most);
+    let mut before = (0, 0);
+    while before != threads(&host) {
+        before = threads(&host);
+        thread::sleep(Duration::from_millis(200));
+    }
+    thread::sleep(watched());
+    assert_eq!(threads(&host), before, "threads, and how often they went to sleep");
+    println!("idle for {:?}: {} threads, {} KiB private", watched(), before.0, private_kib(&host));
+    // What is not optimized has larger tables.
+    assert!(cfg!(debug_assertions) || private_kib(&host) <= 8 << 10);
+    host.end(Signal::TERM);
+}
