@@ -52,3 +52,6 @@ fn is_owed(state: &SessionState) -> bool {
     let woken = state.queued.is_empty() && state.notices.values().any(|notice| notice.wake);
     interrupted || woken
 }
+
+#[cfg(test)]
+mod tests;
