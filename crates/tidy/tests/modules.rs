@@ -73,9 +73,11 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "yoi::launch", may: &["allow", "cli", "config", "exit"] },
         // what people see; knows no command
         Room { name: "yoi::show", may: &["exit"] },
+        // the control channel; knows no command and no configuration
+        Room { name: "yoi::socket", may: &["exit"] },
         // a pod in this process; knows no flag, no command and no terminal
-        Room { name: "yoi::hosting", may: &["compose", "config", "env", "exit", "host_log", "instructions", "launch", "pods", "project", "show"] },
-        Room { name: "yoi::commands", may: &["cli", "compose", "config", "env", "exit", "host_log", "hosting", "launch", "nearest", "pods", "project", "show"] },
+        Room { name: "yoi::hosting", may: &["compose", "config", "env", "exit", "host_log", "instructions", "launch", "pods", "project", "show", "socket"] },
+        Room { name: "yoi::commands", may: &["cli", "compose", "config", "env", "exit", "host_log", "hosting", "launch", "nearest", "pods", "project", "show", "socket"] },
     ]),
     ("session-store", &[
         Room { name: "session-store::disk", may: &[] },

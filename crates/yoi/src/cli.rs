@@ -23,7 +23,7 @@ Exit codes:
   5         the model server could not be reached, was overloaded, reported an error, or gave
             no complete answer, also after retries
   65        damaged or invalid data: a journal, a model script
-  69        a system resource is unavailable or too small
+  69        the pod is not running, or a system resource is unavailable or too small
   70        internal error
   74        the journal, the state directory or standard output cannot be read or written
   75        the pod is in use
@@ -78,6 +78,21 @@ pub(crate) enum Command {
     /// Hosts a pod for `yoi start`, which writes the options to its standard input
     #[command(name = HOST, hide = true)]
     Host,
+    /// Send an input to a running pod and print the input's number
+    #[command(after_help = EXIT_CODES)]
+    Send(SendArgs),
+    /// Show what a pod does, why it does not continue, and what to do
+    Status(StatusArgs),
+    /// End the process of a pod; its inputs stay queued
+    Stop(StopArgs),
+    /// Stop before the next model request; inputs wait until `yoi resume`
+    Pause(PodArgs),
+    /// Continue a pod that is paused or held
+    Resume(PodArgs),
+    /// End the running turn of a pod
+    Cancel(PodArgs),
+    /// List the processes of running pods
+    Ps(PsArgs),
     /// List pods; of the runs without --pod, only the last ten
     Ls(LsArgs),
     /// Print the transcript of a pod
@@ -195,6 +210,65 @@ pub(crate) struct PodFlags {
     /// Do not read AGENTS.md or CLAUDE.md
     #[arg(long)]
     pub(crate) no_instructions: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SendArgs {
+    /// Name of the pod, or a unique prefix of it
+    #[arg(add = ArgValueCandidates::new(pods))]
+    pub(crate) name: String,
+    /// The input; `-` reads it from stdin
+    #[arg(value_name = "TEXT")]
+    pub(crate) text: OsString,
+    /// Wait for the end of the input's turn, and print the answer
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// Deliver at the next step of the running turn instead of in a turn of its own
+    #[arg(long)]
+    pub(crate) steer: bool,
+    /// Name of this input: a second input with the same KEY is not accepted, and has the number of the first
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// Name of the pod, or a unique prefix of it
+    #[arg(add = ArgValueCandidates::new(pods))]
+    pub(crate) name: String,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StopArgs {
+    /// Name of the pod, or a unique prefix of it
+    #[arg(add = ArgValueCandidates::new(pods))]
+    pub(crate) name: String,
+    /// Do not wait for the running turn to end in good order
+    #[arg(long)]
+    pub(crate) now: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PsArgs {
+    /// Name of the pod, or a unique prefix of it; without NAME, all running pods
+    #[arg(add = ArgValueCandidates::new(pods))]
+    pub(crate) name: Option<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PodArgs {
+    /// Name of the pod, or a unique prefix of it
+    #[arg(add = ArgValueCandidates::new(pods))]
+    pub(crate) name: String,
 }
 
 #[derive(Debug, Args)]

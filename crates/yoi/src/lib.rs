@@ -21,6 +21,7 @@ mod plain_file;
 mod pods;
 mod project;
 mod show;
+mod socket;
 mod usage;
 
 #[cfg(feature = "fuzzing")]

@@ -108,6 +108,7 @@ fn missing(path: &str, argument: &str) -> Option<(String, String)> {
     let (what, help) = match (path, argument) {
         ("yoi feature new", "<NAME>") => ("the feature's name", "use a name such as my-feature"),
         (_, "<NAME>") => ("the pod's name", "`yoi ls` lists the names"),
+        ("yoi send", _) => ("the input", "write yoi send NAME \"TEXT\""),
         (_, "<SHELL>") => ("the shell", "use bash, elvish, fish or zsh"),
         (_, _) => return None,
     };

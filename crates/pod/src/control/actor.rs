@@ -13,6 +13,7 @@
 
 mod commands;
 
+use super::between_turns::Recess;
 use super::client::{Client, Command, Reply, client};
 use super::commit::Batch;
 use super::core::{Core, Fatal};
@@ -51,8 +52,9 @@ pub struct Actor {
     asked: bool,
     preamble: Preamble,
     submissions: Submissions,
-    /// The clients that wait for the beginning or the end of a hold, in the order of the commits.
+    /// The clients that wait for the beginning or the end of a hold, or for records of theirs, in the order of the commits.
     holds: VecDeque<Reply<()>>,
+    recess: Recess,
     /// Limits of a turn whose input sets none.
     limits: RunLimits,
     mode: HostMode,
@@ -132,6 +134,7 @@ enum DriverEvent {
     Stream(StreamEvent),
     ObserversFlushed(Result<(), JoinError>),
     Retry,
+    RecessEnded,
     Shown,
 }
 
@@ -153,6 +156,7 @@ impl Actor {
             preamble,
             submissions: Submissions::default(),
             holds: VecDeque::new(),
+            recess: Recess::default(),
             limits,
             mode,
             opened_at,
@@ -255,7 +259,7 @@ impl Actor {
     /// The inputs of the turn that begins now; none if no turn begins.
     fn next_turn(&self) -> Option<Vec<InputId>> {
         let Core { state, pipeline, .. } = &self.core;
-        if pipeline.changes_queue() || self.starts() {
+        if pipeline.changes_queue() || self.recess.lasts() || self.starts() {
             return None;
         }
         let rule = match (&self.mode, &self.closing, self.has_run) {
@@ -270,7 +274,7 @@ impl Actor {
 
     /// Waits for the next event. Every branch is cancel-safe.
     async fn next(&mut self, cancel: &CancellationToken) -> DriverEvent {
-        let Self { core, at, commands, asked, submissions, closing, observer_flush, .. } = self;
+        let Self { core, at, commands, asked, submissions, recess, closing, observer_flush, .. } = self;
         let (room, behind) = (!core.outbox.is_full(), !core.outbox.is_empty());
         let (mut accepts_requests, mut suspended, mut cancellable) = (core.accepts_feature_requests(), false, false);
         let (mut tasks, mut stream) = (None, None);
@@ -291,6 +295,7 @@ impl Actor {
             () = cancel.cancelled(), if cancellable => DriverEvent::Cancelled,
             done = pipeline.front() => DriverEvent::Committed(done),
             command = commands.recv(), if *asked => DriverEvent::Asked(command),
+            () = recess.released() => DriverEvent::RecessEnded,
             prepared = submissions.next() => DriverEvent::Prepared(prepared),
             result = task_result(tasks) => DriverEvent::Task(result),
             wakeup = pending.next(), if accepts_requests => DriverEvent::Wakeup(wakeup),
@@ -335,7 +340,7 @@ impl Actor {
             }
             (DriverEvent::Task(result), At::Turn(turn)) => turn.task_result(core, result)?,
             (DriverEvent::Stream(event), At::Turn(turn)) => turn.streamed(core, event)?,
-            (DriverEvent::Cancelled | DriverEvent::Shown, _)
+            (DriverEvent::Cancelled | DriverEvent::RecessEnded | DriverEvent::Shown, _)
             | (DriverEvent::Task(_) | DriverEvent::Stream(_), At::Idle(_) | At::Between) => {}
         }
         Ok(())
@@ -421,7 +426,7 @@ impl Actor {
     /// Starts the stop, if one was requested and nothing is in flight: observers get the last event first, and records
     /// that they cause are piggybacked on the last one.
     fn close(&mut self) {
-        let in_flight = !self.submissions.is_idle() || !self.holds.is_empty() || self.starts();
+        let in_flight = !self.submissions.is_idle() || !self.holds.is_empty() || self.recess.lasts() || self.starts();
         if !matches!(self.at, At::Idle(_)) || in_flight {
             return;
         }

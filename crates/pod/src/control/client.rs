@@ -1,11 +1,12 @@
 //! A client's handle on a pod: people and scripts send commands to the actor through it. Does not depend on the journal.
 
 use super::authorize::Permission;
+use super::between_turns::{BetweenTurns, Opened};
 use super::limits::RunLimits;
 use super::status::PodStatus;
 use super::submit_error::SubmitError;
 use super::turn_end::TurnEnd;
-use crate::record::{InputId, InputMode, Who};
+use crate::record::{InputId, InputMode, Record, Who};
 use llm_worker::Model;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -26,6 +27,9 @@ pub(super) enum Command {
     Pause(Option<Who>, Reply<()>),
     Resume(Option<Who>, Reply<()>),
     Status(oneshot::Sender<PodStatus>),
+    BetweenTurns(Reply<Opened>),
+    /// Records of whoever holds the [`BetweenTurns`].
+    Append(Vec<Record>, Reply<()>),
     Reload(Box<Reload>),
     /// Release the session once nothing is in flight.
     Close {
@@ -220,6 +224,16 @@ impl Client {
     pub async fn resume(&self, by: Option<Who>) -> Result<(), SubmitError> {
         let (reply, done) = oneshot::channel();
         self.ask(Command::Resume(by, reply), done).await
+    }
+
+    /// Keeps turns from beginning until the result is dropped.
+    ///
+    /// # Errors
+    /// `Working` while a turn runs or an input is on its way; the pod has ended.
+    pub async fn between_turns(&self) -> Result<BetweenTurns, SubmitError> {
+        let (reply, opened) = oneshot::channel();
+        let opened = self.ask(Command::BetweenTurns(reply), opened).await?;
+        Ok(BetweenTurns { commands: self.commands.clone(), opened })
     }
 
     /// What the pod does now; none if it has ended.

@@ -2,6 +2,7 @@
 
 mod actor;
 mod authorize;
+mod between_turns;
 mod bounds;
 mod budget;
 mod call_output;
@@ -26,6 +27,7 @@ pub use crate::mailbox::requests::AlertLevel;
 pub(crate) use actor::Preamble;
 pub use actor::{Actor, ActorEnd, HostMode};
 pub use authorize::Permission;
+pub use between_turns::BetweenTurns;
 pub use bounds::{gates, limits};
 pub use client::{Accepted, Client, MAX_INPUT, MAX_KEY, NewInput, Reload};
 pub use commit::Batch;

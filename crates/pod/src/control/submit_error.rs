@@ -35,6 +35,9 @@ pub enum SubmitError {
     /// The pod cannot be resumed before this is there.
     #[error("{0}")]
     Required(String),
+    /// A turn runs, or somebody else changes the pod.
+    #[error("the pod is working")]
+    Working,
     /// The pod has ended; everything committed is on disk.
     #[error("the pod has closed its session")]
     Closed,
@@ -47,7 +50,7 @@ impl SubmitError {
         match self {
             Self::Blob(error) => crate::session::kind_of_store(error.kind()),
             Self::Unstorable(_) => ErrorKind::FixInput,
-            Self::Busy => ErrorKind::Retry,
+            Self::Busy | Self::Working => ErrorKind::Retry,
             Self::Refused(_) => ErrorKind::Denied,
             Self::TooLong(_) | Self::NotWaiting(_) | Self::Over(_) => ErrorKind::FixInput,
             Self::Closed | Self::Disk(_) | Self::Required(_) => ErrorKind::Unavailable,

@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
     let name = pods.find(&args.name)?;
-    let (mut changes, blobs) = read(&pods, &name, 0)?;
+    let (mut changes, blobs) = read(&pods.dir(&name), &name, 0)?;
     let files = everything(&Ambient::claim())?;
     locate_moved(&mut changes, &files);
     let (mut rows, mut lost) = (Vec::new(), 0);
@@ -74,7 +74,7 @@ pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
         if changes.files().next().is_none() && moved.is_empty() {
             out::line(&format!("{name} changed no file with its file tools"));
         }
-        warn(&changes);
+        warn(&changes, &out::line);
     }
     match lost {
         0 => Ok(Exit::Done),
@@ -87,8 +87,8 @@ pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
 }
 
 /// Every change after `after`, and where the before-images are.
-pub(super) fn read(pods: &Pods, name: &str, after: u64) -> Result<(Changes, BlobView), Failure> {
-    let reader = Reader::open(&pods.dir(name)).map_err(|e| read_failure(name, &e))?;
+pub(super) fn read(dir: &Path, name: &str, after: u64) -> Result<(Changes, BlobView), Failure> {
+    let reader = Reader::open(dir).map_err(|e| read_failure(name, &e))?;
     let mut changes = Changes::beside("Bash");
     for frame in reader.frames() {
         let frame = frame.map_err(|e| read_failure(name, &e))?;
@@ -196,9 +196,9 @@ fn compared(path: &str, before: Option<&[u8]>, now: Option<&[u8]>, patience: Dur
 const NAMED: usize = 5;
 
 /// Commands keep no before-images: what they changed is not known.
-pub(super) fn warn(changes: &Changes) {
+pub(super) fn warn(changes: &Changes, say: &dyn Fn(&str)) {
     for (first, last) in &changes.lost {
-        out::line(&format!("records {first} to {last} are lost; their file changes are unknown"));
+        say(&format!("records {first} to {last} are lost; their file changes are unknown"));
     }
     if changes.commands.is_empty() {
         return;
@@ -207,9 +207,9 @@ pub(super) fn warn(changes: &Changes) {
         1 => "1 shell command ran; its".to_owned(),
         more => format!("{more} shell commands ran; their"),
     };
-    out::line(&format!("{ran} file changes are not tracked:"));
+    say(&format!("{ran} file changes are not tracked:"));
     for (seq, command) in changes.commands.iter().rev().take(NAMED) {
-        out::line(&format!("{seq:>6}  {}", line(&brief(command), 100)));
+        say(&format!("{seq:>6}  {}", line(&brief(command), 100)));
     }
 }
 

@@ -3,7 +3,6 @@
 use crate::commands::output_schema::{AnswerForm, CORRECTIONS};
 use crate::commands::signals::Ending;
 use crate::exit::{Exit, Failure, labelled};
-use crate::hosting::session_location::SessionLocation;
 use crate::show::count::count;
 use crate::show::escape::json as harmless;
 use crate::show::out;
@@ -26,6 +25,27 @@ pub(crate) fn failed(failure: &Failure) {
     out::json(&result);
 }
 
+/// Where a turn ran.
+#[derive(Clone, Copy)]
+pub(crate) struct EndedIn<'a> {
+    /// None for a run that is not kept.
+    name: Option<&'a str>,
+    /// Another process hosts the pod, which goes on.
+    live: bool,
+}
+
+impl<'a> EndedIn<'a> {
+    /// In a pod of this process.
+    pub(crate) fn own(name: Option<&'a str>) -> Self {
+        Self { name, live: false }
+    }
+
+    /// In a pod of another process.
+    pub(crate) fn live(name: &'a str) -> Self {
+        Self { name: Some(name), live: true }
+    }
+}
+
 /// How a run went: its turns, what came of the form its answer should have, what ended it from outside, and what
 /// failed after its answer was committed.
 pub(crate) struct FinishedRun {
@@ -39,15 +59,15 @@ pub(crate) struct FinishedRun {
 
 /// Prints what is left to say and gives the exit code. An answer that was committed is printed whatever failed
 /// after it.
-pub(crate) fn report(ended: &FinishedRun, place: &SessionLocation, style: OutputStyle, took: Duration) -> Exit {
+pub(crate) fn report(ended: &FinishedRun, pod: EndedIn<'_>, style: OutputStyle, took: Duration) -> Exit {
     let FinishedRun { end, output, ending, late, .. } = ended;
-    let failed = late.as_ref().map(|late| (late.message.clone(), late.help.clone())).or_else(|| failure(ended, place));
+    let failed = late.as_ref().map(|late| (late.message.clone(), late.help.clone())).or_else(|| failure(ended, pod));
     let exit = late.as_ref().map_or_else(|| exit_of(end, output, *ending), |late| late.exit);
     if style.json {
         let (error, help) = failed.clone().unzip();
         let mut result = serde_json::json!({
             "k": "result", "answer": answer(end), "exit": exit.number(), "outcome": end.outcome, "steps": end.steps,
-            "usage": end.usage, "cost": end.cost.map(Cost::dollars), "pod": place.name(),
+            "usage": end.usage, "cost": end.cost.map(Cost::dollars), "pod": pod.name,
             "error": error, "help": help.flatten(),
         });
         match (output, result.as_object_mut()) {
@@ -65,7 +85,7 @@ pub(crate) fn report(ended: &FinishedRun, place: &SessionLocation, style: Output
     if ended.streamed && answer(end).is_none() {
         text.push_str("the answer above is incomplete\n");
     }
-    if let Some((error, help)) = failure(ended, place) {
+    if let Some((error, help)) = failure(ended, pod) {
         // The progress has shown the reason.
         let refused = exit == Exit::Refused && end.outcome == Outcome::Done && !style.quiet && !style.json;
         let error = if refused { "the last call was refused; the reason is above".to_owned() } else { error };
@@ -73,7 +93,7 @@ pub(crate) fn report(ended: &FinishedRun, place: &SessionLocation, style: Output
         text.push_str(&help.map(|help| labelled("help: ", &help)).unwrap_or_default());
     }
     if !style.quiet && !style.json {
-        text.push_str(&closing_line(end, place, took));
+        text.push_str(&closing_line(end, pod, took));
         text.push('\n');
     }
     // A standard error that is gone cannot be told so.
@@ -100,7 +120,7 @@ fn printed(ended: &FinishedRun, style: OutputStyle) -> Option<Cow<'_, str>> {
 }
 
 /// `12 steps · 34 s · 18k tokens · $0.05 · run-7f3a (yoi log run-7f3a)`.
-fn closing_line(end: &TurnEnd, place: &SessionLocation, took: Duration) -> String {
+fn closing_line(end: &TurnEnd, pod: EndedIn<'_>, took: Duration) -> String {
     let mut parts = vec![count(end.steps, "step"), format!("{:.1} s", took.as_secs_f64())];
     let tokens = end.usage.input.saturating_add(end.usage.output);
     match tokens {
@@ -109,7 +129,7 @@ fn closing_line(end: &TurnEnd, place: &SessionLocation, took: Duration) -> Strin
         10_000.. => parts.push(format!("{}k tokens", tokens / 1000)),
     }
     parts.extend(end.cost.filter(|cost| *cost > Cost::default()).map(|cost| cost.to_string()));
-    parts.push(match place.name() {
+    parts.push(match pod.name {
         Some(name) => format!("{name} (yoi log {name})"),
         None => "not saved".to_owned(),
     });
@@ -136,21 +156,22 @@ fn exit_of(end: &TurnEnd, output: &AnswerForm, ending: Option<Ending>) -> Exit {
 }
 
 /// What failed and the next step; nothing for a run that is done.
-fn failure(ended: &FinishedRun, place: &SessionLocation) -> Option<(String, Option<String>)> {
+fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<String>)> {
     let FinishedRun { end: TurnEnd { outcome, refused, shortfall, .. }, ending, output, .. } = ended;
-    let go_on = |or: &str| match place.name() {
+    let go_on = |or: &str| match pod.name {
+        Some(name) if pod.live => format!("continue with yoi send {name} \"continue\"{or}"),
         Some(_) => format!("continue with yoi run -c \"continue\"{or}"),
         None => format!("run it again{or}"),
     };
     Some(match outcome {
         Outcome::Done => match (output, refused, shortfall) {
-            (AnswerForm::Misfit(problems), _, _) => misfit(problems, place),
+            (AnswerForm::Misfit(problems), _, _) => misfit(problems, pod),
             (_, Some(refusal), _) => refusal_text(refusal),
             (_, None, Some(Shortfall::NotUnderstood)) => {
-                ("the prompt was not understood".to_owned(), answer_hint(output, place))
+                ("the prompt was not understood".to_owned(), answer_hint(output, pod))
             }
             (_, None, Some(Shortfall::NotDone)) => {
-                ("the request was not carried out".to_owned(), answer_hint(output, place))
+                ("the request was not carried out".to_owned(), answer_hint(output, pod))
             }
             (AnswerForm::Free | AnswerForm::Fits { .. } | AnswerForm::Missing, None, None) => return None,
         },
@@ -184,8 +205,8 @@ fn refusal_text(RefusedCall { tool, reason, remedy }: &RefusedCall) -> (String, 
 }
 
 /// Where the answer says more, where standard output does not have it.
-fn answer_hint(output: &AnswerForm, place: &SessionLocation) -> Option<String> {
-    match (output, place.name()) {
+fn answer_hint(output: &AnswerForm, pod: EndedIn<'_>) -> Option<String> {
+    match (output, pod.name) {
         (AnswerForm::Missing, Some(name)) => {
             Some(format!("`yoi log {name}` shows the answer; --output-schema needs a language model"))
         }
@@ -194,9 +215,9 @@ fn answer_hint(output: &AnswerForm, place: &SessionLocation) -> Option<String> {
     }
 }
 
-fn misfit(problems: &[String], place: &SessionLocation) -> (String, Option<String>) {
+fn misfit(problems: &[String], pod: EndedIn<'_>) -> (String, Option<String>) {
     let error = format!("the answer does not match the schema: {}", problems.join("; "));
-    let shown = place.name().map(|name| format!("`yoi log {name}` shows the answer; ")).unwrap_or_default();
+    let shown = pod.name.map(|name| format!("`yoi log {name}` shows the answer; ")).unwrap_or_default();
     let help =
         format!("{shown}choose another model with -m, or simplify the schema (at most {CORRECTIONS} corrections)");
     (error, Some(help))

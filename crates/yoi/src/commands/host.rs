@@ -4,6 +4,7 @@
 use crate::Points;
 use crate::commands::features;
 use crate::commands::signals::{SignalPlan, Signals};
+use crate::commands::undo;
 use crate::compose::model::ResolvedModel;
 use crate::config::Config;
 use crate::env::Env;
@@ -114,6 +115,7 @@ impl PodThatStays<'_> {
             messages,
             resolved: Some(&self.model),
             show_report,
+            undo: undo::in_live_pod,
         };
         let (prepared, mut place) = context.prepare(WantedSession::Named(self.name))?;
         let hosting = Hosting::new(context, signals.tag(), swept, self.log_wanted.clone())?;

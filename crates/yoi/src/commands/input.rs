@@ -4,7 +4,7 @@ use crate::cli::RunArgs;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use rustix::fs::{FileType, fstat};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -45,6 +45,19 @@ fn read_prompt(prompt: Option<&OsString>, env: &Env) -> Result<String, Failure> 
     if text.trim().is_empty() {
         let what = if given.is_some() { "the prompt is empty" } else { "the prompt is missing" };
         return Err(Failure::new(Exit::Usage, what).help(EXAMPLE));
+    }
+    Ok(text)
+}
+
+/// A text that is given as an argument, or is standard input where that is `-`.
+pub(crate) fn given(text: &OsStr, env: &Env) -> Result<String, Failure> {
+    let unfit = || Failure::new(Exit::Usage, "the input is not UTF-8").help("convert it, for instance with iconv");
+    let text = match text.to_str().ok_or_else(unfit)? {
+        "-" => read(env)?,
+        text => text.to_owned(),
+    };
+    if text.trim().is_empty() {
+        return Err(Failure::new(Exit::Usage, "the input is empty"));
     }
     Ok(text)
 }

@@ -1,6 +1,6 @@
 //! `yoi log`: a transcript, or the records as they are.
 
-mod follow;
+pub(crate) mod follow;
 
 use crate::cli::LogArgs;
 use crate::env::Env;

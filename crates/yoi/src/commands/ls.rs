@@ -8,6 +8,7 @@ use crate::hosting::session_location::now;
 use crate::pods::Pods;
 use crate::show::escape::line;
 use crate::show::out;
+use crate::socket::client::{block_on, statuses};
 use llm_worker::Cost;
 use pod::session::restore::duration;
 use pod::session::summary::Summary;
@@ -23,6 +24,12 @@ const RUNS: usize = 10;
 /// How much of a model's name is shown, in characters.
 const MODEL: usize = 40;
 
+/// How much of the reason of a hold is shown, in characters.
+const WHY: usize = 60;
+
+/// How long all live pods together may take to answer: a hung one is listed with what its files tell.
+const ASKED: Duration = Duration::from_millis(300);
+
 /// How long it takes before it says why.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -37,6 +44,9 @@ struct PodRow {
     /// Microseconds since 1970 of the newest record.
     last: u64,
     problem: Option<String>,
+    /// A process has it. Its own state is more than its files tell.
+    live: bool,
+    held: Option<String>,
     left: Option<LeftRunning>,
 }
 
@@ -62,6 +72,7 @@ pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
         }
     };
     let mut rows: Vec<PodRow> = names.iter().map(|(_, name)| row(&pods, name, &mut patience)).collect();
+    ask_live(&pods, &mut rows)?;
     for row in rows.iter_mut().filter(|row| row.state == "crashed") {
         row.left = left.iter().position(|left| left.is_of(&pods, &row.name)).map(|at| left.swap_remove(at));
     }
@@ -86,6 +97,21 @@ pub(crate) fn touched(pods: &Pods, name: &str) -> SystemTime {
     fs::metadata(pods.dir(name).join("HEAD")).and_then(|meta| meta.modified()).unwrap_or(UNIX_EPOCH)
 }
 
+/// Asks every live pod for its state. One that does not answer in time has the state of its files.
+fn ask_live(pods: &Pods, rows: &mut [PodRow]) -> Result<(), Failure> {
+    let live: Vec<_> = rows.iter().filter(|row| row.live).map(|row| (pods.dir(&row.name), row.name.clone())).collect();
+    if live.is_empty() {
+        return Ok(());
+    }
+    let mut found = block_on(statuses(live, ASKED))?;
+    for row in rows {
+        let Some(status) = found.remove(&row.name) else { continue };
+        row.state = status.state.text();
+        row.held = status.held.map(|held| held.reason);
+    }
+    Ok(())
+}
+
 fn row(pods: &Pods, name: &str, patience: &mut impl FnMut()) -> PodRow {
     let dir = pods.dir(name);
     let mut row = PodRow { name: name.to_owned(), state: "damaged", ..PodRow::default() };
@@ -98,8 +124,11 @@ fn row(pods: &Pods, name: &str, patience: &mut impl FnMut()) -> PodRow {
     match folded {
         Ok(Summary { state, last_time }) => {
             let live = matches!(Session::owner(&dir), Ok(Some(_)));
-            row.state = match (live, state.turn_open) {
+            row.live = live;
+            row.held = state.held.map(|hold| hold.reason);
+            row.state = match (live, state.turn_open || (!live && state.hosted)) {
                 (false, _) if last_time == 0 => "empty",
+                (true, _) if row.held.is_some() => "held",
                 (true, true) => "working",
                 (true, false) => "idle",
                 (false, true) => "crashed",
@@ -120,7 +149,7 @@ fn json(row: &PodRow) -> serde_json::Value {
     serde_json::json!({
         "name": row.name, "state": row.state, "model": row.model, "turns": row.turns, "tokens": row.tokens,
         "cost": row.cost.map(Cost::dollars),
-        "last_us": row.last, "problem": row.problem, "left_running": row.left.as_ref().map_or(&[][..], |left| &left.pids),
+        "held": row.held, "last_us": row.last, "problem": row.problem, "left_running": row.left.as_ref().map_or(&[][..], |left| &left.pids),
     })
 }
 
@@ -140,6 +169,10 @@ fn print(rows: &[PodRow]) {
         };
         let last = row.problem.clone().unwrap_or(ago);
         let last = row.left.as_ref().map_or(last.clone(), |left| format!("{last}, {}", left.text()));
+        let last = match &row.held {
+            Some(why) => format!("{last}, held: {}", line(why, WHY)),
+            None => last,
+        };
         let cost = row.cost.map_or_else(|| "-".to_owned(), |cost| cost.to_string());
         out::line(&format!(
             "{:width$}  {:8}  {:models$}  {:>5}  {:>8}  {cost:>8}  {last}",

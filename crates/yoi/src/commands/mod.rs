@@ -3,6 +3,7 @@
 mod changes;
 pub(crate) mod completions;
 mod config;
+mod control;
 mod doctor;
 mod ending;
 mod feature_new;
@@ -11,14 +12,19 @@ mod grant;
 mod host;
 mod input;
 mod left_running;
+mod live;
 mod log;
 mod ls;
 mod models;
 mod output_schema;
+mod ps;
 mod rm;
 mod run;
+mod run_client;
+mod send;
 mod signals;
 mod start;
+mod status;
 mod undo;
 mod verify;
 
@@ -38,6 +44,13 @@ pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Fai
         Command::Run(args) => run::run(&args, env, points),
         Command::Start(args) => start::run(&args, cli.directory.is_some(), env, points),
         Command::Host => host::run(points),
+        Command::Send(args) => send::run(&args, env),
+        Command::Status(args) => status::run(&args, env),
+        Command::Stop(args) => control::stop(&args, env),
+        Command::Pause(args) => control::pause(&args, env),
+        Command::Resume(args) => control::resume(&args, env),
+        Command::Cancel(args) => control::cancel(&args, env),
+        Command::Ps(args) => ps::run(&args, env),
         Command::Ls(args) => ls::run(&args, env),
         Command::Log(args) => log::run(&args, env),
         Command::Verify(args) => verify::run(&args, env),

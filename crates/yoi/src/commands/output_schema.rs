@@ -7,8 +7,9 @@
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use boon::{CompileError, Compiler, SchemaIndex, Schemas, UrlLoader, ValidationError};
+use llm_worker::Usage;
 use llm_worker::effect::Outcome;
-use pod::control::{Client, SubmitError, TurnEnd};
+use pod::control::TurnEnd;
 use serde_json::Value;
 use std::error::Error;
 use std::fs::File;
@@ -79,20 +80,22 @@ impl OutputSchema {
         Ok(Self { text, schemas, root })
     }
 
-    /// Takes a prompt through as many turns as it needs.
-    pub(crate) async fn run(&self, client: &Client, prompt: &str) -> Result<(TurnEnd, AnswerForm), SubmitError> {
-        let mut end = client.submit(&self.asking(prompt)).await?;
+    /// Takes a prompt through as many turns as it needs. `submit` takes an input through one turn, within the limits
+    /// that are left after the turns before.
+    pub(crate) async fn run<E>(
+        &self,
+        prompt: &str,
+        mut submit: impl AsyncFnMut(&str, Option<&TurnEnd>) -> Result<TurnEnd, E>,
+    ) -> Result<(TurnEnd, AnswerForm), E> {
+        let mut end = submit(&self.asking(prompt), None).await?;
         for _ in 0..CORRECTIONS {
             let AnswerForm::Misfit(problems) = self.judge(&end) else { break };
             // Somebody should look before anything goes on.
             if end.paused.is_some() {
                 break;
             }
-            // What was used counts against the limits of the next turn, too.
-            match client.limits().left(&end) {
-                Ok(left) => end = end.and(client.submit_within(&correcting(&problems), left).await?),
-                Err(outcome) => end.outcome = outcome,
-            }
+            let next = submit(&correcting(&problems), Some(&end)).await?;
+            end = end.and(next);
         }
         let output = self.judge(&end);
         Ok((end, output))
@@ -125,6 +128,12 @@ impl OutputSchema {
              fence. It must be valid against this JSON Schema:\n{text}"
         )
     }
+}
+
+/// The end of a turn for which the turns before left nothing.
+pub(crate) fn nothing_left(outcome: Outcome) -> TurnEnd {
+    let usage = Usage::default();
+    TurnEnd { outcome, answer: None, refused: None, shortfall: None, steps: 0, usage, cost: None, paused: None }
 }
 
 fn correcting(problems: &[String]) -> String {

@@ -2,11 +2,13 @@
 
 use crate::Points;
 use crate::cli::RunArgs;
-use crate::commands::ending::{self, FinishedRun};
+use crate::commands::ending::{self, EndedIn, FinishedRun};
 use crate::commands::features;
 use crate::commands::input;
-use crate::commands::output_schema::{AnswerForm, OutputSchema};
+use crate::commands::output_schema::{AnswerForm, OutputSchema, nothing_left};
+use crate::commands::run_client::ClientRun;
 use crate::commands::signals::Signals;
+use crate::commands::undo;
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -53,6 +55,13 @@ fn run_prompt(
     let prompt = input::prompt(args, env)?;
     let log_wanted = host_log::Wanted::of(env)?;
     let schema = args.output_schema.as_deref().map(|file| OutputSchema::load(file, env)).transpose()?;
+    // An answer that has to be of a form is shown when it is.
+    let stream = env.stdout_terminal && !args.json && schema.is_none();
+    let style = OutputStyle { json: args.json, quiet: args.quiet, stream, colour: env.colour() };
+    let client = ClientRun { args, env, prompt: &prompt, schema: schema.as_ref(), signals: &signals, style, began };
+    if let Some(done) = client.run_if_live()? {
+        return Ok(done);
+    }
     let launch = LaunchOptions::new(&args.options);
     let config = launch.over(Config::load(env)?);
     let ambient = Ambient::claim();
@@ -66,13 +75,11 @@ fn run_prompt(
         messages,
         resolved: None,
         show_report,
+        undo: undo::in_live_pod,
     };
     let (prepared, mut place) = context.prepare(wanted(args))?;
-    // An answer that has to be of a form is shown when it is.
-    let stream = env.stdout_terminal && !args.json && schema.is_none();
-    let style = OutputStyle { json: args.json, quiet: args.quiet, stream, colour: env.colour() };
     let hosting = Hosting::new(context, signals.tag(), swept, log_wanted)?;
-    let run = HeadlessRun { context, style, signals, schema, prompt };
+    let run = HeadlessRun { context, style, signals: &signals, schema: schema.as_ref(), prompt: &prompt };
     let result = run.run(&hosting, &mut place, prepared);
     hosting.end();
     if result.is_err() {
@@ -82,8 +89,10 @@ fn run_prompt(
     match result {
         Ok(ended) => {
             let ended = FinishedRun { late: ended.late.or(removed), ..ended };
-            Ok(ending::report(&ended, &place, style, began.elapsed()))
+            Ok(ending::report(&ended, EndedIn::own(place.name()), style, began.elapsed()))
         }
+        // Another process was faster: it has the pod by now.
+        Err(failure) if failure.exit == Exit::Busy => client.run_if_live()?.ok_or(failure),
         Err(failure) => {
             removed.inspect(|removed| messages.warn(&format!("warning: {}", removed.message)));
             Err(failure)
@@ -104,9 +113,9 @@ fn wanted(args: &RunArgs) -> WantedSession<'_> {
 struct HeadlessRun<'a> {
     context: HostContext<'a>,
     style: OutputStyle,
-    signals: Signals,
-    schema: Option<OutputSchema>,
-    prompt: String,
+    signals: &'a Signals,
+    schema: Option<&'a OutputSchema>,
+    prompt: &'a str,
 }
 
 impl HeadlessRun<'_> {
@@ -134,9 +143,17 @@ impl HeadlessRun<'_> {
     }
 
     async fn ask(&self, client: &Client) -> Result<(TurnEnd, AnswerForm), SubmitError> {
-        match &self.schema {
-            Some(schema) => schema.run(client, &self.prompt).await,
-            None => client.submit(&self.prompt).await.map(|end| (end, AnswerForm::Free)),
+        match self.schema {
+            Some(schema) => {
+                let submit =
+                    async |text: &str, used: Option<&TurnEnd>| match used.map(|used| client.limits().left(used)) {
+                        None => client.submit(text).await,
+                        Some(Ok(left)) => client.submit_within(text, left).await,
+                        Some(Err(outcome)) => Ok(nothing_left(outcome)),
+                    };
+                schema.run(self.prompt, submit).await
+            }
+            None => client.submit(self.prompt).await.map(|end| (end, AnswerForm::Free)),
         }
     }
 

@@ -7,78 +7,68 @@ use self::tally::{SkipReason, Tally, UndoAction};
 use crate::Points;
 use crate::cli::UndoArgs;
 use crate::commands::changes::{CurrentFile, before, itself, locate_moved, look, read, there, warn};
+use crate::commands::live::reach;
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use crate::hosting::leftovers::{clear, everything};
+use crate::hosting::leftovers::{clear, everything, session};
 use crate::hosting::session_location::{now, open_failure};
-use crate::pods::Pods;
+use crate::pods::{Pods, empty};
 use crate::show::out;
+use crate::socket::client::block_on;
+use crate::socket::message::Undone;
 use authority::{Ambient, FileKind, Located, Workspace, escape};
-use pod::control::Batch;
+use pod::control::{Batch, BetweenTurns};
 use pod::record::{DirectoryMoved, FileChanged, Record, Stored};
 use pod::session::changes::{Between, Changed, Changes, FileStatus, Moved, relocated, staged};
 use session_store::{BlobView, Blobs, Clock, Digest, Journal, Opened, Options, Session};
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Puts files back as they were before the pod, or before what came after `--to`.
+/// Puts files back as they were before the pod, or before what came after `--to`. In a live pod its process does that.
 pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
-    let name = pods.find(&args.name)?;
+    let (name, to) = (pods.find(&args.name)?, args.to.unwrap_or(0));
+    let live = block_on(async {
+        match reach(&pods, &name, "yoi undo").await? {
+            Some(mut live) => live.undo(to).await.map(Some),
+            None => Ok(None),
+        }
+    })??;
+    if let Some(Undone { lines, failure }) = live {
+        lines.iter().for_each(|line| out::line(line));
+        return failure.map_or(Ok(Exit::Done), Err);
+    }
     let clock: Clock = Arc::new(now);
     // What can be taken back does not depend on a configuration that reads.
     let any_file_system = Config::load(env).is_ok_and(|config| config.any_file_system.value);
+    let dir = pods.dir(&name);
     let options = Options { any_file_system, ..Options::new(name.clone(), clock) };
-    let opened = Session::open(&pods.dir(&name), options);
-    let opened = opened.map_err(|e| open_failure(&e, now(), Some(&name)))?;
-    let (mut changes, view) = read(&pods, &name, args.to.unwrap_or(0))?;
+    let opened = Session::open(&dir, options).map_err(|e| open_failure(&e, now(), Some(&name)))?;
+    let (changes, view) = read(&dir, &name, to)?;
     let undo = Undo::new(opened, view, points)?;
-    clear(&pods.dir(&name), &undo.files);
-    locate_moved(&mut changes, &undo.files);
-    let mut tally = Tally::default();
-    let mut whole = Vec::new();
-    for moved in changes.moved() {
-        match undo.whole(moved, &changes) {
-            Ok(()) => whole.push(moved),
-            Err(why) => drop(tally.note(&moved.to, Err(why))?),
-        }
+    clear(&dir, &undo.files);
+    let done = undo.all(&name, changes, &out::line);
+    if let UndoLog::Own(journal, _) = &undo.log {
+        journal.close();
     }
-    for changed in changes.files() {
-        if tally.holds(&changed.path) {
-            continue;
-        }
-        let done = tally.note(&changed.path, undo.file(changed))?;
-        if changed.between == Between::Command && done != UndoAction::Nothing {
-            out::line("  this also undoes what commands changed in it");
-        }
-        if let (UndoAction::Removed, Some(made)) = (done, &changed.made) {
-            tally.gone.push((changed.path.clone(), made.clone()));
-        }
-    }
-    for moved in whole {
-        if tally.note(&moved.from, undo.directory(moved, &tally.left))? == UndoAction::MovedBack {
-            tally.moved_back(&moved.to, &moved.from);
-            tally.gone.extend_from_slice(&moved.made);
-        }
-    }
-    tally.gone.extend_from_slice(changes.made());
-    // Those below first.
-    tally.gone.sort_by(|(_, one), (_, other)| other.cmp(one));
-    tally.gone.iter().for_each(|(path, made)| undo.emptied(Path::new(path), Path::new(made)));
-    undo.journal.close();
-    let refused = tally.left.len();
-    if refused == 0 && tally.undone == 0 {
-        out::line(&format!("{name}: nothing to undo"));
-    }
-    warn(&changes);
-    if refused > 0 {
-        let files = if refused == 1 { "1 path was".to_owned() } else { format!("{refused} paths were") };
-        return Err(Failure::new(Exit::Failed, format!("{files} skipped; the reasons are above"))
-            .help(format!("`yoi diff {name}` shows the remaining changes; undo them by hand")));
-    }
-    Ok(Exit::Done)
+    done.map(|()| Exit::Done)
+}
+
+/// The same in a pod of this process, between two turns. Runs on a thread that may block.
+pub(crate) fn in_live_pod(dir: &Path, name: &str, to: u64, turns: BetweenTurns, runtime: &Handle) -> Undone {
+    let lines = RefCell::new(Vec::new());
+    let done = (|| {
+        let (changes, view) = read(dir, name, to)?;
+        let session = session(dir).ok_or_else(|| empty(name, Exit::Usage))?;
+        let (files, blobs) = (everything(&Ambient::claim())?, turns.blobs().clone());
+        let (log, points) = (UndoLog::Live(turns, runtime.clone()), Points::none());
+        let undo = Undo { files, session, log, blobs, view, points: &points };
+        undo.all(name, changes, &|line| lines.borrow_mut().push(line.to_owned()))
+    })();
+    Undone { lines: lines.into_inner(), failure: done.err() }
 }
 
 /// A file that stands changed, and what it contained; nothing where it was not there.
@@ -87,11 +77,32 @@ type Both = (CurrentFile, Option<Vec<u8>>);
 struct Undo<'a> {
     files: Workspace,
     session: String,
-    journal: Journal,
+    log: UndoLog,
     blobs: Blobs,
     view: BlobView,
-    runtime: Runtime,
     points: &'a Points,
+}
+
+/// Where an undo records what it is about to do.
+enum UndoLog {
+    /// In the journal, which this process holds.
+    Own(Journal, Runtime),
+    /// Through the actor of a pod of this process.
+    Live(BetweenTurns, Handle),
+}
+
+impl UndoLog {
+    fn append(&self, record: Record) -> Result<(), String> {
+        match self {
+            Self::Own(journal, runtime) => {
+                let committed = runtime.block_on(journal.append(Batch::of(vec![record])));
+                committed.map(drop).map_err(|refused| refused.why.to_string())
+            }
+            Self::Live(turns, runtime) => {
+                runtime.block_on(turns.append(vec![record])).map_err(|error| error.to_string())
+            }
+        }
+    }
 }
 
 impl<'a> Undo<'a> {
@@ -102,7 +113,53 @@ impl<'a> Undo<'a> {
             Failure::new(Exit::Unavailable, format!("the runtime cannot start: {}", authority::explain(&e)))
         })?;
         let (files, session) = (everything(&Ambient::claim())?, recovered.session);
-        Ok(Self { files, session, journal, blobs, view, runtime, points })
+        Ok(Self { files, session, log: UndoLog::Own(journal, runtime), blobs, view, points })
+    }
+
+    /// Takes back every change, and says what it does about each path.
+    fn all(&self, name: &str, mut changes: Changes, say: &dyn Fn(&str)) -> Result<(), Failure> {
+        locate_moved(&mut changes, &self.files);
+        let mut tally = Tally::new(say);
+        let mut whole = Vec::new();
+        for moved in changes.moved() {
+            match self.whole(moved, &changes) {
+                Ok(()) => whole.push(moved),
+                Err(why) => drop(tally.note(&moved.to, Err(why))?),
+            }
+        }
+        for changed in changes.files() {
+            if tally.holds(&changed.path) {
+                continue;
+            }
+            let done = tally.note(&changed.path, self.file(changed))?;
+            if changed.between == Between::Command && done != UndoAction::Nothing {
+                say("  this also undoes what commands changed in it");
+            }
+            if let (UndoAction::Removed, Some(made)) = (done, &changed.made) {
+                tally.gone.push((changed.path.clone(), made.clone()));
+            }
+        }
+        for moved in whole {
+            if tally.note(&moved.from, self.directory(moved, &tally.left))? == UndoAction::MovedBack {
+                tally.moved_back(&moved.to, &moved.from);
+                tally.gone.extend_from_slice(&moved.made);
+            }
+        }
+        tally.gone.extend_from_slice(changes.made());
+        // Those below first.
+        tally.gone.sort_by(|(_, one), (_, other)| other.cmp(one));
+        tally.gone.iter().for_each(|(path, made)| self.emptied(Path::new(path), Path::new(made)));
+        let refused = tally.left.len();
+        if refused == 0 && tally.undone == 0 {
+            say(&format!("{name}: nothing to undo"));
+        }
+        warn(&changes, say);
+        if refused > 0 {
+            let files = if refused == 1 { "1 path was".to_owned() } else { format!("{refused} paths were") };
+            return Err(Failure::new(Exit::Failed, format!("{files} skipped; the reasons are above"))
+                .help(format!("`yoi diff {name}` shows the remaining changes; undo them by hand")));
+        }
+        Ok(())
     }
 
     /// The file as it is and as it was, nothing where that is the same, or why it is left alone.
@@ -217,8 +274,7 @@ impl<'a> Undo<'a> {
     }
 
     fn record(&self, record: Record) -> Result<(), SkipReason> {
-        let committed = self.runtime.block_on(self.journal.append(Batch::of(vec![record])));
-        committed.map(drop).map_err(|refused| SkipReason::Journal(refused.why.to_string()))
+        self.log.append(record).map_err(SkipReason::Journal)
     }
 
     /// The place itself, not what a link leads to.

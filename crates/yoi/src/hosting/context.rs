@@ -6,6 +6,7 @@ use crate::compose::model::ResolvedModel;
 use crate::config::Config;
 use crate::env::Env;
 use crate::launch::LaunchOptions;
+use crate::socket::live_pod::UndoInPod;
 use authority::Ambient;
 use serde_json::Value;
 use std::sync::{Arc, OnceLock};
@@ -24,6 +25,8 @@ pub(crate) struct HostContext<'a> {
     pub(crate) resolved: Option<&'a ResolvedModel>,
     /// Shows the report of an install that lacks a required feature.
     pub(crate) show_report: fn(&Value),
+    /// Undoes file changes of the pod while it is live.
+    pub(crate) undo: UndoInPod,
 }
 
 /// The mark of the pod's child processes, once there can be any. Shared with whatever ends the program.

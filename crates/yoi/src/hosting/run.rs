@@ -4,9 +4,13 @@ use super::context::{ChildTag, HostContext};
 use super::leftovers::Swept;
 use super::messages::Messages;
 use super::open::OpenedSession;
+use super::session_location::{SessionLocation, now};
 use crate::exit::{Exit, Failure};
 use crate::host_log::{self, HostLog};
-use authority::GitGuard;
+use crate::socket::live_pod::LivePod;
+use crate::socket::message::HostFacts;
+use crate::socket::server::Served;
+use authority::{Ambient, GitGuard};
 use pod::control::{Callbacks, Client, Fatal, Permission};
 use std::sync::{Arc, OnceLock};
 use tokio::runtime::{Builder, Runtime};
@@ -67,14 +71,22 @@ impl<'a> Hosting<'a> {
         work: impl AsyncFnOnce(&Client) -> T,
     ) -> Result<Driven<T>, Failure> {
         self.runtime.block_on(async {
+            let (place, sandbox) = (session.place, session.prepared.composed.mode.text());
             let (actor, client) = self.open(session).await?;
+            let served = self.serve(place, &client, sandbox);
             let mut pod = std::pin::pin!(actor.run(cancel.clone()));
             let work = tokio::select! {
                 work = work(&client) => work,
                 over = &mut pod => return Ok(Driven { work: None, end: over.result }),
             };
+            // Before the lock is released: whoever has it next binds a socket of the same name.
+            served.iter().for_each(Served::close);
             client.close(reason).await;
-            Ok(Driven { work: Some(work), end: pod.await.result })
+            let end = pod.await.result;
+            if let Some(served) = served {
+                served.answered().await;
+            }
+            Ok(Driven { work: Some(work), end })
         })
     }
 
@@ -85,6 +97,22 @@ impl<'a> Hosting<'a> {
     /// Standard error goes into the log of the host from now on. Whether that worked.
     pub(crate) fn log_takes_stderr(&self) -> bool {
         self.host_log.get().is_some_and(|log| log.take_stderr().is_ok())
+    }
+
+    /// Lets other commands reach the pod. A pod that is not kept has no name to be reached by.
+    fn serve(&self, place: &SessionLocation, client: &Client, sandbox: &str) -> Option<Served> {
+        let name = place.name()?.to_owned();
+        let HostContext { env, messages, undo, .. } = self.context;
+        let (pid, version, cwd) =
+            (std::process::id(), env!("CARGO_PKG_VERSION").to_owned(), authority::escape(&env.cwd));
+        let facts = HostFacts { pid, since: now(), version, sandbox: sandbox.to_owned(), cwd };
+        let (client, dir, runtime) = (client.clone(), place.dir(), self.runtime.handle().clone());
+        let pod = LivePod { client, dir, name, undo, facts, reloads: self.context.resolved.is_some(), runtime };
+        let served = Served::start(Ambient::claim(), pod);
+        let told = |failure: Failure| {
+            messages.warn(&format!("warning: other commands cannot reach this pod: {}", failure.message));
+        };
+        served.map_err(told).ok()
     }
 
     /// Writes the rest of the log, ends children of callbacks that were given up, and says what git would run. `failed`:

@@ -275,10 +275,6 @@ pub(crate) fn open_failure(error: &OpenError, now: u64, name: Option<&str>) -> F
     let name = name.unwrap_or("NAME");
     match error {
         OpenError::Busy { owner, .. } => {
-            let wait = match owner {
-                Some(owner) => format!("wait until process {} ends, or stop it", owner.pid),
-                None => "wait until the other process ends".to_owned(),
-            };
             let who = owner.as_ref().map_or_else(String::new, |owner| {
                 let age = match now.saturating_sub(owner.since) {
                     0..1_000_000 => "less than a second".to_owned(),
@@ -286,7 +282,8 @@ pub(crate) fn open_failure(error: &OpenError, now: u64, name: Option<&str>) -> F
                 };
                 format!(" by process {} for {age}", owner.pid)
             });
-            Failure::new(Exit::Busy, format!("the pod {name} is in use{who}")).help(wait)
+            Failure::new(Exit::Busy, format!("the pod {name} is in use{who}"))
+                .help(format!("`yoi stop {name}` ends it"))
         }
         OpenError::Damaged { damage, .. } => damaged(name, damage),
         OpenError::Format { .. } => newer_format(&error.to_string()),

@@ -23,6 +23,23 @@ impl Actor {
             (Command::Cancel, At::Idle(_) | At::Between) => submissions.cancel(),
             (Command::Pause(by, reply), _) => self.hold(by, reply),
             (Command::Resume(by, reply), _) => self.resume(by, reply),
+            (Command::BetweenTurns(reply), at) => {
+                let idle = matches!(at, At::Idle(_)) && submissions.is_idle();
+                let answer = match self.closing {
+                    Closing::Open if idle && !self.starts() => {
+                        self.recess.open(self.core.store.blobs.clone()).ok_or(SubmitError::Working)
+                    }
+                    Closing::Open => Err(SubmitError::Working),
+                    Closing::Asked(_) | Closing::FlushingObservers(_) | Closing::Stopping | Closing::Stopped => {
+                        Err(SubmitError::Closed)
+                    }
+                };
+                drop(reply.send(answer));
+            }
+            (Command::Append(records, reply), _) => {
+                self.holds.push_back(reply);
+                self.core.append_actor_commit(ActorCommit::Hold, records);
+            }
             // The client may have ended.
             (Command::Status(reply), _) => drop(reply.send(self.status())),
             (Command::Reload(reload), _) => {

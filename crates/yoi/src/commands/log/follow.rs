@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use session_store::Reader;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, PipeReader};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -63,16 +63,31 @@ fn wait(watch: Option<&OwnedFd>) -> Woken {
     if woken.is_ok() && ended {
         return Woken::NobodyReads;
     }
-    if let Some(watch) = watch {
-        let mut news = [0; 4096];
-        // What they say does not matter: whoever was woken looks at everything.
-        while rustix::io::read(watch, &mut news).is_ok_and(|read| read > 0) {}
-    }
+    watch.into_iter().for_each(forget_news);
     Woken::Look
 }
 
+/// Waits for news of the pod, or for a byte or the end of `woken`.
+pub(crate) fn wait_beside(watch: Option<&OwnedFd>, woken: &PipeReader) {
+    let mut fds = vec![PollFd::new(woken, PollFlags::IN)];
+    fds.extend(watch.map(|watch| PollFd::new(watch, PollFlags::IN)));
+    let bound = if watch.is_none() { Some(&LOOK_AGAIN) } else { None };
+    let polled = poll(&mut fds, bound);
+    if polled.is_ok() && fds.first().is_some_and(|woken| woken.revents().contains(PollFlags::IN)) {
+        // What it says does not matter.
+        rustix::io::read(woken, &mut [0; 16]).ok();
+    }
+    watch.into_iter().for_each(forget_news);
+}
+
+/// What the kernel tells does not matter: whoever was woken looks at everything.
+fn forget_news(watch: &OwnedFd) {
+    let mut news = [0; 4096];
+    while rustix::io::read(watch, &mut news).is_ok_and(|read| read > 0) {}
+}
+
 /// The directory of a pod, by its name and held open: whatever takes its place is another pod.
-struct Site {
+pub(crate) struct Site {
     dir: PathBuf,
     opened: File,
     /// A path that leads to it wherever it is moved.
@@ -80,7 +95,7 @@ struct Site {
 }
 
 impl Site {
-    fn of(dir: &Path) -> Result<Self, Failure> {
+    pub(crate) fn of(dir: &Path) -> Result<Self, Failure> {
         let opened = File::open(dir).map_err(|e| disk(dir, &e))?;
         let held = PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()));
         let held = if held.exists() { held } else { dir.to_path_buf() };
@@ -88,12 +103,17 @@ impl Site {
     }
 
     /// Woken by every write to a file in it, and by its own move; without one, looking again has to do.
-    fn watch(&self) -> Option<OwnedFd> {
+    pub(crate) fn watch(&self) -> Option<OwnedFd> {
         let watch = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()?;
         let news = WatchFlags::MODIFY | WatchFlags::CREATE | WatchFlags::MOVED_TO;
         let end = WatchFlags::MOVE_SELF | WatchFlags::DELETE_SELF;
         inotify::add_watch(&watch, &self.held, news | end | WatchFlags::ONLYDIR).ok()?;
         Some(watch)
+    }
+
+    /// Where to read it.
+    pub(crate) fn held(&self) -> &Path {
+        &self.held
     }
 
     fn is_gone(&self) -> bool {
@@ -103,7 +123,7 @@ impl Site {
     }
 
     /// Says where things are by the pod's own name.
-    fn failure(&self, failure: Failure) -> Failure {
+    pub(crate) fn failure(&self, failure: Failure) -> Failure {
         let (held, dir) = (self.held.display().to_string(), self.dir.display().to_string());
         Failure { message: failure.message.replace(&held, &dir), ..failure }
     }

@@ -1,7 +1,6 @@
 //! What `yoi undo` did with each path, told as it is done. Changes no file.
 
 use crate::exit::{Exit, Failure};
-use crate::show::out;
 use authority::escape;
 use pod::session::changes::relocated;
 use std::path::Path;
@@ -27,15 +26,19 @@ pub(super) enum SkipReason {
     Journal(String),
 }
 
-#[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct Tally<'a> {
+    say: &'a dyn Fn(&str),
     pub(super) undone: usize,
     pub(super) left: Vec<String>,
     /// What is gone again, and the topmost directory that was made for it.
     pub(super) gone: Vec<(String, String)>,
 }
 
-impl Tally {
+impl<'a> Tally<'a> {
+    pub(super) fn new(say: &'a dyn Fn(&str)) -> Self {
+        Self { say, undone: 0, left: Vec::new(), gone: Vec::new() }
+    }
+
     /// Tells what was done about a path.
     pub(super) fn note(&mut self, path: &str, done: Result<UndoAction, SkipReason>) -> Result<UndoAction, Failure> {
         let word = match &done {
@@ -46,10 +49,10 @@ impl Tally {
             Err(SkipReason::Journal(what)) => return Err(Failure::new(Exit::Journal, what.clone()).help(UNWRITTEN)),
         };
         if let Err(SkipReason::File(why)) = &done {
-            out::line(&format!("skipped: {why}"));
+            (self.say)(&format!("skipped: {why}"));
             self.left.push(path.to_owned());
         } else if !word.is_empty() {
-            out::line(&format!("{word}: {}", escape(Path::new(path))));
+            (self.say)(&format!("{word}: {}", escape(Path::new(path))));
             self.undone += 1;
         }
         Ok(done.unwrap_or(UndoAction::Nothing))

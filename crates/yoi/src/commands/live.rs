@@ -1,0 +1,43 @@
+//! Live pods as commands meet them: connected to by name, and the words for what stands in the way.
+
+use crate::exit::{Exit, Failure};
+use crate::hosting::session_location::{now, open_failure};
+use crate::pods::Pods;
+use crate::socket::client::{LiveClient, Reached};
+use crate::socket::message::LiveStatus;
+use pod::record::InputId;
+use session_store::OpenError;
+
+/// Connects to a pod; none if it is not running.
+pub(crate) async fn reach(pods: &Pods, name: &str, command: &'static str) -> Result<Option<LiveClient>, Failure> {
+    let dir = pods.dir(name);
+    match LiveClient::reach(&dir, name, command).await? {
+        Reached::Live(live) => Ok(Some(*live)),
+        Reached::Free => Ok(None),
+        Reached::Locked(owner) => Err(open_failure(&OpenError::Busy { dir, owner: Some(owner) }, now(), Some(name))),
+    }
+}
+
+/// Connects to a pod that has to be running.
+pub(crate) async fn live(pods: &Pods, name: &str, command: &'static str) -> Result<LiveClient, Failure> {
+    reach(pods, name, command).await?.ok_or_else(|| {
+        Failure::new(Exit::Unavailable, format!("{name} is not running"))
+            .help(format!("`yoi start {name}` starts it; `yoi run --pod {name} \"PROMPT\"` runs one prompt in it"))
+    })
+}
+
+/// Why an accepted input is not worked on, if it is not.
+pub(crate) fn waits(status: &LiveStatus, name: &str) -> Option<String> {
+    let held = status.held.as_ref()?;
+    Some(format!("{name} is held: {}; the input waits until `yoi resume {name}`", held.reason))
+}
+
+/// What failed while the end of an input's turn was waited for.
+pub(crate) fn kept(failure: Failure, name: &str, input: InputId) -> Failure {
+    if failure.exit != Exit::Unavailable {
+        return failure;
+    }
+    failure.help(format!(
+        "input {input} is kept; `yoi log {name}` shows its turn, `yoi start {name}` starts the pod again"
+    ))
+}

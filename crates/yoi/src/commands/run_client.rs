@@ -1,0 +1,191 @@
+//! `yoi run` in a pod that another process hosts: the prompt becomes an input of that pod. What happens is read from the
+//! files as it becomes durable; the socket tells when the turn has ended.
+
+mod follower;
+
+use self::follower::Follower;
+use crate::cli::{PodFlags, RunArgs};
+use crate::commands::ending::{self, EndedIn, FinishedRun};
+use crate::commands::live::{kept, live, waits};
+use crate::commands::output_schema::{AnswerForm, OutputSchema, nothing_left};
+use crate::commands::signals::{Ending, Signals};
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use crate::hosting::messages::Messages;
+use crate::pods::{Pods, check_name};
+use crate::project::Project;
+use crate::show::progress::OutputStyle;
+use crate::socket::client::{Ended, LiveClient, Reached, block_on};
+use crate::socket::message::{Ask, LiveState, Send};
+use llm_worker::Cost;
+use llm_worker::effect::Outcome;
+use pod::control::TurnEnd;
+use pod::record::{InputId, InputLimits, InputMode};
+use session_store::Reader;
+use std::cell::Cell;
+use std::time::Instant;
+
+const COMMAND: &str = "yoi run";
+
+/// A run as the client of a live pod.
+pub(crate) struct ClientRun<'a> {
+    pub(crate) args: &'a RunArgs,
+    pub(crate) env: &'a Env,
+    pub(crate) prompt: &'a str,
+    pub(crate) schema: Option<&'a OutputSchema>,
+    pub(crate) signals: &'a Signals,
+    pub(crate) style: OutputStyle,
+    pub(crate) began: Instant,
+}
+
+/// The live pod, and what shows its progress.
+struct Target<'a> {
+    pods: &'a Pods,
+    name: &'a str,
+    screen: Follower,
+    /// The newest record that was folded when the last turn ended.
+    folded: Cell<Option<u64>>,
+}
+
+/// Why a turn has no end to report.
+enum Broken {
+    Failed(Failure),
+    /// The person ended the run before a turn took the input.
+    Withdrawn,
+}
+
+impl ClientRun<'_> {
+    /// Takes the prompt through the pod that the flags name, if another process hosts it; else does nothing.
+    pub(crate) fn run_if_live(&self) -> Result<Option<Exit>, Failure> {
+        let Some((pods, name)) = self.named()? else { return Ok(None) };
+        block_on(async {
+            match LiveClient::reach(&pods.dir(&name), &name, COMMAND).await? {
+                Reached::Live(live) => self.run(&pods, &name, *live).await.map(Some),
+                Reached::Free | Reached::Locked(_) => Ok(None),
+            }
+        })?
+    }
+
+    /// The pod that the flags name, as far as it exists.
+    fn named(&self) -> Result<Option<(Pods, String)>, Failure> {
+        let RunArgs { pod, resume, ephemeral, .. } = self.args;
+        if *ephemeral || (pod.is_none() && !resume) {
+            return Ok(None);
+        }
+        let pods = Pods::of(self.env)?;
+        let last = || pods.last_run(&Project::around(self.env).root);
+        let name = pod.clone().or_else(last).filter(|name| check_name(name).is_ok() && pods.dir(name).is_dir());
+        Ok(name.map(|name| (pods, name)))
+    }
+
+    /// Hands in the prompt, shows its turn, and reports as a run that hosts the pod does.
+    async fn run(&self, pods: &Pods, name: &str, mut live: LiveClient) -> Result<Exit, Failure> {
+        self.check_flags(name)?;
+        self.signals.begin();
+        let dir = pods.dir(name);
+        let from = Reader::open(&dir).map_or(1, |reader| reader.durable() + 1);
+        let screen = Follower::start(&dir, name, self.style, from)?;
+        let target = Target { pods, name, screen, folded: Cell::new(None) };
+        let mut submit = async |text: &str, used: Option<&TurnEnd>| match self.left(used) {
+            Ok(limits) => self.turn(&target, &mut live, text, limits).await,
+            Err(outcome) => Ok(nothing_left(outcome)),
+        };
+        let done = match self.schema {
+            None => submit(self.prompt, None).await.map(|end| (end, AnswerForm::Free)),
+            Some(schema) => schema.run(self.prompt, submit).await,
+        };
+        let ending = self.signals.over();
+        let streamed = target.screen.finish(target.folded.get());
+        match done {
+            Ok((end, output)) => {
+                let ended = FinishedRun { end, streamed, output, ending, late: None };
+                Ok(ending::report(&ended, EndedIn::live(name), self.style, self.began.elapsed()))
+            }
+            Err(Broken::Failed(failure)) => Err(failure),
+            Err(Broken::Withdrawn) => {
+                let exit = ending.map_or(Exit::Failed, Ending::exit);
+                Err(Failure::new(exit, format!("cancelled before {name} took the prompt")))
+            }
+        }
+    }
+
+    /// Refuses flags that only a start of a pod can take.
+    fn check_flags(&self, name: &str) -> Result<(), Failure> {
+        let PodFlags { model, sandbox, read_only, add_dir, add_write_dir, allow, no_instructions, .. } =
+            &self.args.options;
+        let given = [
+            ("--model", model.is_some()),
+            ("--sandbox", sandbox.is_some()),
+            ("--read-only", *read_only),
+            ("--add-dir", !add_dir.is_empty()),
+            ("--add-write-dir", !add_write_dir.is_empty()),
+            ("--allow", !allow.is_empty()),
+            ("--no-instructions", *no_instructions),
+        ];
+        let given: Vec<&str> = given.iter().filter(|(_, given)| *given).map(|(flag, _)| *flag).collect();
+        let Some((last, rest)) = given.split_last() else { return Ok(()) };
+        let (flags, verb) = match rest {
+            [] => ((*last).to_owned(), "applies"),
+            rest => (format!("{} and {last}", rest.join(", ")), "apply"),
+        };
+        Err(Failure::new(Exit::Usage, format!("{name} is running: {flags} {verb} only when a pod starts"))
+            .help(format!("omit the flags, or run `yoi stop {name}` first")))
+    }
+
+    /// The limits of the next turn after `used`.
+    fn left(&self, used: Option<&TurnEnd>) -> Result<InputLimits, Outcome> {
+        let (steps, cost) = used.map_or((0, Cost::default()), |end| (end.steps, end.cost.unwrap_or_default()));
+        let max_steps =
+            self.args.options.max_steps.map(|most| most.saturating_sub(u32::try_from(steps).unwrap_or(u32::MAX)));
+        let max_cost = self.args.options.max_cost.and_then(Cost::of_dollars).map(|most| most.since(cost));
+        match (max_steps, max_cost) {
+            (Some(0), _) => Err(Outcome::StepLimit),
+            (_, Some(left)) if left == Cost::default() => Err(Outcome::CostLimit),
+            (_, _) => Ok(InputLimits { max_steps, max_cost }),
+        }
+    }
+
+    /// One input from its acceptance to the end of its turn.
+    async fn turn(
+        &self,
+        target: &Target<'_>,
+        live: &mut LiveClient,
+        text: &str,
+        limits: InputLimits,
+    ) -> Result<TurnEnd, Broken> {
+        let is_working = live.status().await.is_ok_and(|status| status.state == LiveState::Working);
+        let send = Send { text: text.to_owned(), mode: InputMode::Queue, key: None, limits, wait: true };
+        let input = live.send(send).await.map_err(Broken::Failed)?;
+        target.screen.show(input);
+        self.tell_waiting(target, is_working).await;
+        let ended = self.ended(target, live, input).await.map_err(|failure| match failure {
+            failure if failure.exit == Exit::Failed && self.signals.cancel.is_cancelled() => Broken::Withdrawn,
+            failure => Broken::Failed(kept(failure, target.name, input)),
+        })?;
+        target.folded.set(Some(ended.folded));
+        Ok(ended.end.into())
+    }
+
+    /// Waits for the end of the input's turn. The first signal, or the end of the time, cancels it.
+    async fn ended(&self, target: &Target<'_>, live: &mut LiveClient, input: InputId) -> Result<Ended, Failure> {
+        tokio::select! {
+            ended = live.end() => return ended,
+            () = self.signals.cancel.cancelled() => {}
+        }
+        let mut beside = self::live(target.pods, target.name, COMMAND).await?;
+        beside.tell(Ask::Cancel { input: Some(input) }).await?;
+        live.end().await
+    }
+
+    /// Says why the turn of the input does not begin now, if it does not.
+    async fn tell_waiting(&self, target: &Target<'_>, is_working: bool) {
+        let messages = Messages { quiet: self.args.quiet };
+        let name = target.name;
+        if is_working {
+            return messages.say(&format!("{name} is working; the prompt waits for its turn"));
+        }
+        let Ok(mut beside) = live(target.pods, name, COMMAND).await else { return };
+        let Ok(status) = beside.status().await else { return };
+        waits(&status, name).iter().for_each(|text| messages.say(text));
+    }
+}

@@ -1,0 +1,126 @@
+//! Shows what a pod of another process records, as it becomes durable.
+
+use crate::commands::log::follow::{Site, wait_beside};
+use crate::exit::{Exit, Failure};
+use crate::hosting::messages::Messages;
+use crate::pods::read_failure;
+use crate::show::progress::{OutputStyle, show};
+use pod::control::Event;
+use pod::record::{InputConsumed, InputId, InputQueued, Record};
+use pod::session::restore::decode;
+use session_store::Reader;
+use std::io::{PipeReader, PipeWriter, Write, pipe};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use tokio::sync::mpsc;
+
+/// Events that may wait for the screen.
+const EVENTS: usize = 64;
+
+/// A thread that reads the files, and one that shows. The first sleeps until the kernel tells that the pod wrote.
+pub(super) struct Follower {
+    reading: JoinHandle<()>,
+    screen: JoinHandle<bool>,
+    progress: Arc<Progress>,
+    waker: PipeWriter,
+}
+
+#[derive(Default)]
+struct Progress {
+    /// The input from which on records are shown; 0 while it has no number.
+    input: AtomicU64,
+    /// The last record to be shown; 0 while the turn runs.
+    last: AtomicU64,
+}
+
+impl Follower {
+    /// Reads from record `from` on.
+    pub(super) fn start(dir: &Path, name: &str, style: OutputStyle, from: u64) -> Result<Self, Failure> {
+        let no_thread =
+            |e: std::io::Error| Failure::new(Exit::Unavailable, format!("no thread: {}", authority::explain(&e)));
+        let spawn = |name: &str| thread::Builder::new().name(name.to_owned());
+        let (sender, events) = mpsc::channel(EVENTS);
+        let screen = spawn("screen").spawn(move || show(events, style)).map_err(no_thread)?;
+        let (woken, waker) = pipe().map_err(no_thread)?;
+        let progress = Arc::new(Progress::default());
+        let (site, shared, name) = (Site::of(dir)?, progress.clone(), name.to_owned());
+        let read = move || {
+            let reading = Reading { site, name, from, json: style.json, progress: shared, woken };
+            // The end of the turn comes from the socket, and the log has what is not shown.
+            if let Err(failure) = reading.run(&sender) {
+                Messages { quiet: false }.warn(&format!("warning: progress is not shown: {}", failure.message));
+            }
+        };
+        let reading = spawn("follow").spawn(read).map_err(no_thread)?;
+        Ok(Self { reading, screen, progress, waker })
+    }
+
+    /// Shows the turn of this input and what follows; called again, it changes nothing.
+    pub(super) fn show(&self, input: InputId) {
+        self.progress.input.compare_exchange(0, input, Ordering::Relaxed, Ordering::Relaxed).ok();
+        // The pipe is empty, and its reader lives as long as there is something to show.
+        drop((&self.waker).write_all(&[0]));
+    }
+
+    /// Shows what is left up to a record; all that is durable without one. Answers whether words of the model were
+    /// streamed.
+    pub(super) fn finish(self, last: Option<u64>) -> bool {
+        let Self { reading, screen, progress, waker } = self;
+        progress.last.store(last.unwrap_or(u64::MAX), Ordering::Relaxed);
+        drop(waker);
+        drop(reading.join());
+        screen.join().unwrap_or(false)
+    }
+}
+
+struct Reading {
+    site: Site,
+    name: String,
+    from: u64,
+    json: bool,
+    progress: Arc<Progress>,
+    woken: PipeReader,
+}
+
+impl Reading {
+    fn run(&self, sender: &mpsc::Sender<Event>) -> Result<(), Failure> {
+        let watch = self.site.watch();
+        let fail = |e| self.site.failure(read_failure(&self.name, &e));
+        let mut following = Reader::open(self.site.held()).and_then(|reader| reader.from(self.from)).map_err(fail)?;
+        let mut begun = false;
+        loop {
+            // Read before the log: what was durable by then is shown.
+            let last = self.progress.last.load(Ordering::Relaxed);
+            let input = self.progress.input.load(Ordering::Relaxed);
+            while input > 0 && following.look().map_err(fail)? {
+                for frame in &mut following {
+                    let frame = frame.map_err(fail)?;
+                    if last > 0 && frame.seq > last {
+                        return Ok(());
+                    }
+                    let record = decode(&frame).map_err(|e| Failure::new(Exit::Data, format!("{}: {e}", self.name)))?;
+                    begun |= self.begins(&record, input);
+                    let event = Event::Record { seq: frame.seq, record: Arc::new(record) };
+                    if begun && sender.blocking_send(event).is_err() {
+                        return Ok(());
+                    }
+                }
+            }
+            if last > 0 {
+                return Ok(());
+            }
+            wait_beside(watch.as_ref(), &self.woken);
+        }
+    }
+
+    /// Scripts get everything since the input was accepted, people the turn that took it.
+    fn begins(&self, record: &Record, shown: InputId) -> bool {
+        match record {
+            Record::InputQueued(InputQueued { input, .. }) => self.json && *input == shown,
+            Record::InputConsumed(InputConsumed { input }) => *input == shown,
+            _ => false,
+        }
+    }
+}

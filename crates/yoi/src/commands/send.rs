@@ -1,0 +1,53 @@
+//! `yoi send`: an input for a live pod, durable when the command prints its number.
+
+use crate::cli::SendArgs;
+use crate::commands::ending::{self, EndedIn, FinishedRun};
+use crate::commands::input;
+use crate::commands::live::{kept, live, waits};
+use crate::commands::output_schema::AnswerForm;
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use crate::hosting::messages::Messages;
+use crate::pods::Pods;
+use crate::show::out;
+use crate::show::progress::OutputStyle;
+use crate::socket::client::block_on;
+use crate::socket::message::Send;
+use pod::record::{InputLimits, InputMode};
+use std::time::Instant;
+
+const COMMAND: &str = "yoi send";
+
+pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
+    let began = Instant::now();
+    let pods = Pods::of(env)?;
+    let name = pods.find(&args.name)?;
+    let text = input::given(&args.text, env)?;
+    block_on(async {
+        let mut pod = live(&pods, &name, COMMAND).await?;
+        let mode = if args.steer { InputMode::Steer } else { InputMode::Queue };
+        let (key, limits) = (args.key.clone(), InputLimits::default());
+        let input = pod.send(Send { text, mode, key, limits, wait: args.wait }).await?;
+        // On a connection of its own: this one may have the end of the turn on it already.
+        if let Ok(mut beside) = live(&pods, &name, COMMAND).await {
+            beside
+                .status()
+                .await
+                .ok()
+                .and_then(|status| waits(&status, &name))
+                .iter()
+                .for_each(|line| Messages { quiet: false }.warn(line));
+        }
+        if !args.wait {
+            match args.json {
+                true => out::json(&serde_json::json!({ "pod": name, "input": input })),
+                false => out::line(&input.to_string()),
+            }
+            return Ok(Exit::Done);
+        }
+        let end = pod.end().await.map_err(|failure| kept(failure, &name, input))?.end.into();
+        let ended = FinishedRun { end, streamed: false, output: AnswerForm::Free, ending: None, late: None };
+        let style = OutputStyle { json: args.json, quiet: true, stream: false, colour: env.colour() };
+        Ok(ending::report(&ended, EndedIn::live(&name), style, began.elapsed()))
+    })?
+}

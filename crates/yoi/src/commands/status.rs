@@ -1,0 +1,238 @@
+//! `yoi status`: what one pod does, why it does not go on, and what to do. Of a live pod its process tells; the rest, and
+//! all of a stopped pod, is read from its files.
+
+use crate::cli::StatusArgs;
+use crate::commands::left_running::{HELP, LeftRunning};
+use crate::commands::live::reach;
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use crate::hosting::session_location::now;
+use crate::pods::{Pods, read_failure};
+use crate::show::count::count;
+use crate::show::escape::line;
+use crate::show::out;
+use crate::show::progress::brief;
+use crate::socket::client::block_on;
+use crate::socket::message::{Held, LiveStatus, Queued};
+use llm_worker::Cost;
+use llm_worker::effect::Outcome;
+use pod::record::{HoldCause, HostStarted, InputMode, Record};
+use pod::session::restore::{decode, duration};
+use pod::session::summary::Summary;
+use serde_json::{Value, json};
+use session_store::{ReadError, Reader};
+
+/// How many of the newest records are searched for the last request and the last start, and in how many bytes.
+const RECENT: usize = 256;
+const RECENT_BYTES: usize = 1 << 20;
+
+/// Characters of a call or an input that are shown.
+const SHOWN: usize = 80;
+
+/// How many waiting inputs are listed.
+const LISTED: usize = 10;
+
+pub(crate) fn run(args: &StatusArgs, env: &Env) -> Result<Exit, Failure> {
+    let pods = Pods::of(env)?;
+    let name = pods.find(&args.name)?;
+    let live = block_on(async {
+        match reach(&pods, &name, "yoi status").await? {
+            Some(mut live) => live.status().await.map(Some),
+            None => Ok(None),
+        }
+    })??;
+    // Read after the process answered: the files have all that it told.
+    let found = Found::read(&pods, &name, live)?;
+    let left = LeftRunning::find(env).into_iter().find(|left| found.live.is_none() && left.is_of(&pods, &name));
+    if args.json {
+        out::json(&found.json(left.as_ref()));
+    } else {
+        for (what, text) in found.lines(left.as_ref()) {
+            out::line(&format!("{what:9} {text}"));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// All that is known of a pod.
+struct Found {
+    name: String,
+    live: Option<LiveStatus>,
+    summary: Summary,
+    /// The newest start, and the tokens of the newest request with its answer, where they are recent.
+    start: Option<HostStarted>,
+    context: Option<u64>,
+}
+
+impl Found {
+    fn read(pods: &Pods, name: &str, live: Option<LiveStatus>) -> Result<Self, Failure> {
+        let mut found = Self { name: name.to_owned(), live, summary: Summary::default(), start: None, context: None };
+        let reader = match Reader::open(&pods.dir(name)) {
+            // Nothing was recorded yet.
+            Err(ReadError::NoSuch(_)) => return Ok(found),
+            reader => reader.map_err(|e| read_failure(name, &e))?,
+        };
+        let unread = |e: &dyn std::fmt::Display| Failure::new(Exit::Data, format!("{name}: {e}"));
+        found.summary = Summary::read(&reader, || {}).map_err(|e| unread(&e))?;
+        let recent = reader.page(reader.durable() + 1, RECENT, RECENT_BYTES).map_err(|e| read_failure(name, &e))?;
+        for frame in &recent {
+            match decode(frame).map_err(|e| unread(&e))? {
+                Record::HostStarted(started) => found.start = Some(started),
+                Record::Response(response) => {
+                    found.context = Some(response.usage.input.saturating_add(response.usage.output));
+                }
+                _ => {}
+            }
+        }
+        Ok(found)
+    }
+
+    fn state(&self) -> &'static str {
+        let state = &self.summary.state;
+        match &self.live {
+            Some(live) => live.state.text(),
+            None if self.summary.last_time == 0 => "empty",
+            None if state.turn_open || state.hosted => "crashed",
+            None => "stopped",
+        }
+    }
+
+    fn held(&self) -> Option<Held> {
+        let stopped = || {
+            let hold = self.summary.state.held.clone()?;
+            Some(Held { cause: hold.cause, reason: hold.reason })
+        };
+        self.live.as_ref().map_or_else(stopped, |live| live.held.clone())
+    }
+
+    fn queued(&self) -> Vec<Queued> {
+        let stopped = || self.summary.state.queued.iter().map(Queued::of).collect();
+        self.live.as_ref().map_or_else(stopped, |live| live.queued.clone())
+    }
+
+    /// The calls that run, or that a crash left open.
+    fn calls(&self) -> impl Iterator<Item = String> {
+        let call = |name: &str, arguments: &str| format!("{name} {}", line(&brief(arguments), SHOWN));
+        self.summary.state.open_calls.values().map(move |open| call(&open.name, &open.arguments))
+    }
+
+    fn model(&self) -> String {
+        let recorded = || self.summary.state.surface.as_ref().map(|(surface, _)| surface.model.clone());
+        self.live.as_ref().map(|live| live.model.clone()).or_else(recorded).unwrap_or_else(|| "-".to_owned())
+    }
+
+    fn sandbox(&self) -> Option<&str> {
+        let live = self.live.as_ref().map(|live| live.sandbox.as_str());
+        live.or_else(|| self.start.as_ref().map(|start| start.sandbox.as_str()))
+    }
+
+    fn lines(&self, left: Option<&LeftRunning>) -> Vec<(&'static str, String)> {
+        let mut lines = vec![("state", self.state_line())];
+        let mut add = |what: &'static str, text: String| lines.push((what, text));
+        self.calls().for_each(|call| add("", call));
+        if let Some(held) = self.held() {
+            add("held", held.reason.clone());
+            add("", next_step(held.cause, &self.name, self.live.is_some()));
+        }
+        if let Some(disk) = self.live.as_ref().and_then(|live| live.disk.as_ref()) {
+            add("disk", format!("{disk}; it is tried again until it works"));
+        }
+        let queued = self.queued();
+        if !queued.is_empty() {
+            let verb = if queued.len() == 1 { "waits" } else { "wait" };
+            add("queue", format!("{} {verb}", count(queued.len() as u64, "input")));
+        }
+        for queued in queued.iter().take(LISTED) {
+            let steered = if queued.mode == InputMode::Steer { " (steered)" } else { "" };
+            add("", format!("{:>4}{steered}  {}", queued.input, line(&queued.text, SHOWN)));
+        }
+        add("model", self.model());
+        if let Some(sandbox) = self.sandbox() {
+            add("sandbox", sandbox.to_owned());
+        }
+        add("usage", self.usage());
+        if let Some(cost) = self.summary.state.cost {
+            add("cost", cost.to_string());
+        }
+        if let Some(context) = self.context {
+            add("context", count(context, "token"));
+        }
+        if let Some(outcome) = self.summary.state.last_outcome.as_ref() {
+            add("last turn", outcome_text(outcome));
+        }
+        if let Some(live) = &self.live {
+            let age = duration(now().saturating_sub(live.since));
+            add("process", format!("{} for {age} (yoi {})", live.pid, live.version));
+            if live.stuck > 0 {
+                add("stuck", format!("{} did not return", count(live.stuck as u64, "tool or hook")));
+            }
+        }
+        if self.summary.last_time > 0 {
+            add("active", format!("{} ago", duration(now().saturating_sub(self.summary.last_time))));
+        }
+        if let Some(left) = left {
+            add("left", format!("{}; {HELP}", left.text()));
+        }
+        lines
+    }
+
+    fn state_line(&self) -> String {
+        let state = self.state();
+        match self.live.as_ref().and_then(|live| live.turn.zip(Some(live.step.unwrap_or_default()))) {
+            Some((turn, 0)) => format!("{state} (turn {turn})"),
+            Some((turn, step)) => format!("{state} (turn {turn}, request {step})"),
+            None => state.to_owned(),
+        }
+    }
+
+    fn usage(&self) -> String {
+        let state = &self.summary.state;
+        let (turns, requests) = (count(state.turns, "turn"), count(state.requests, "request"));
+        let tokens = state.usage.input.saturating_add(state.usage.output);
+        format!("{turns}, {requests}, {}", count(tokens, "token"))
+    }
+
+    fn json(&self, left: Option<&LeftRunning>) -> Value {
+        let (state, live) = (&self.summary.state, self.live.as_ref());
+        json!({
+            "name": self.name, "state": self.state(), "turn": live.and_then(|live| live.turn),
+            "step": live.and_then(|live| live.step), "calls": self.calls().collect::<Vec<_>>(), "held": self.held(),
+            "disk": live.and_then(|live| live.disk.clone()), "queued": self.queued(), "model": self.model(),
+            "sandbox": self.sandbox(), "turns": state.turns, "requests": state.requests, "usage": state.usage,
+            "cost": state.cost.map(Cost::dollars), "context": self.context, "last_outcome": state.last_outcome,
+            "notices": live.map_or(state.notices.len(), |live| live.notices),
+            "stuck": live.map(|live| live.stuck), "pid": live.map(|live| live.pid),
+            "since_us": live.map(|live| live.since), "version": live.map(|live| live.version.clone()),
+            "cwd": live.map(|live| live.cwd.clone()), "last_us": self.summary.last_time,
+            "left_running": left.map_or(&[][..], |left| &left.pids),
+        })
+    }
+}
+
+/// What ends a hold.
+fn next_step(cause: HoldCause, name: &str, live: bool) -> String {
+    match (cause, live) {
+        (HoldCause::Disk, _) => "free disk space; the pod then goes on by itself".to_owned(),
+        (HoldCause::Required, true) => format!("set it, then `yoi stop {name}` and `yoi start {name}`"),
+        (HoldCause::Required, false) => format!("set it, then `yoi start {name}`"),
+        (HoldCause::Cancel, true) => format!("`yoi send {name} TEXT` or `yoi resume {name}` continues"),
+        (HoldCause::Bug, true) => format!("`yoi log {name}` shows the last turns; `yoi resume {name}` tries again"),
+        (HoldCause::Person | HoldCause::Budget | HoldCause::Gate, true) => format!("`yoi resume {name}` continues"),
+        (_, false) => format!("`yoi start {name}`, then `yoi resume {name}` continues"),
+    }
+}
+
+fn outcome_text(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Done => "done".to_owned(),
+        Outcome::MaxTokens => "cut at the model's output limit".to_owned(),
+        Outcome::Refused => "refused by the model".to_owned(),
+        Outcome::Empty => "empty answer".to_owned(),
+        Outcome::ModelFailed { message, .. } => format!("failed: {message}"),
+        Outcome::Cancelled => "cancelled".to_owned(),
+        Outcome::StepLimit => "step limit reached".to_owned(),
+        Outcome::CostLimit => "cost limit reached".to_owned(),
+        Outcome::Aborted { reason } => format!("ended by a hook: {reason}"),
+        Outcome::Interrupted => "interrupted".to_owned(),
+    }
+}

@@ -1,0 +1,23 @@
+//! The pod behind a socket, as far as its clients can reach it.
+
+use super::message::{HostFacts, Undone};
+use pod::control::{BetweenTurns, Client};
+use std::path::{Path, PathBuf};
+use tokio::runtime::Handle;
+
+/// Undoes the file changes after a record, in the pod of this directory and name.
+pub(crate) type UndoInPod = fn(&Path, &str, u64, BetweenTurns, &Handle) -> Undone;
+
+/// What clients of a pod can reach.
+pub(crate) struct LivePod {
+    pub(crate) client: Client,
+    pub(crate) dir: PathBuf,
+    pub(crate) name: String,
+    /// Undoes file changes of a pod of this process.
+    pub(crate) undo: UndoInPod,
+    pub(crate) facts: HostFacts,
+    /// SIGHUP makes this process read its configuration again, instead of ending it.
+    pub(crate) reloads: bool,
+    /// The runtime of the control thread.
+    pub(crate) runtime: Handle,
+}

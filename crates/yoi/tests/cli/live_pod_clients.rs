@@ -1,0 +1,162 @@
+//! Clients of a live pod that are hostile, slow, or not allowed to change anything.
+
+use crate::live_pods::Held;
+use crate::scene::{finish, gone, reached};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// A connection that speaks for itself.
+struct Raw(BufReader<UnixStream>);
+
+impl Raw {
+    fn connect(held: &Held) -> Self {
+        let stream = UnixStream::connect(held.scene.pod("held").join("sock")).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.set_write_timeout(Some(Duration::from_secs(30))).unwrap();
+        Self(BufReader::new(stream))
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.0.get_mut().write_all(bytes)
+    }
+
+    fn hear(&mut self) -> Option<Value> {
+        let mut line = String::new();
+        self.0.read_line(&mut line).ok().filter(|read| *read > 0)?;
+        Some(serde_json::from_str(&line).unwrap())
+    }
+
+    /// A request, and its answer.
+    fn ask(&mut self, ask: Value) -> Option<Value> {
+        let line = json!({ "id": 7, "client": "test", "ask": ask }).to_string() + "\n";
+        self.write(line.as_bytes()).ok()?;
+        self.hear().map(|answer| answer["answer"].clone())
+    }
+
+    fn state(&mut self) -> Option<String> {
+        Some(self.ask(json!("status"))?["status"]["state"].as_str()?.to_owned())
+    }
+}
+
+fn ends(held: Held) {
+    held.release();
+    let done = finish(held.run).ends(0);
+    assert_eq!(done.out, "done\n");
+    held.scene.sound("held");
+}
+
+fn held() -> Held {
+    Held::start(&[json!({ "text": "done" })])
+}
+
+#[test]
+fn a_line_without_an_end_costs_its_own_connection() {
+    let held = held();
+    let mut flood = Raw::connect(&held);
+    let piece = vec![b'x'; 64 * 1024];
+    let written = (0..160).take_while(|_| flood.write(&piece).is_ok()).count();
+    assert!(written < 160, "10 MB without a line end were taken");
+    let mut garbage = Raw::connect(&held);
+    garbage.write(b"\n\0\xff{\n").unwrap();
+    assert_eq!(garbage.hear().unwrap()["answer"]["failed"]["exit"], "data");
+    assert_eq!(Raw::connect(&held).state().as_deref(), Some("working"));
+    ends(held);
+}
+
+#[test]
+fn idle_clients_give_way_to_new_ones() {
+    let held = held();
+    let mut idle: Vec<Raw> = (0..200).map(|_| Raw::connect(&held)).collect();
+    assert_eq!(Raw::connect(&held).state().as_deref(), Some("working"));
+    held.scene.yoi(&["status", "held"]).ends(0);
+    let open = idle.iter_mut().rev().filter_map(Raw::state).count();
+    assert!((32..=64).contains(&open), "{open} of 200 connections are open");
+    ends(held);
+}
+
+#[test]
+fn a_client_that_never_reads_costs_its_own_connection() {
+    let held = held();
+    let mut deaf = Raw::connect(&held);
+    let line = json!({ "id": 1, "client": "test", "ask": "status" }).to_string() + "\n";
+    // Answers fill its socket, then the pod stops reading from it.
+    deaf.0.get_mut().set_write_timeout(Some(Duration::from_secs(1))).unwrap();
+    let taken = (0..200_000).take_while(|_| deaf.write(line.as_bytes()).is_ok()).count();
+    assert!(taken < 200_000);
+    assert_eq!(Raw::connect(&held).state().as_deref(), Some("working"));
+    ends(held);
+}
+
+#[test]
+fn a_client_may_have_some_requests_under_way_and_no_more() {
+    let held = held();
+    let mut greedy = Raw::connect(&held);
+    let send = json!({ "send": { "text": "x", "mode": "queue", "key": null, "limits": {}, "wait": true } });
+    let mut refused = 0;
+    for _ in 0..20 {
+        let answer = greedy.ask(send.clone()).unwrap();
+        refused += usize::from(answer["failed"]["exit"] == "busy");
+    }
+    assert_eq!(refused, 4, "16 requests may wait");
+    // Cancelling the input that waits withdraws it, and does not touch the turn.
+    let mut other = Raw::connect(&held);
+    assert_eq!(other.ask(json!({ "cancel": { "input": 2 } })).unwrap(), "done");
+    assert_eq!(other.ask(json!({ "withdraw": { "input": 3 } })).unwrap(), "done");
+    assert_eq!(other.ask(json!({ "withdraw": { "input": 3 } })).unwrap()["failed"]["exit"], "usage");
+    assert_eq!(other.ask(json!({ "edit": { "input": 4, "text": "y" } })).unwrap(), "done");
+    assert_eq!(other.ask(json!({ "reorder": { "input": 17, "before": 4 } })).unwrap(), "done");
+    assert_eq!(other.ask(json!("reload")).unwrap()["failed"]["exit"], "usage");
+    let status = other.ask(json!("status")).unwrap()["status"].clone();
+    let queued: Vec<u64> = status["queued"].as_array().unwrap().iter().map(|q| q["input"].as_u64().unwrap()).collect();
+    assert_eq!(queued, [&[17, 4][..], &(5..17).collect::<Vec<_>>()].concat());
+    assert_eq!((&status["queued"][1]["text"], &status["state"]), (&json!("y"), &json!("working")));
+    ends(held);
+}
+
+#[test]
+fn a_process_that_a_pod_started_may_only_look() {
+    let held = held();
+    let with_mark = |args: &[&str]| {
+        let mut command = held.scene.command(args);
+        command.env("YOI_CALL", "s-1/1/c1");
+        finish(command.spawn().unwrap())
+    };
+    with_mark(&["status", "held"]).ends(0).prints(&["working"]);
+    for args in [&["send", "held", "x"][..], &["stop", "held"], &["pause", "held"], &["cancel", "held"]] {
+        with_mark(args).ends(3).says(&["may only look at pods: it was started by a pod", "a terminal of your own"]);
+    }
+    // Nor its descendants, which do not have the mark themselves.
+    let plain = held.scene.command(&["stop", "held"]);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "env -u YOI_CALL \"$@\"; echo $?", "sh"]).arg(plain.get_program()).args(plain.get_args());
+    shell
+        .env_clear()
+        .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .env("YOI_CALL", "s-1/1/c1");
+    shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    assert_eq!(finish(shell.spawn().unwrap()).ends(0).out, "3\n");
+    ends(held);
+}
+
+#[test]
+fn a_command_of_a_pod_does_not_stop_its_pod() {
+    let scene = crate::scene::Scene::new();
+    crate::scene::fifo(&scene.file("started"));
+    let yoi = env!("CARGO_BIN_EXE_yoi");
+    let state = scene.path("state");
+    let command =
+        format!("unset YOI_CALL; XDG_STATE_HOME={} {yoi} stop p; echo code $?; echo $$ > started", state.display());
+    let call = json!({ "calls": [{ "name": "Bash", "arguments": { "command": command } }] });
+    let model = scene.script("stops.jsonl", &[call, json!({ "text": "done" })]);
+    let args = ["run", "--pod", "p", "-m", &model, "--sandbox", "off", "--allow", "Bash", "go"];
+    let run = scene.command(&args).spawn().unwrap();
+    let pid = reached(&scene.file("started"));
+    assert_eq!(finish(run).ends(0).out, "done\n");
+    assert!(gone(pid.trim()));
+    let output = fs::read_to_string(scene.log_file("p")).unwrap();
+    assert!(output.contains("may only look at pods") && output.contains("code 3"), "{output}");
+}

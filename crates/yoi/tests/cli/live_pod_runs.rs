@@ -1,0 +1,202 @@
+//! Turns of a pod that stays, as its clients see them: `yoi send --wait`, `yoi run` as a client, and `yoi undo`.
+
+use crate::scene::{Scene, fifo, finish, reached, signal};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::fs;
+use std::process::Child;
+
+/// A command that says that it runs, and waits at a gate.
+fn waiting() -> Value {
+    let command = "echo $$ > started; read line < gate; echo through";
+    json!({ "calls": [{ "name": "Bash", "arguments": { "command": command } }] })
+}
+
+/// A pod `p` of this test that stays until it is dropped.
+struct Stays {
+    scene: Scene,
+    host: Option<Child>,
+}
+
+impl Stays {
+    fn start(answers: &[Value]) -> Self {
+        let scene = Scene::new();
+        fifo(&scene.file("started"));
+        fifo(&scene.file("gate"));
+        let model = scene.script("stays.jsonl", answers);
+        let mut host = scene.command(&["start", "p", "--foreground", "--quiet", "-m", &model]);
+        let host = Some(host.spawn().unwrap());
+        let stays = Self { scene, host };
+        // It waits until the pod answers.
+        while !stays.scene.pod("p").join("sock").exists() {
+            std::thread::yield_now();
+        }
+        stays
+    }
+
+    fn client(&self, args: &[&str]) -> Child {
+        self.scene.command(args).spawn().unwrap()
+    }
+
+    fn release(&self) {
+        fs::write(self.scene.file("gate"), "on\n").unwrap();
+    }
+
+    fn status(&self) -> Value {
+        self.scene.yoi(&["status", "p", "--json"]).ends(0).json()
+    }
+
+    /// Waits until this many inputs wait.
+    fn queued(&self, count: usize) {
+        while self.status()["queued"].as_array().unwrap().len() != count {}
+    }
+
+    fn stop(&mut self) {
+        self.scene.yoi(&["stop", "p"]).ends(0).prints(&["p is stopped"]);
+        finish(self.host.take().unwrap()).ends(0);
+        assert!(!self.scene.pod("p").join("sock").exists());
+        self.scene.sound("p");
+    }
+}
+
+impl Drop for Stays {
+    fn drop(&mut self) {
+        if let Some(mut host) = self.host.take() {
+            drop(host.kill().and_then(|()| host.wait()));
+        }
+    }
+}
+
+#[test]
+fn sent_inputs_are_answered_one_after_the_other() {
+    let mut stays =
+        Stays::start(&[waiting(), json!({ "text": "one" }), json!({ "text": "two" }), json!({ "text": "three" })]);
+    let first = stays.client(&["send", "p", "--wait", "first"]);
+    reached(&stays.scene.file("started"));
+    assert_eq!(stays.scene.yoi(&["send", "p", "second"]).ends(0).out, "2\n");
+    assert_eq!(stays.status()["queued"], json!([{ "input": 2, "mode": "queue", "text": "second" }]));
+    stays.release();
+    assert_eq!(finish(first).ends(0).out, "one\n");
+    stays.scene.yoi(&["send", "p", "--wait", "--json", "third"]).ends(0);
+    let ends: Vec<_> = stays.scene.records("p").into_iter().filter(|record| record["k"] == "turn_finished").collect();
+    assert_eq!(ends.len(), 3, "one input, one turn");
+    assert_eq!(stays.status()["state"], "idle");
+    stays.stop();
+}
+
+#[test]
+fn a_run_is_a_client_of_a_live_pod() {
+    let mut stays = Stays::start(&[waiting(), json!({ "text": "one" }), json!({ "text": "two" })]);
+    let run = stays.client(&["run", "--pod", "p", "go"]);
+    reached(&stays.scene.file("started"));
+    let other = stays.client(&["run", "-c", "--pod", "p", "x"]);
+    finish(other).ends(2);
+    let other = stays.client(&["run", "--pod", "p", "--json", "and then"]);
+    stays.queued(1);
+    stays.release();
+    let run = finish(run).ends(0).says(&["• Bash echo", "2 steps", "p (yoi log p)"]);
+    assert_eq!(run.out, "one\n");
+    run.lines_with("model:", 0);
+    run.lines_with("the prompt waits", 0);
+    let records = finish(other).ends(0).lines();
+    assert_eq!((&records[0]["k"], &records[0]["input"]), (&json!("input_queued"), &json!(2)));
+    let result = records.last().unwrap();
+    assert_eq!((&result["k"], &result["answer"], &result["pod"]), (&json!("result"), &json!("two"), &json!("p")));
+    stays.stop();
+}
+
+#[test]
+fn flags_that_make_a_pod_are_refused_and_limits_are_kept() {
+    let mut stays = Stays::start(&[waiting(), json!({ "text": "{\"n\":1}" })]);
+    let flags = ["-m", "offline", "--read-only", "--allow", "Bash"];
+    let refused = stays.scene.yoi(&[&["run", "--pod", "p"][..], &flags, &["x"]].concat()).ends(2);
+    refused.says(&["p is running", "--model, --read-only and --allow apply only when a pod starts", "yoi stop p"]);
+    fs::write(stays.scene.path("schema.json"), "{\"type\":\"object\",\"required\":[\"n\"]}").unwrap();
+    let schema = stays.scene.path("schema.json").display().to_string();
+    let limited = stays.client(&["run", "--pod", "p", "--max-steps", "1", "go"]);
+    reached(&stays.scene.file("started"));
+    stays.release();
+    finish(limited).ends(4).says(&["the step limit was reached"]);
+    // The limit holds the pod, until somebody says how it goes on.
+    assert_eq!(stays.status()["held"]["cause"], "budget");
+    stays.scene.yoi(&["resume", "p"]).ends(0);
+    let fits = stays.scene.yoi(&["run", "--pod", "p", "--output-schema", &schema, "give n"]).ends(0);
+    assert_eq!(fits.out, "{\"n\":1}\n");
+    stays.stop();
+}
+
+#[test]
+fn the_first_signal_cancels_the_turn_of_the_client_alone() {
+    let mut stays = Stays::start(&[waiting(), json!({ "text": "one" }), json!({ "text": "two" })]);
+    let first = stays.client(&["run", "--pod", "p", "first"]);
+    reached(&stays.scene.file("started"));
+    let second = stays.client(&["run", "--pod", "p", "second"]);
+    stays.queued(1);
+    // It waits: it is withdrawn, and the running turn goes on.
+    signal(second.id(), Signal::INT);
+    finish(second).ends(130).says(&["cancelled before p took the prompt"]);
+    assert_eq!(stays.status()["state"], "working");
+    signal(first.id(), Signal::INT);
+    finish(first).ends(130).says(&["cancelled", "continue with yoi send p"]);
+    assert_eq!(stays.scene.yoi(&["run", "--pod", "p", "go on"]).ends(0).out, "one\n");
+    stays.stop();
+}
+
+#[test]
+fn the_time_limit_of_a_client_cancels_its_turn() {
+    let mut stays = Stays::start(&[waiting(), json!({ "text": "one" })]);
+    let run = stays.client(&["run", "--pod", "p", "--timeout", "1s", "first"]);
+    reached(&stays.scene.file("started"));
+    finish(run).ends(4).says(&["the time limit was reached"]);
+    stays.stop();
+}
+
+#[test]
+fn clients_of_a_killed_pod_are_told_that_their_inputs_are_kept() {
+    let mut stays = Stays::start(&[waiting(), json!({ "text": "one" })]);
+    let run = stays.client(&["run", "--pod", "p", "first"]);
+    reached(&stays.scene.file("started"));
+    let send = stays.client(&["send", "p", "--wait", "second"]);
+    stays.queued(1);
+    let mut host = stays.host.take().unwrap();
+    host.kill().unwrap();
+    host.wait().unwrap();
+    finish(run).ends(69).says(&["the process of p ended", "input 1 is kept", "yoi start p"]);
+    finish(send).ends(69).says(&["the process of p ended", "input 2 is kept"]);
+    stays.scene.yoi(&["ls"]).ends(0).prints(&["crashed"]);
+    stays.scene.yoi(&["status", "p"]).ends(0).prints(&["crashed", "1 input waits"]);
+}
+
+#[test]
+fn a_paused_pod_keeps_its_inputs() {
+    let mut stays = Stays::start(&[json!({ "text": "one" }), json!({ "text": "two" })]);
+    stays.scene.yoi(&["pause", "p"]).ends(0).prints(&["p is paused; `yoi resume p` continues"]);
+    let held = "p is held: paused by yoi pause; the input waits until `yoi resume p`";
+    stays.scene.yoi(&["send", "p", "first"]).ends(0).says(&[held]);
+    stays.scene.yoi(&["status", "p"]).ends(0).prints(&["state     held", "`yoi resume p` continues", "1 input waits"]);
+    stays.scene.yoi(&["ls"]).ends(0).prints(&["held", "paused by yoi pause"]);
+    let run = stays.client(&["run", "--pod", "p", "second"]);
+    stays.queued(2);
+    stays.scene.yoi(&["resume", "p"]).ends(0).prints(&["p is resumed"]);
+    assert_eq!(finish(run).ends(0).says(&[held]).out, "two\n");
+    stays.scene.yoi(&["cancel", "p"]).ends(0).prints(&["p has no running turn"]);
+    stays.stop();
+}
+
+#[test]
+fn files_are_undone_between_turns() {
+    let write = json!({ "calls": [{ "name": "Write", "arguments": { "path": "new.txt", "content": "x" } }] });
+    let mut stays = Stays::start(&[write, waiting(), json!({ "text": "one" }), json!({ "text": "two" })]);
+    let run = stays.client(&["run", "--pod", "p", "go"]);
+    reached(&stays.scene.file("started"));
+    stays.scene.yoi(&["diff", "p"]).ends(0).prints(&["new.txt"]);
+    stays.scene.yoi(&["undo", "p"]).ends(75).says(&["the pod is working", "yoi cancel p"]);
+    assert!(stays.scene.file("new.txt").exists());
+    stays.release();
+    finish(run).ends(0);
+    stays.scene.yoi(&["undo", "p"]).ends(0).prints(&["removed: ", "new.txt"]);
+    assert!(!stays.scene.file("new.txt").exists());
+    stays.scene.yoi(&["undo", "p"]).ends(0).prints(&["p: nothing to undo"]);
+    assert_eq!(stays.scene.yoi(&["run", "--pod", "p", "again"]).ends(0).out, "two\n");
+    stays.stop();
+}
