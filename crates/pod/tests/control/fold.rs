@@ -76,7 +76,7 @@ fn any_records(most: usize) -> impl Strategy<Value = Vec<(u8, u64)>> {
     prop::collection::vec((0..WAYS, prop_oneof![0..9_u64, any::<u64>()]), 0..most)
 }
 
-/// A batch that asks for a format of segments, whatever its records are.
+/// A batch that may ask for a higher format of segments than its records do.
 struct Asking {
     batch: Batch,
     format: u32,
@@ -88,7 +88,7 @@ impl Records for Asking {
     }
 
     fn format(&self) -> u32 {
-        self.format
+        self.format.max(self.batch.format())
     }
 }
 
@@ -155,7 +155,8 @@ proptest! {
         if batches.is_empty() {
             return Ok(());
         }
-        let asked = batches.iter().map(|(_, format)| *format).max().unwrap_or(1);
+        let ask = |(batch, format): &(Vec<Record>, u32)| Batch::of(batch.clone()).format().max(*format);
+        let asked = batches.iter().map(ask).max().unwrap_or(1);
         prop_assert_eq!(newest_format(&dir), u64::from(asked));
         let folded = prefixes(&dir);
         states.truncate(folded.len());

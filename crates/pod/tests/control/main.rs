@@ -14,6 +14,7 @@ mod disk_faults;
 mod fixtures;
 mod fold;
 mod foreign_text;
+mod format_switch;
 mod kill_points;
 mod live_holds;
 mod live_keys;
