@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Starts, ends and kills in the test of what is left; `.ci/long` sets more.
-const ROUNDS: usize = 8;
+const ROUNDS: usize = 4;
 
 fn rounds() -> usize {
     std::env::var("YOI_TEST_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(ROUNDS)
@@ -20,7 +20,7 @@ fn rounds() -> usize {
 /// A model whose every call runs this command.
 fn runs(scene: &Scene, command: &str) -> String {
     let call = json!({ "calls": [{ "name": "Bash", "arguments": { "command": command, "timeout_s": 3600 } }] });
-    scene.script("runs.jsonl", &vec![call; 2 * rounds()])
+    scene.script("runs.jsonl", &vec![call; 40 * rounds()])
 }
 
 fn stat(pid: u32) -> Vec<String> {
