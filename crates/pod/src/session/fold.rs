@@ -53,7 +53,7 @@ pub struct SessionState {
     pub last_outcome: Option<Outcome>,
     /// Why no turn begins.
     pub held: Option<Hold>,
-    /// Turns in a row that a crash interrupted.
+    /// Turns that a crash interrupted, since one ended otherwise or a host stopped in good order.
     pub crashes: u32,
     /// The newest answer text of the newest turn; its parts, where reasoning separated them, by blank lines.
     pub last_answer: Option<Arc<str>>,
@@ -175,7 +175,7 @@ impl SessionState {
                 let again = self.crashes < MAX_CRASHES;
                 self.held.take_if(|hold| hold.cause == HoldCause::Required || (again && hold.cause == HoldCause::Bug));
             }
-            Record::HostStopped(_) => self.hosted = false,
+            Record::HostStopped(_) => (self.hosted, self.crashes) = (false, 0),
             Record::Gap(gap) => self.part(gap),
             Record::Recovery(recovery) => {
                 self.crashes += u32::from(recovery.open_turn);

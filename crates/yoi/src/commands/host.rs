@@ -16,9 +16,11 @@ use crate::hosting::messages::Messages;
 use crate::hosting::session_location::{SessionLocation, WantedSession, now};
 use crate::hosting::{Driven, HostContext, Hosting, OpenedSession, host_failure};
 use crate::launch::LaunchOptions;
+use crate::socket::SOCKET;
 use authority::Ambient;
 use pod::control::{Client, NewInput, Outbox, SubmitError};
 use pod::host::HostError;
+use pod::record::HoldCause;
 use session_store::Clock;
 use std::cell::Cell;
 use std::fs::{self, File, OpenOptions};
@@ -153,7 +155,10 @@ impl PodThatStays<'_> {
             }
         }
         let missing = self.model.key.missing();
-        let ready = Ready { pid: std::process::id(), session, socket: place.dir().join("sock"), missing };
+        let hold = client.status().await.and_then(|status| status.held);
+        let held = hold.filter(|hold| hold.cause != HoldCause::Required).map(|hold| hold.reason);
+        let pid = std::process::id();
+        let ready = Ready { pid, session, socket: place.dir().join(SOCKET), missing, held };
         match self.plan {
             SignalPlan::Detached => {
                 let null = let_go(hosting).map_err(|error| streams(&error))?;
@@ -162,7 +167,10 @@ impl PodThatStays<'_> {
                 rustix::stdio::dup2_stdout(&null).map_err(|error| streams(&error.into()))?;
             }
             SignalPlan::Run | SignalPlan::Service | SignalPlan::Terminal => {
-                hosting.messages().say(&format!("{} is ready (process {})", self.name, ready.pid));
+                hosting.messages().say(&format!("{} is ready (process {pid})", self.name));
+                if ready.missing.is_some() || ready.held.is_some() {
+                    hosting.messages().say(&ready.line(self.name));
+                }
             }
         }
         loop {

@@ -14,11 +14,12 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::host_log;
-use crate::hosting::handshake::{HostReply, Ready, StartMessage};
+use crate::hosting::handshake::{self, HostReply, Ready, StartMessage};
 use crate::hosting::messages::Messages;
 use crate::launch::LaunchOptions;
 use crate::pods::{Pods, check_name};
 use crate::show::out;
+use crate::socket::SOCKET;
 use authority::Ambient;
 use pod::record::{HoldCause, HostStarted, Record};
 use pod::session::restore::decode;
@@ -64,7 +65,7 @@ pub(crate) fn run(args: &StartArgs, placed: bool, env: &Env, points: &Points) ->
     let model = ResolvedModel::of(&Ambient::claim(), &config, &env);
     if let Some(owner) = owner {
         if let Some(missing) = model.key.missing() {
-            out::line(&suspended(&args.name, owner.pid, &missing));
+            out::line(&handshake::suspended(&args.name, owner.pid, &missing));
             return Ok(Exit::Done);
         }
         replace(&args.name, &owner, &dir)?;
@@ -204,7 +205,7 @@ fn already(
             if args.json {
                 out::json(&serde_json::json!({
                     "pod": name, "state": "running", "started": false, "pid": owner.pid, "session": null,
-                    "socket": dir.join("sock"), "missing": null,
+                    "socket": dir.join(SOCKET), "missing": null,
                 }));
             } else {
                 out::line(&text);
@@ -261,22 +262,17 @@ fn ready(mut child: Child, message: &StartMessage) -> Result<Ready, Failure> {
 
 fn print(args: &StartArgs, ready: &Ready) {
     let name = &args.name;
-    let Ready { pid, session, socket, missing } = ready;
+    let Ready { pid, session, socket, missing, held } = ready;
     if args.json {
-        let state = if missing.is_some() { "suspended" } else { "running" };
+        let state = match (missing, held) {
+            (Some(_), _) => "suspended",
+            (None, Some(_)) => "held",
+            (None, None) => "running",
+        };
         return out::json(&serde_json::json!({
             "pod": name, "state": state, "started": true, "pid": pid, "session": session, "socket": socket,
-            "missing": missing,
+            "missing": missing, "held": held,
         }));
     }
-    out::line(&match missing {
-        None => format!(
-            "{name} is running (process {pid}): yoi send {name} TEXT · yoi log {name} --follow · yoi stop {name}"
-        ),
-        Some(missing) => suspended(name, *pid, missing),
-    });
-}
-
-fn suspended(name: &str, pid: u32, missing: &str) -> String {
-    format!("{name} is suspended (process {pid}): {missing}; then run `yoi start {name}` again")
+    out::line(&ready.line(name));
 }

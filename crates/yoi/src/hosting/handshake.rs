@@ -42,6 +42,28 @@ pub(crate) struct Ready {
     pub(crate) socket: PathBuf,
     /// What the pod waits for before it can work.
     pub(crate) missing: Option<String>,
+    /// Why it begins no turn, if that is another reason.
+    #[serde(default)]
+    pub(crate) held: Option<String>,
+}
+
+impl Ready {
+    /// For people.
+    pub(crate) fn line(&self, name: &str) -> String {
+        let pid = self.pid;
+        match (&self.missing, &self.held) {
+            (Some(missing), _) => suspended(name, pid, missing),
+            (None, Some(held)) => format!("{name} is held (process {pid}): {held}; `yoi resume {name}` continues"),
+            (None, None) => format!(
+                "{name} is running (process {pid}): yoi send {name} TEXT · yoi log {name} --follow · yoi stop {name}"
+            ),
+        }
+    }
+}
+
+/// A pod that waits for what is missing.
+pub(crate) fn suspended(name: &str, pid: u32, missing: &str) -> String {
+    format!("{name} is suspended (process {pid}): {missing}; then run `yoi start {name}` again")
 }
 
 impl StartMessage {

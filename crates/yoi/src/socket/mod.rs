@@ -19,7 +19,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 /// The socket in a pod's directory.
-const SOCKET: &str = "sock";
+pub(crate) const SOCKET: &str = "sock";
 
 /// The name under which it is prepared: it gets its own name once it can be connected to.
 const PREPARED: &str = "sock.new";

@@ -58,7 +58,7 @@ impl Actor {
     }
 
     fn hold(&mut self, by: Option<Who>, reply: Reply<()>) {
-        let reason = by.as_ref().map_or_else(|| "paused".to_owned(), |who| format!("paused by {}", who.client));
+        let reason = "paused".to_owned();
         self.commit_hold(Suspended { reason, cause: Some(HoldCause::Person), by }.into(), reply);
     }
 

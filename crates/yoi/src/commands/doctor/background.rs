@@ -3,6 +3,7 @@
 use super::{Check, note, works};
 use crate::env::Env;
 use crate::pods::Pods;
+use crate::socket::SOCKET;
 use session_store::Session;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -84,7 +85,7 @@ fn sockets(env: &Env) -> Vec<Check> {
     let Ok(pods) = Pods::of(env) else { return Vec::new() };
     let stale = |name: &String| {
         let dir = pods.dir(name);
-        dir.join("sock").symlink_metadata().is_ok() && matches!(Session::owner(&dir), Ok(None))
+        dir.join(SOCKET).symlink_metadata().is_ok() && matches!(Session::owner(&dir), Ok(None))
     };
     let left = pods.names().unwrap_or_default().into_iter().filter(stale);
     let check = |name: String| {
