@@ -105,9 +105,11 @@ fn copy(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
             copy(&entry.path(), &target);
-        } else {
+        } else if kind.is_file() {
+            // A killed host leaves its socket, which cannot be copied and is replaced by the next host.
             fs::copy(entry.path(), target).unwrap();
         }
     }
