@@ -75,7 +75,13 @@ impl LaunchOptions {
         let HostStarted { add_dirs, add_write_dirs, launch, .. } = started.clone();
         let dirs = |dirs: Vec<String>| dirs.into_iter().map(PathBuf::from).collect();
         let (add_dirs, add_write_dirs) = (dirs(add_dirs), dirs(add_write_dirs));
-        let wire = Wire { launch: launch.unwrap_or_default(), add_dirs, add_write_dirs };
+        let launch = launch.unwrap_or_default();
+        let wire = if launch.run {
+            let launch = Launch { model: launch.model, ..Launch::default() };
+            Wire { launch, add_dirs: Vec::new(), add_write_dirs: Vec::new() }
+        } else {
+            Wire { launch, add_dirs, add_write_dirs }
+        };
         Ok(Self { earlier: Options::recorded(wire)?.without(&self.flags), ..self })
     }
 
@@ -107,6 +113,23 @@ impl LaunchOptions {
             ("--no-instructions", instructions.is_some()),
         ];
         set.into_iter().filter_map(|(name, set)| set.then_some(name)).collect()
+    }
+
+    /// The options of the last start that apply again, as they are written on a command line; the model is told elsewhere.
+    pub(crate) fn recorded(&self) -> Option<String> {
+        let Options { model: _, sandbox, add_dirs, add_write_dirs, allow, max_steps, max_cost, instructions } =
+            &self.earlier;
+        let dirs = |flag: &'static str, dirs: &[PathBuf]| {
+            dirs.iter().map(|dir| format!("{flag} {}", authority::escape(dir))).collect::<Vec<_>>()
+        };
+        let mut all: Vec<String> = sandbox.map(|mode| format!("--sandbox {}", mode.text())).into_iter().collect();
+        all.extend(dirs("--add-dir", add_dirs));
+        all.extend(dirs("--add-write-dir", add_write_dirs));
+        all.extend(allow.iter().map(|rule| format!("--allow '{}'", rule.text)));
+        all.extend(max_steps.map(|steps| format!("--max-steps {steps}")));
+        all.extend(max_cost.map(|cost| format!("--max-cost {cost}")));
+        all.extend(instructions.filter(|read| !read).map(|_| "--no-instructions".to_owned()));
+        (!all.is_empty()).then(|| all.join(", "))
     }
 
     /// A configuration with these options over it. Rules of the command line stand inside of all others.
@@ -142,7 +165,7 @@ impl Options {
                 .help("use the version of yoi that started the pod, or set the option on the command line")
         };
         let Wire { launch, add_dirs, add_write_dirs } = wire;
-        let Launch { model, sandbox, allow, max_steps, max_cost, instructions } = launch;
+        let Launch { model, sandbox, allow, max_steps, max_cost, instructions, run: _ } = launch;
         let mode = |text: String| Mode::from_str(&text, false).map_err(|_| unknown("sandbox mode", &text));
         let rule = |text: &String| allow::rule(text).map_err(|_| unknown("rule", text));
         Ok(Self {
@@ -161,7 +184,8 @@ impl Options {
         let Self { model, sandbox, add_dirs, add_write_dirs, allow, max_steps, max_cost, instructions } = self.clone();
         let sandbox = sandbox.map(|mode| mode.text().to_owned());
         let allow = allow.into_iter().map(|rule| rule.text).collect();
-        Wire { launch: Launch { model, sandbox, allow, max_steps, max_cost, instructions }, add_dirs, add_write_dirs }
+        let launch = Launch { model, sandbox, allow, max_steps, max_cost, instructions, run: false };
+        Wire { launch, add_dirs, add_write_dirs }
     }
 
     /// These, where the others have no value.

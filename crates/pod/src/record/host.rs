@@ -47,6 +47,9 @@ pub struct Launch {
     /// Whether instruction files are read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<bool>,
+    /// The options of one `yoi run`: of these, a later start takes the model only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub run: bool,
 }
 
 /// Body of `host_stopped`: the last record of an orderly stop. If it is missing, the next start runs recovery.

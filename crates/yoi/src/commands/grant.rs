@@ -2,12 +2,13 @@
 //! is. A grant is for exactly one key with one value: a file that says something else asks again.
 
 use crate::cli::GrantArgs;
+use crate::commands::person::only_a_person;
 use crate::config::grants::{self, Grant, Grants};
 use crate::config::{Config, PendingGrant};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::show::out;
-use authority::Ambient;
+
 use serde::Serialize;
 use serde_json::json;
 
@@ -47,7 +48,7 @@ impl Entry for Grant {
 
 /// Lists what is pending, or grants some of it.
 pub(crate) fn grant(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
-    by_a_person()?;
+    only_a_person("change its own grants")?;
     if lists(args) {
         let config = Config::load(env)?;
         config.grants_unread.clone().map_or(Ok(()), Err)?;
@@ -74,7 +75,7 @@ pub(crate) fn grant(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
 
 /// Lists what is granted, or takes some of it back.
 pub(crate) fn revoke(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
-    by_a_person()?;
+    only_a_person("change its own grants")?;
     let root = crate::project::Project::around(env).root;
     if lists(args) {
         show(args, "granted", Grants::load(env, &root)?.all(), "nothing is granted to this project's yoi.toml");
@@ -94,16 +95,6 @@ pub(crate) fn revoke(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
 
 fn lists(args: &GrantArgs) -> bool {
     args.entries.is_empty() && !args.all
-}
-
-/// Refuses whoever was started by a run: an agent does not approve itself.
-fn by_a_person() -> Result<(), Failure> {
-    let what = match authority::started_by_pod(&Ambient::claim(), std::process::id()) {
-        Some(false) => return Ok(()),
-        Some(true) => "a run cannot change its own grants",
-        None => "grants cannot be changed here: /proc does not show what started this command",
-    };
-    Err(Failure::new(Exit::Refused, what).help("run this command in your own terminal"))
 }
 
 /// The entries that the arguments name, in the order of the list.

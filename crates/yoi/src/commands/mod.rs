@@ -17,6 +17,7 @@ mod log;
 mod ls;
 mod models;
 mod output_schema;
+mod person;
 mod ps;
 mod rm;
 mod run;

@@ -3,6 +3,7 @@
 use crate::Points;
 use crate::cli::RmArgs;
 use crate::commands::left_running::{HELP, LeftRunning};
+use crate::commands::person::only_a_person;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::hosting::leftovers::{clear, everything};
@@ -17,6 +18,7 @@ use std::path::PathBuf;
 /// Takes the whole name: a beginning is enough for reading, not for deleting.
 pub(crate) fn run(args: &RmArgs, env: &Env, points: &Points) -> Result<Exit, Failure> {
     check_name(&args.name)?;
+    only_a_person("remove a pod")?;
     let pods = Pods::of(env)?;
     let left: Vec<_> = LeftRunning::find(env).into_iter().filter(|left| left.is_of(&pods, &args.name)).collect();
     let kept = remove(&pods, &args.name, args.purge, points)?;

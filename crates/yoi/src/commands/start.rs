@@ -7,6 +7,7 @@ use crate::Points;
 use crate::cli::{HOST, StartArgs};
 use crate::commands::host::PodThatStays;
 use crate::commands::input;
+use crate::commands::person::only_a_person;
 use crate::commands::signals::SignalPlan;
 use crate::compose::keys;
 use crate::compose::model::ResolvedModel;
@@ -51,6 +52,7 @@ const SELF: &str = "/proc/self/exe";
 /// Starts the pod, or tells that it runs. `placed`: the command line says in which directory.
 pub(crate) fn run(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result<Exit, Failure> {
     check_name(&args.name)?;
+    only_a_person("start a pod")?;
     authority::seal_inherited(&Ambient::claim());
     let prompt = input::optional(args.prompt.as_ref(), env)?;
     let dir = Pods::of(env)?.dir(&args.name);
@@ -117,7 +119,13 @@ impl Start {
                     .help(format!("move the directory of {name} back, or choose another one: yoi -C DIR start {name}"))
             })?
         };
-        Ok(Self { launch: flags.after(&started)?, env })
+        let launch = flags.after(&started)?;
+        if let Some(recorded) = launch.recorded() {
+            messages.say(&format!(
+                "{name} uses the options of its last start: {recorded}; a flag replaces the same option"
+            ));
+        }
+        Ok(Self { launch, env })
     }
 }
 
@@ -137,7 +145,12 @@ impl LastStart {
         let wanted = |frame: &OwnedFrame| matches!(frame.kind.as_str(), "host_started" | "suspended" | "resumed");
         for frame in reader.frames().map_while(Result::ok).filter(wanted) {
             match decode(&frame) {
-                Ok(Record::HostStarted(started)) => last = Self { started: Some(started), is_suspended: false },
+                Ok(Record::HostStarted(started)) => {
+                    last.is_suspended = false;
+                    // The options of a run are for once.
+                    let once = last.started.is_some() && is_run(&started) && !last.started.as_ref().is_some_and(is_run);
+                    last.started = if once { last.started } else { Some(started) };
+                }
                 Ok(Record::Suspended(suspended)) => last.is_suspended = suspended.cause == Some(HoldCause::Required),
                 Ok(Record::Resumed(_)) => last.is_suspended = false,
                 Ok(_) | Err(_) => {}
@@ -145,6 +158,10 @@ impl LastStart {
         }
         last
     }
+}
+
+fn is_run(started: &HostStarted) -> bool {
+    started.launch.as_ref().is_some_and(|launch| launch.run)
 }
 
 /// Ends a pod that waits for what is here now.

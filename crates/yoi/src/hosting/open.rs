@@ -14,7 +14,7 @@ use crate::show::count::count;
 use authority::{Ambient, Redactor};
 use pod::control::{Actor, Client, HostMode, Outbox};
 use pod::host::{self, CrashCleanup, HostError, OpenReport, Opening, PodConfig, PodDeps};
-use pod::record::HostStarted;
+use pod::record::{HostStarted, Launch};
 use session_store::{Opened, SessionRecords};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -162,6 +162,6 @@ fn about(context: &HostContext<'_>, model: &str, composed: &Composed) -> HostSta
         config_digest: context.config.digest(),
         add_dirs: shown(&composed.added.read),
         add_write_dirs: shown(&composed.added.write),
-        launch: Some(context.launch.record(model)),
+        launch: Some(Launch { run: context.resolved.is_none(), ..context.launch.record(model) }),
     }
 }

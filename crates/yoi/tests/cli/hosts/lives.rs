@@ -238,3 +238,35 @@ fn a_clock_that_goes_back_costs_dates_only() {
     }
     scene.sound("p");
 }
+
+/// What was allowed once, for one prompt, is not allowed for weeks.
+#[test]
+fn the_options_of_a_run_are_no_options_of_a_later_start() {
+    let scene = Scene::new();
+    let model = scene.script("s.jsonl", &[json!({ "text": "hello" })]);
+    scene.yoi(&["run", "--pod", "p", "-m", &model, "--sandbox", "off", "--allow", "Bash", "once"]).ends(0);
+    let done = scene.yoi(&["start", "p", "--json"]).ends(0);
+    assert!(!done.err.contains("the options of its last start"), "{}", done.err);
+    let started = newest(&scene, "host_started").unwrap();
+    assert_eq!((started["sandbox"].as_str(), started["launch"].get("allow")), (Some("workspace-write"), None));
+    Host::of(&done).end(Signal::TERM);
+    // What a start was given is said when it applies again, also when a run came in between.
+    Host::of(&scene.yoi(&["start", "p", "--max-steps", "7", "--json"]).ends(0)).end(Signal::TERM);
+    scene.yoi(&["run", "--pod", "p", "-m", "offline", "--sandbox", "off", "list the files"]).ends(0);
+    let done = scene.yoi(&["start", "p", "--json"]).ends(0);
+    done.says(&["p uses the options of its last start: --max-steps 7; a flag replaces the same option"]);
+    let host = Host { pid: u32::try_from(newest(&scene, "host_started").unwrap()["pid"].as_u64().unwrap()).unwrap() };
+    assert_eq!(newest(&scene, "host_started").unwrap()["sandbox"], "workspace-write");
+    host.end(Signal::TERM);
+}
+
+#[test]
+fn what_a_pod_started_starts_and_removes_no_pod() {
+    let scene = Scene::new();
+    scene.yoi(&["run", "--pod", "p", "-m", "offline", "list the files"]).ends(0);
+    for args in [["start", "q"], ["start", "p"], ["rm", "p"]] {
+        let child = scene.command(&args).env("YOI_CALL", "a/1/c00000001").spawn().unwrap();
+        finish(child).ends(3).says(&["error: a run cannot ", "help: run this command in your own terminal"]);
+    }
+    assert!(scene.pod("p").exists() && !scene.pod("q").exists());
+}
