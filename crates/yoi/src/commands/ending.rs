@@ -186,7 +186,11 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
         Outcome::Empty => {
             ("the model returned an empty answer".to_owned(), Some(go_on(", or use another model with -m")))
         }
-        Outcome::Interrupted => ("the run was interrupted".to_owned(), Some(go_on(""))),
+        Outcome::Interrupted => {
+            // The process of a live pod was stopped.
+            let start = pod.name.filter(|_| pod.live).map(|name| format!("`yoi start {name}` continues it"));
+            ("the run was interrupted".to_owned(), Some(start.unwrap_or_else(|| go_on(""))))
+        }
         Outcome::StepLimit => ("the step limit was reached".to_owned(), Some(go_on(", or raise --max-steps"))),
         Outcome::CostLimit => ("the cost limit was reached".to_owned(), Some(go_on(", or raise --max-cost"))),
         Outcome::Aborted { reason } => (format!("the run was ended: {reason}"), None),

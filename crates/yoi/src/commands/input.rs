@@ -19,17 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const EXAMPLE: &str = "write yoi run \"how many Rust files are here?\"";
 
 pub(crate) fn prompt(args: &RunArgs, env: &Env) -> Result<String, Failure> {
-    read_prompt(args.prompt.as_ref(), env)
-}
-
-/// The prompt of a start, which may have none. Standard input is only read where the command line says so.
-pub(crate) fn optional(prompt: Option<&OsString>, env: &Env) -> Result<Option<String>, Failure> {
-    prompt.map(|prompt| read_prompt(Some(prompt), env)).transpose()
-}
-
-fn read_prompt(prompt: Option<&OsString>, env: &Env) -> Result<String, Failure> {
     let unfit = || Failure::new(Exit::Usage, "the prompt is not UTF-8").help("convert it, for instance with iconv");
-    let given = prompt.map(|prompt| prompt.to_str().ok_or_else(unfit)).transpose()?;
+    let given = args.prompt.as_ref().map(|prompt| prompt.to_str().ok_or_else(unfit)).transpose()?;
     let text = match given {
         Some("-") => read(env)?,
         Some(prompt) if piped(env) => match read(env)? {
@@ -47,6 +38,12 @@ fn read_prompt(prompt: Option<&OsString>, env: &Env) -> Result<String, Failure> 
         return Err(Failure::new(Exit::Usage, what).help(EXAMPLE));
     }
     Ok(text)
+}
+
+/// The prompt of a start, which may have none. Standard input is only read where the command line says so: it may be
+/// for what follows the start.
+pub(crate) fn optional(prompt: Option<&OsString>, env: &Env) -> Result<Option<String>, Failure> {
+    prompt.map(|prompt| given(prompt, env)).transpose()
 }
 
 /// A text that is given as an argument, or is standard input where that is `-`.

@@ -127,7 +127,13 @@ impl HeadlessRun<'_> {
     ) -> Result<FinishedRun, Failure> {
         let clock: Clock = Arc::new(now);
         self.signals.begin();
-        let opened = place.open(self.context.ambient, &clock, self.context.points)?;
+        let opened =
+            place.open(self.context.ambient, &clock, self.context.points).map_err(|failure| {
+                match failure.help.clone().filter(|_| failure.exit == Exit::Busy) {
+                    Some(help) => failure.help(format!("{help}, or use another pod with --pod NAME")),
+                    None => failure,
+                }
+            })?;
         self.signals.scratch(place.scratch());
         let (outbox, events) = Outbox::watched();
         let screen = self.screen(events)?;

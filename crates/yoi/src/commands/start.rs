@@ -82,9 +82,18 @@ pub(crate) fn run(args: &StartArgs, placed: bool, env: &Env, points: &Points) ->
     }
     host_log::Wanted::of(&env)?;
     let child = spawn(&config, &env)?;
+    let pid = child.id();
     let message = StartMessage { name, cwd: env.cwd.clone(), launch: launch.message(), model, prompt, quiet };
-    let ready = ready(child, &message)?;
-    print(args, &ready);
+    match ready(child, &message) {
+        Ok(ready) => print(args, &ready),
+        Err(failure) if failure.exit == Exit::Busy => {
+            // Another start was faster. The process of this one may be the owner, too: it only takes long.
+            let owner = running(&dir).filter(|owner| owner.pid != pid).ok_or(failure)?;
+            let flags = LaunchOptions::new(&args.options);
+            return already(args, &flags, message.prompt.is_some(), &owner, &dir);
+        }
+        Err(failure) => return Err(failure),
+    }
     Ok(Exit::Done)
 }
 
@@ -266,7 +275,8 @@ fn ready(mut child: Child, message: &StartMessage) -> Result<Ready, Failure> {
         }
         Ok(Ok(None)) => {
             let status = child.wait().map_err(|error| broken(error.to_string()))?;
-            Err(broken(format!("it ended before the pod was ready ({status})")))
+            Err(broken(format!("it ended before the pod was ready ({status})"))
+                .help(format!("`yoi log {}`, or host.log in the pod's directory, may tell why", message.name)))
         }
         Ok(Err(error)) => Err(broken(error.to_string())),
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {

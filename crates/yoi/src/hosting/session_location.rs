@@ -141,13 +141,7 @@ impl SessionLocation {
                 }
             }
         };
-        opened.map_err(|error| match open_failure(&error, clock(), self.name()) {
-            busy if busy.exit == Exit::Busy => {
-                let help = busy.help.clone().unwrap_or_default().replace(", or stop it", ", stop it");
-                busy.help(format!("{help}, or use another pod with --pod NAME"))
-            }
-            failure => failure,
-        })
+        opened.map_err(|error| open_failure(&error, clock(), self.name()))
     }
 
     /// After a start that failed: takes back the pod that it made, if nothing was committed there and nobody else has

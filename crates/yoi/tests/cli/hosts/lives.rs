@@ -6,7 +6,7 @@ use crate::wrong_clocks::library;
 use rustix::process::Signal;
 use serde_json::json;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Seek};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -67,6 +67,50 @@ fn a_pod_stays_until_it_is_asked_to_end() {
     assert!(!scene.yoi(&["start", "p", "--json"]).ends(0).err.contains("restored"));
     Host { pid: u32::try_from(newest(&scene, "host_started").unwrap()["pid"].as_u64().unwrap()).unwrap() }
         .end(Signal::TERM);
+}
+
+/// What runs already is a success, also for a start that found it stopped.
+#[test]
+fn starts_at_once_start_one_pod_and_all_succeed() {
+    let scene = Scene::new();
+    Host::start(&scene, &[]).end(Signal::TERM);
+    let starts: Vec<_> = (0..4).map(|_| scene.command(&["start", "p", "--json"]).spawn().unwrap()).collect();
+    let done: Vec<_> = starts.into_iter().map(finish).collect();
+    let (won, lost): (Vec<_>, Vec<_>) = done.into_iter().partition(|done| done.out.contains("\"started\":true"));
+    let [won] = &won[..] else { panic!("{won:?} {lost:?}") };
+    let host = Host::of(won);
+    for done in lost {
+        let answer = done.ends(0).json();
+        assert_eq!((&answer["started"], &answer["pid"]), (&json!(false), &json!(host.pid)));
+    }
+    host.end(Signal::TERM);
+    scene.sound("p");
+}
+
+/// It may be the list that a loop reads, or a pipe that nobody closes.
+#[test]
+fn a_start_leaves_standard_input_alone() {
+    let scene = Scene::new();
+    scene.write("list", "one\ntwo\n");
+    let mut list = fs::File::open(scene.file("list")).unwrap();
+    let mut start = scene.command(&["start", "p", "go", "--json"]);
+    let done = finish(start.stdin(list.try_clone().unwrap()).spawn().unwrap()).ends(0);
+    Host::of(&done).end(Signal::TERM);
+    assert_eq!(list.stream_position().unwrap(), 0);
+    // Unless it is asked for.
+    Host::of(&scene.fed(&["start", "p", "-", "--json"], b"from a pipe\n").ends(0)).end(Signal::TERM);
+    assert_eq!(newest(&scene, "input_queued").unwrap()["text"], "from a pipe\n");
+}
+
+#[test]
+fn whoever_waits_for_a_turn_that_is_stopped_is_told_what_continues_it() {
+    let scene = Scene::new();
+    fifo(&scene.file("started"));
+    let host = Host::start(&scene, &["-m", &runs(&scene, "echo $$ > started; sleep 600")]);
+    let waits = scene.command(&["send", "p", "--wait", "go"]).spawn().unwrap();
+    reached(&scene.file("started"));
+    host.end(Signal::TERM);
+    finish(waits).ends(1).says(&["the run was interrupted", "help: `yoi start p` continues it"]);
 }
 
 #[test]
