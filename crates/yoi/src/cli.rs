@@ -17,8 +17,8 @@ Exit codes:
   1         the command failed or was only partly done;
             with `offline`, also: the prompt was not understood or not carried out
   2         wrong command or argument
-  3         a hook ended the run, the last call was refused, or the command is not allowed
-            inside a run
+  3         a hook, or yoi itself, ended the run, the last call was refused, or the command is
+            not allowed inside a run
   4         step, cost or time limit reached
   5         the model server could not be reached, was overloaded, reported an error, or gave
             no complete answer, also after retries

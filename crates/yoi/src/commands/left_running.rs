@@ -5,7 +5,7 @@ use crate::hosting::leftovers::session;
 use crate::pods::Pods;
 use authority::Ambient;
 
-pub(crate) const HELP: &str = "the next `yoi run` stops such processes";
+pub(crate) const HELP: &str = "the next `yoi run` or `yoi start` stops such processes";
 
 pub(crate) struct LeftRunning {
     session: String,

@@ -59,7 +59,7 @@ fn any_next_start_ends_what_a_killed_run_left() {
         for text in [&listed.out, &doctor.out] {
             let swapped = format!("2 processes still run ({}, {})", left[1], left[0]);
             assert!(text.contains(&said) || text.contains(&swapped), "{flags:?}: {text}");
-            assert!(text.contains("the next `yoi run` stops such processes"), "{text}");
+            assert!(text.contains("the next `yoi run` or `yoi start` stops such processes"), "{text}");
         }
         // Asking ends nothing.
         assert!(!left.iter().any(|pid| gone(pid)));

@@ -57,7 +57,7 @@ fn a_socket_that_a_killed_process_left_is_replaced() {
     signal(held.run.id(), Signal::KILL);
     finish(held.run);
     assert!(path.exists());
-    held.scene.yoi(&["status", "held"]).ends(0).prints(&["crashed"]);
+    held.scene.yoi(&["status", "held"]).ends(0).prints(&["crashed; `yoi start held` starts it again"]);
     held.scene.yoi(&["send", "held", "x"]).ends(69).says(&["held is not running", "yoi start held"]);
     let model = format!("scripted:{}", held.scene.path("held.jsonl").display());
     let run = held.scene.command(&["run", "--pod", "held", "-m", &model, "again"]).spawn().unwrap();
