@@ -4,6 +4,7 @@ use super::lines::{Filled, Lines};
 use super::message::{Answer, Ask, LiveStatus, Request, Response, Send, Undone, WireEnd};
 use super::{MAX_LINE, SOCKET, SocketDir};
 use crate::exit::{Exit, Failure};
+use authority::Ambient;
 use pod::record::InputId;
 use session_store::{Owner, Session};
 use std::collections::BTreeMap;
@@ -31,6 +32,9 @@ const LOOKED: Duration = Duration::from_secs(5);
 /// How long it may take to undo file changes.
 const UNDONE: Duration = Duration::from_secs(600);
 
+/// How long a process may hold its pod after it closed its connections, when it ends.
+const ENDING: Duration = Duration::from_secs(2);
+
 /// Bytes of an answer: the end of a turn has the answer of a model, whose parts are records.
 const MAX_ANSWER: usize = 16 * MAX_LINE;
 
@@ -47,6 +51,7 @@ pub(crate) fn block_on<T>(asking: impl Future<Output = T>) -> Result<T, Failure>
 pub(crate) struct LiveClient {
     stream: UnixStream,
     lines: Lines,
+    dir: PathBuf,
     name: String,
     /// The command, for the journal.
     command: &'static str,
@@ -81,15 +86,16 @@ impl LiveClient {
         loop {
             let Some(owner) = owner(dir)? else { return Ok(Reached::Free) };
             match connect(dir).await {
-                Ok(stream) => return Ok(Reached::Live(Box::new(Self::new(stream, name, command, owner)))),
+                Ok(stream) => return Ok(Reached::Live(Box::new(Self::new(stream, dir, name, command, owner)))),
                 Err(error) if !is_starting(&error) || began.elapsed() >= STARTING => return Ok(Reached::Locked(owner)),
                 Err(_) => sleep(LOOK).await,
             }
         }
     }
 
-    fn new(stream: UnixStream, name: &str, command: &'static str, owner: Owner) -> Self {
-        Self { stream, lines: Lines::new(MAX_ANSWER), name: name.to_owned(), command, asked: 0, owner }
+    fn new(stream: UnixStream, dir: &Path, name: &str, command: &'static str, owner: Owner) -> Self {
+        let (dir, name) = (dir.to_owned(), name.to_owned());
+        Self { stream, lines: Lines::new(MAX_ANSWER), dir, name, command, asked: 0, owner }
     }
 
     /// Asks, and waits for the answer.
@@ -167,7 +173,13 @@ impl LiveClient {
                 .help("save it to a file in the project and name that file in the prompt"));
         }
         line.push(b'\n');
-        self.stream.write_all(&line).await.map_err(|_gone| self.gone())?;
+        if self.stream.write_all(&line).await.is_err() {
+            // It may say why it was closed.
+            return match self.hear(self.asked).await? {
+                Answer::Failed(failure) => Err(self.named(failure)),
+                _ => Err(self.gone().await),
+            };
+        }
         Ok(self.asked)
     }
 
@@ -184,7 +196,7 @@ impl LiveClient {
             match self.lines.fill(&self.stream).await {
                 Ok(Filled::Some) => {}
                 Ok(Filled::TooLong) => return Err(self.garbled()),
-                Ok(Filled::End) | Err(_) => return Err(self.gone()),
+                Ok(Filled::End) | Err(_) => return Err(self.gone().await),
             }
         }
     }
@@ -195,7 +207,21 @@ impl LiveClient {
         Failure { help, ..failure }
     }
 
-    fn gone(&self) -> Failure {
+    /// The words for a closed connection. A process that ends closes it a moment before it lets go of the pod.
+    async fn gone(&self) -> Failure {
+        let Owner { pid, .. } = self.owner;
+        let holds = || {
+            owner(&self.dir).is_ok_and(|owner| owner.is_some_and(|owner| owner.pid == pid))
+                && authority::is_running(&Ambient::claim(), pid)
+        };
+        let began = Instant::now();
+        while holds() {
+            if began.elapsed() >= ENDING {
+                let text = format!("the connection to {} was closed; the process {pid} still runs", self.name);
+                return Failure::new(Exit::Busy, text).help(format!("`yoi status {}`", self.name));
+            }
+            sleep(LOOK).await;
+        }
         Failure::new(Exit::Unavailable, format!("the process of {} ended", self.name))
             .help(format!("`yoi log {}` shows what was recorded", self.name))
     }
@@ -203,7 +229,7 @@ impl LiveClient {
     fn silent(&self) -> Failure {
         let Owner { pid, .. } = self.owner;
         Failure::new(Exit::Busy, format!("{} does not answer (process {pid})", self.name))
-            .help(format!("`kill -CONT {pid}` continues a stopped process; `kill {pid}` ends it"))
+            .help(format!("`kill -CONT {pid}` continues a stopped process; `yoi stop {} --now` ends it", self.name))
     }
 
     fn garbled(&self) -> Failure {
@@ -227,7 +253,8 @@ pub(crate) async fn statuses(pods: Vec<(PathBuf, String)>, bound: Duration) -> B
     let mut asked = JoinSet::new();
     for (dir, name) in pods {
         asked.spawn(async move {
-            let mut live = LiveClient::new(connect(&dir).await.ok()?, &name, "yoi ls", Owner { pid: 0, since: 0 });
+            let unknown = Owner { pid: 0, since: 0 };
+            let mut live = LiveClient::new(connect(&dir).await.ok()?, &dir, &name, "yoi ls", unknown);
             Some((name, live.status().await.ok()?))
         });
     }

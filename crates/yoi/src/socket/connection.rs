@@ -8,7 +8,7 @@ use super::message::{Answer, Ask, Request, Response};
 use crate::exit::{Exit, Failure};
 use authority::Peer;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
@@ -46,9 +46,24 @@ impl Idle {
     }
 }
 
+/// Clients that may wait for the end of a turn, which may take for ever: fewer than there are connections.
+pub(super) const MAX_WAITING: usize = 48;
+
+/// What the connections of a pod share.
+#[derive(Clone)]
+pub(super) struct Shares {
+    /// A share of the requests of more than a few KiB that may be on their way in.
+    pub(super) large: Arc<Semaphore>,
+    /// A share of the clients that may wait for the end of a turn.
+    pub(super) waiting: Arc<Semaphore>,
+}
+
+/// The place of a client among those that wait: given back with the last of its requests that do.
+type Place = Option<Arc<OwnedSemaphorePermit>>;
+
 /// Serves a client until it leaves, sends what cannot be read, or is too slow.
-pub(super) async fn attend(stream: UnixStream, peer: Peer, pod: Arc<LivePod>, idle: Idle, large: Arc<Semaphore>) {
-    let connection = Connection { stream, peer, pod, idle, large, running: JoinSet::new() };
+pub(super) async fn attend(stream: UnixStream, peer: Peer, pod: Arc<LivePod>, idle: Idle, shares: Shares) {
+    let connection = Connection { stream, peer, pod, idle, shares, place: Weak::new(), running: JoinSet::new() };
     // A client that has left needs no answer.
     drop(connection.serve().await);
 }
@@ -58,8 +73,9 @@ struct Connection {
     peer: Peer,
     pod: Arc<LivePod>,
     idle: Idle,
-    large: Arc<Semaphore>,
-    running: JoinSet<(u64, Progress)>,
+    shares: Shares,
+    place: Weak<OwnedSemaphorePermit>,
+    running: JoinSet<(u64, Progress, Place)>,
 }
 
 impl Connection {
@@ -73,7 +89,7 @@ impl Connection {
             if lines.len() <= LARGE {
                 room = None;
             } else if room.is_none() {
-                let Ok(free) = self.large.clone().try_acquire_owned() else {
+                let Ok(free) = self.shares.large.clone().try_acquire_owned() else {
                     return self.close(Exit::Busy, "too many large requests are on their way").await;
                 };
                 room = Some(free);
@@ -106,21 +122,40 @@ impl Connection {
             let answer = Answer::failed(Exit::Busy, format!("{MAX_REQUESTS} requests of this client wait already"));
             return self.answer(id, answer).await;
         }
+        let mut place = None;
+        if matches!(&ask, Ask::Send(send) if send.wait) {
+            place = self.wait();
+            if place.is_none() {
+                let failure = Failure::new(Exit::Busy, format!("{MAX_WAITING} clients wait already"));
+                let failure = failure.help("nothing was accepted; `yoi send NAME TEXT` without --wait does not wait");
+                return self.answer(id, Answer::Failed(failure)).await;
+            }
+        }
         let (pod, uid) = (self.pod.clone(), self.peer.uid);
-        self.running.spawn(async move { (id, carry_out(&pod, ask, &client, uid).await) });
+        self.running.spawn(async move { (id, carry_out(&pod, ask, &client, uid).await, place) });
         Ok(())
     }
 
-    async fn progressed(&mut self, done: Result<(u64, Progress), JoinError>) -> io::Result<()> {
+    /// Takes this client's place among those that wait, if it has none yet; none if all are taken.
+    fn wait(&mut self) -> Place {
+        let place = match self.place.upgrade() {
+            Some(place) => place,
+            None => Arc::new(self.shares.waiting.clone().try_acquire_owned().ok()?),
+        };
+        self.place = Arc::downgrade(&place);
+        Some(place)
+    }
+
+    async fn progressed(&mut self, done: Result<(u64, Progress, Place), JoinError>) -> io::Result<()> {
         // A panic of one request is this connection's end, not the pod's.
-        let (id, progress) = done.map_err(io::Error::other)?;
+        let (id, progress, place) = done.map_err(io::Error::other)?;
         match progress {
             Progress::Answered(answer) => self.answer(id, answer).await,
             Progress::Accepted(accepted, waits) => {
                 let input = accepted.input;
                 if waits {
                     let pod = self.pod.clone();
-                    self.running.spawn(async move { (id, Progress::ended(&pod, accepted).await) });
+                    self.running.spawn(async move { (id, Progress::ended(&pod, accepted).await, place) });
                 }
                 self.answer(id, Answer::Accepted { input }).await
             }

@@ -1,13 +1,14 @@
 //! The pod's end of the socket: bound by the process that holds the pod's lock, removed when it ends.
 
-use super::connection::{Idle, attend};
+use super::connection::{Idle, MAX_WAITING, Shares, attend};
 use super::live_pod::LivePod;
+use super::message::{Answer, Response};
 use super::{PREPARED, SOCKET, SocketDir};
 use crate::exit::{Exit, Failure};
 use authority::Ambient;
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::Arc;
 use std::time::Duration;
@@ -91,11 +92,11 @@ fn bind(dir: &SocketDir) -> io::Result<(UnixListener, u64)> {
 
 async fn listen(ambient: Ambient, listener: UnixListener, pod: Arc<LivePod>, closing: Arc<Notify>) {
     let mut connections = Connections::default();
-    let large = Arc::new(Semaphore::new(MAX_LARGE));
+    let shares = Shares { large: Arc::new(Semaphore::new(MAX_LARGE)), waiting: Arc::new(Semaphore::new(MAX_WAITING)) };
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => connections.add(&ambient, stream, &pod, &large),
+                Ok((stream, _)) => connections.add(&ambient, stream, &pod, &shares),
                 Err(error) => {
                     warn!(error = %error, "a client could not be accepted");
                     sleep(ACCEPT_PAUSE).await;
@@ -111,6 +112,14 @@ async fn listen(ambient: Ambient, listener: UnixListener, pod: Arc<LivePod>, clo
     }
 }
 
+/// Tells a new client that every other one waits for an answer. What its socket does not take at once is not sent.
+fn refuse(stream: UnixStream) {
+    let failure = Failure::new(Exit::Busy, format!("all {MAX_CONNECTIONS} connections are busy; try again"));
+    let Ok(mut line) = serde_json::to_vec(&Response { id: 0, answer: Answer::Failed(failure) }) else { return };
+    line.push(b'\n');
+    drop(stream.into_std().and_then(|mut stream| stream.write_all(&line)));
+}
+
 #[derive(Default)]
 struct Connections {
     tasks: JoinSet<()>,
@@ -120,15 +129,14 @@ struct Connections {
 }
 
 impl Connections {
-    fn add(&mut self, ambient: &Ambient, stream: UnixStream, pod: &Arc<LivePod>, large: &Arc<Semaphore>) {
+    fn add(&mut self, ambient: &Ambient, stream: UnixStream, pod: &Arc<LivePod>, shares: &Shares) {
         self.forget_ended();
         if self.known.len() >= MAX_CONNECTIONS && !self.end_idle() {
-            // Every client waits for an answer: the new one is told by the closed connection.
-            return;
+            return refuse(stream);
         }
         let Ok(peer) = authority::peer_of(ambient, &stream) else { return };
         let idle = Idle::default();
-        let task = self.tasks.spawn(attend(stream, peer, pod.clone(), idle.clone(), large.clone()));
+        let task = self.tasks.spawn(attend(stream, peer, pod.clone(), idle.clone(), shares.clone()));
         self.newest += 1;
         self.known.insert(self.newest, (task, idle));
     }
@@ -149,5 +157,21 @@ impl Connections {
 
     fn forget_ended(&mut self) {
         self.known.retain(|_, (task, _)| !task.is_finished());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncReadExt;
+
+    #[tokio::test]
+    async fn a_client_that_is_refused_is_told() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        refuse(ours);
+        let mut told = String::new();
+        theirs.read_to_string(&mut told).await.unwrap();
+        let Answer::Failed(failure) = serde_json::from_str::<Response>(&told).unwrap().answer else { panic!("{told}") };
+        assert_eq!((failure.exit, failure.message.as_str()), (Exit::Busy, "all 64 connections are busy; try again"));
     }
 }

@@ -5,8 +5,9 @@ use crate::scene::{finish, gone, reached};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::Duration;
 
 /// A connection that speaks for itself.
@@ -114,6 +115,44 @@ fn a_client_may_have_some_requests_under_way_and_no_more() {
     let queued: Vec<u64> = status["queued"].as_array().unwrap().iter().map(|q| q["input"].as_u64().unwrap()).collect();
     assert_eq!(queued, [&[17, 4][..], &(5..17).collect::<Vec<_>>()].concat());
     assert_eq!((&status["queued"][1]["text"], &status["state"]), (&json!("y"), &json!("working")));
+    ends(held);
+}
+
+#[test]
+fn clients_that_wait_leave_room_for_others() {
+    let held = held();
+    let send = json!({ "send": { "text": "x", "mode": "queue", "key": null, "limits": {}, "wait": true } });
+    let mut waiting: Vec<Raw> = (0..48).map(|_| Raw::connect(&held)).collect();
+    for client in &mut waiting {
+        assert!(client.ask(send.clone()).unwrap()["accepted"]["input"].is_u64());
+    }
+    held.scene.yoi(&["send", "held", "--wait", "more"]).ends(75).says(&["48 clients wait already", "not wait"]);
+    held.scene.yoi(&["status", "held"]).ends(0).prints(&["48 inputs wait"]);
+    // Whoever leaves gives its place back.
+    waiting.pop();
+    let mut next = Raw::connect(&held);
+    while next.ask(send.clone()).unwrap()["failed"]["exit"] == "busy" {}
+    held.scene.yoi(&["stop", "held", "--now"]).ends(0);
+    finish(held.run).ends(143);
+}
+
+#[test]
+fn a_client_whose_connection_is_closed_is_told_why() {
+    let held = held();
+    let path = held.scene.pod("held").join("sock");
+    fs::remove_file(&path).unwrap();
+    let listener = UnixListener::bind(&path).unwrap();
+    let answer = json!({ "id": 0, "answer": { "failed": { "exit": "busy", "message": "all busy", "help": null } } });
+    let serving = thread::spawn(move || {
+        let (mut full, _) = listener.accept().unwrap();
+        full.write_all((answer.to_string() + "\n").as_bytes()).unwrap();
+        drop(full);
+        drop(listener.accept().unwrap());
+    });
+    held.scene.yoi(&["pause", "held"]).ends(75).says(&["all busy"]);
+    let still = format!("the connection to held was closed; the process {} still runs", held.run.id());
+    held.scene.yoi(&["pause", "held"]).ends(75).says(&[&still, "yoi status held"]);
+    serving.join().unwrap();
     ends(held);
 }
 
