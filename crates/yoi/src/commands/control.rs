@@ -1,21 +1,28 @@
 //! `yoi pause`, `yoi resume`, `yoi cancel` and `yoi stop`: what a person asks of a live pod.
 
 use crate::cli::{PodArgs, StopArgs};
-use crate::commands::live::{live, reach};
+use crate::commands::host_process::HostProcess;
+use crate::commands::live::live;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
 use crate::show::out;
-use crate::socket::client::{block_on, owner};
+use crate::socket::client::{LiveClient, Reached, block_on, owner};
 use crate::socket::message::{Ask, LiveState};
+use rustix::process::Signal;
+use session_store::Owner;
 use std::path::Path;
 use std::time::Duration;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
 /// How long a pod may take to end. A host leaves 20 s after it was asked.
 const ENDS: Duration = Duration::from_secs(40);
 
-/// How often the lock of a pod that ends is looked at, once the pod closed its connections.
+/// How long one that is to leave at once may take before it is killed, and the time between its two signals.
+const LEAVES: Duration = Duration::from_secs(10);
+const APART: Duration = Duration::from_millis(50);
+
+/// How often the lock of a pod that ends is looked at.
 const LOOK: Duration = Duration::from_millis(10);
 
 pub(crate) fn pause(args: &PodArgs, env: &Env) -> Result<Exit, Failure> {
@@ -62,34 +69,72 @@ pub(crate) fn stop(args: &StopArgs, env: &Env) -> Result<Exit, Failure> {
     let name = pods.find(&args.name)?;
     let dir = pods.dir(&name);
     block_on(async {
-        let Some(mut live) = reach(&pods, &name, "yoi stop").await? else {
-            out::line(&format!("{name} is not running"));
-            return Ok(Exit::Done);
+        let (owner, mut live) = match LiveClient::reach(&dir, &name, "yoi stop").await? {
+            Reached::Live(live) => (live.owner.clone(), Some(live)),
+            Reached::Locked(owner) => (owner, None),
+            Reached::Free => {
+                out::line(&format!("{name} is not running"));
+                return Ok(Exit::Done);
+            }
         };
-        let pid = live.owner.pid;
-        match live.tell(Ask::Stop { now: args.now }).await {
-            // Its process may end before it answers.
-            Err(failure) if failure.exit == Exit::Unavailable => {}
-            told => told?,
+        let asked = match &mut live {
+            Some(live) => asked(live, args.now).await?,
+            None => false,
+        };
+        if !asked {
+            signalled(&owner, &dir, args.now).await?;
         }
-        let ended = timeout(ENDS, async {
-            live.closed().await;
-            released(&dir, pid).await
-        });
-        ended.await.unwrap_or_else(|_late| {
-            Err(Failure::new(Exit::Busy, format!("{name} is still stopping (process {pid})"))
-                .help(format!("`yoi stop {name} --now` does not wait for its tools")))
-        })?;
+        if !released(&dir, owner.pid, ENDS).await? {
+            let help = format!("`yoi stop {name} --now` does not wait for its tools");
+            let pid = owner.pid;
+            let help = if args.now { format!("`kill -KILL {pid}` ends it once the system lets it") } else { help };
+            return Err(Failure::new(Exit::Busy, format!("{name} is still stopping (process {pid})")).help(help));
+        }
         out::line(&format!("{name} is stopped"));
         Ok(Exit::Done)
     })?
 }
 
-/// Waits until the process has let go of the pod.
-async fn released(dir: &Path, pid: u32) -> Result<(), Failure> {
-    let began = Instant::now();
-    while owner(dir)?.is_some_and(|owner| owner.pid == pid) && began.elapsed() < ENDS {
-        sleep(LOOK).await;
+/// Whether the process of the pod took the request; it may end before it answers.
+async fn asked(live: &mut LiveClient, now: bool) -> Result<bool, Failure> {
+    // One that does not answer must not find a request later, in addition to a signal.
+    if live.status().await.is_err_and(|failure| failure.exit == Exit::Busy) {
+        return Ok(false);
+    }
+    match live.tell(Ask::Stop { now }).await {
+        Ok(()) => Ok(true),
+        Err(failure) => match failure.exit {
+            Exit::Unavailable => Ok(true),
+            Exit::Busy => Ok(false),
+            _ => Err(failure),
+        },
+    }
+}
+
+/// Ends a process that does not answer, by what its socket would have asked of it.
+async fn signalled(owner: &Owner, dir: &Path, now: bool) -> Result<(), Failure> {
+    let Some(process) = HostProcess::of(owner, dir) else { return Ok(()) };
+    process.signal(Signal::TERM);
+    process.signal(Signal::CONT);
+    if now {
+        // Two of a kind that arrive together are one.
+        sleep(APART).await;
+        process.signal(Signal::TERM);
+        if !released(dir, owner.pid, LEAVES).await? {
+            process.signal(Signal::KILL);
+        }
     }
     Ok(())
+}
+
+/// Waits until the process has let go of the pod; whether it has.
+async fn released(dir: &Path, pid: u32, bound: Duration) -> Result<bool, Failure> {
+    let began = Instant::now();
+    while owner(dir)?.is_some_and(|owner| owner.pid == pid) {
+        if began.elapsed() >= bound {
+            return Ok(false);
+        }
+        sleep(LOOK).await;
+    }
+    Ok(true)
 }

@@ -14,7 +14,11 @@ pub(crate) async fn reach(pods: &Pods, name: &str, command: &'static str) -> Res
     match LiveClient::reach(&dir, name, command).await? {
         Reached::Live(live) => Ok(Some(*live)),
         Reached::Free => Ok(None),
-        Reached::Locked(owner) => Err(open_failure(&OpenError::Busy { dir, owner: Some(owner) }, now(), Some(name))),
+        Reached::Locked(owner) => {
+            let pid = owner.pid;
+            Err(open_failure(&OpenError::Busy { dir, owner: Some(owner) }, now(), Some(name))
+                .help(format!("`yoi stop {name} --now` or `kill {pid}` ends it")))
+        }
     }
 }
 

@@ -10,6 +10,7 @@ mod feature_new;
 mod features;
 mod grant;
 mod host;
+mod host_process;
 mod input;
 mod left_running;
 mod live;

@@ -6,6 +6,7 @@
 use crate::Points;
 use crate::cli::{HOST, StartArgs};
 use crate::commands::host::PodThatStays;
+use crate::commands::host_process::{HostProcess, running};
 use crate::commands::input;
 use crate::commands::person::only_a_person;
 use crate::commands::signals::SignalPlan;
@@ -24,10 +25,9 @@ use crate::socket::SOCKET;
 use authority::Ambient;
 use pod::record::{HoldCause, HostStarted, Record};
 use pod::session::restore::decode;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use session_store::{OwnedFrame, Owner, Reader, Session};
+use rustix::process::Signal;
+use session_store::{OwnedFrame, Owner, Reader};
 use std::cell::Cell;
-use std::fs;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -39,11 +39,9 @@ use std::time::Duration;
 /// How long a pod may take to open before its starter leaves it to itself.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often, and how long each time, a process is waited for that is ending. A second in all.
-const WAITS: u32 = 200;
+/// How often, and how long each time, a process is waited for that was asked to end: as long as it has for that, and a
+/// little.
 const WAIT: Duration = Duration::from_millis(5);
-
-/// The same for one that was asked to end: as long as it has for that, and a little.
 const ENDS: u32 = 5_000;
 
 /// This program, also after its file was replaced.
@@ -175,11 +173,8 @@ fn is_run(started: &HostStarted) -> bool {
 
 /// Ends a pod that waits for what is here now.
 fn replace(name: &str, owner: &Owner, dir: &Path) -> Result<(), Failure> {
-    let pid = i32::try_from(owner.pid).ok().and_then(Pid::from_raw);
-    let process = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-    // The number may belong to another process by now; the lock says.
-    if let Some(process) = process.filter(|_| running(dir).is_some_and(|now| now.pid == owner.pid)) {
-        pidfd_send_signal(&process, Signal::TERM).ok();
+    if let Some(process) = HostProcess::of(owner, dir) {
+        process.signal(Signal::TERM);
     }
     for _ in 0..ENDS {
         if running(dir).is_none() {
@@ -189,28 +184,6 @@ fn replace(name: &str, owner: &Owner, dir: &Path) -> Result<(), Failure> {
     }
     Err(Failure::new(Exit::Busy, format!("{name} is suspended, and its process {} does not end", owner.pid))
         .help(format!("`yoi stop {name} --now` ends it")))
-}
-
-/// The process that hosts the pod. One that was killed does not count, although its threads, or a child of it, may hold
-/// the lock for a moment.
-fn running(dir: &Path) -> Option<Owner> {
-    for _ in 0..WAITS {
-        let owner = Session::owner(dir).ok().flatten()?;
-        if !authority::is_running(&Ambient::claim(), owner.pid) {
-            return None;
-        }
-        if !is_ending(owner.pid) {
-            return Some(owner);
-        }
-        thread::sleep(WAIT);
-    }
-    None
-}
-
-/// Whether a process has ended but for some of its threads.
-fn is_ending(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
 }
 
 /// A pod that runs stays as it is.

@@ -3,7 +3,6 @@
 
 use crate::cli::StatusArgs;
 use crate::commands::left_running::{HELP, LeftRunning};
-use crate::commands::live::reach;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::hosting::session_location::now;
@@ -12,7 +11,7 @@ use crate::show::count::count;
 use crate::show::escape::line;
 use crate::show::out;
 use crate::show::progress::brief;
-use crate::socket::client::block_on;
+use crate::socket::client::{LiveClient, Reached, block_on};
 use crate::socket::message::{Held, LiveStatus, Queued};
 use llm_worker::Cost;
 use llm_worker::effect::Outcome;
@@ -36,14 +35,23 @@ pub(crate) fn run(args: &StatusArgs, env: &Env) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
     let name = pods.find(&args.name)?;
     let live = block_on(async {
-        match reach(&pods, &name, "yoi status").await? {
-            Some(mut live) => live.status().await.map(Some),
-            None => Ok(None),
+        let (told, owner) = match LiveClient::reach(&pods.dir(&name), &name, "yoi status").await? {
+            Reached::Live(mut live) => (live.status().await.map(Some), live.owner.clone()),
+            Reached::Locked(owner) => return Ok((None, Some(owner.pid))),
+            Reached::Free => return Ok((None, None)),
+        };
+        match told {
+            // Its files tell the rest.
+            Err(failure) if failure.exit == Exit::Busy => Ok((None, Some(owner.pid))),
+            told => Ok((told?, None)),
         }
-    })??;
+    })?;
+    let (live, silent) = live?;
     // Read after the process answered: the files have all that it told.
-    let found = Found::read(&pods, &name, live)?;
-    let left = LeftRunning::find(env).into_iter().find(|left| found.live.is_none() && left.is_of(&pods, &name));
+    let found = Found::read(&pods, &name, live, silent)?;
+    let left = LeftRunning::find(env)
+        .into_iter()
+        .find(|left| found.live.is_none() && silent.is_none() && left.is_of(&pods, &name));
     if args.json {
         out::json(&found.json(left.as_ref()));
     } else {
@@ -58,6 +66,8 @@ pub(crate) fn run(args: &StatusArgs, env: &Env) -> Result<Exit, Failure> {
 struct Found {
     name: String,
     live: Option<LiveStatus>,
+    /// The process that holds the pod and does not answer.
+    silent: Option<u32>,
     summary: Summary,
     /// The newest start, and the tokens of the newest request with its answer, where they are recent.
     start: Option<HostStarted>,
@@ -65,8 +75,9 @@ struct Found {
 }
 
 impl Found {
-    fn read(pods: &Pods, name: &str, live: Option<LiveStatus>) -> Result<Self, Failure> {
-        let mut found = Self { name: name.to_owned(), live, summary: Summary::default(), start: None, context: None };
+    fn read(pods: &Pods, name: &str, live: Option<LiveStatus>, silent: Option<u32>) -> Result<Self, Failure> {
+        let mut found =
+            Self { name: name.to_owned(), live, silent, summary: Summary::default(), start: None, context: None };
         let reader = match Reader::open(&pods.dir(name)) {
             // Nothing was recorded yet.
             Err(ReadError::NoSuch(_)) => return Ok(found),
@@ -91,6 +102,9 @@ impl Found {
         let state = &self.summary.state;
         match &self.live {
             Some(live) => live.state.text(),
+            None if self.silent.is_some() && state.held.is_some() => "held",
+            None if self.silent.is_some() && state.turn_open => "working",
+            None if self.silent.is_some() => "idle",
             None if self.summary.last_time == 0 => "empty",
             None if state.turn_open || state.hosted => "crashed",
             None => "stopped",
@@ -132,7 +146,7 @@ impl Found {
         self.calls().for_each(|call| add("", call));
         if let Some(held) = self.held() {
             add("held", held.reason.clone());
-            add("", next_step(held.cause, &self.name, self.live.is_some()));
+            add("", next_step(held.cause, &self.name, self.live.is_some() || self.silent.is_some()));
         }
         if let Some(disk) = self.live.as_ref().and_then(|live| live.disk.as_ref()) {
             add("disk", format!("{disk}; it is tried again until it works"));
@@ -166,6 +180,11 @@ impl Found {
             if live.stuck > 0 {
                 add("stuck", format!("{} did not return", count(live.stuck as u64, "tool or hook")));
             }
+        }
+        if let Some(pid) = self.silent {
+            let name = &self.name;
+            add("process", format!("{pid} does not answer"));
+            add("", format!("`kill -CONT {pid}` continues a stopped one; `yoi stop {name} --now` ends it"));
         }
         if self.summary.last_time > 0 {
             add("active", format!("{} ago", duration(now().saturating_sub(self.summary.last_time))));
@@ -202,7 +221,7 @@ impl Found {
             "sandbox": self.sandbox(), "turns": state.turns, "requests": state.requests, "usage": state.usage,
             "cost": state.cost.map(Cost::dollars), "context": self.context, "last_outcome": state.last_outcome,
             "notices": live.map_or(state.notices.len(), |live| live.notices),
-            "stuck": live.map(|live| live.stuck), "pid": live.map(|live| live.pid),
+            "stuck": live.map(|live| live.stuck), "pid": live.map(|live| live.pid).or(self.silent), "answers": live.is_some(),
             "since_us": live.map(|live| live.since), "version": live.map(|live| live.version.clone()),
             "cwd": live.map(|live| live.cwd.clone()), "last_us": self.summary.last_time,
             "left_running": left.map_or(&[][..], |left| &left.pids),

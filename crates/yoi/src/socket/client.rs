@@ -156,13 +156,6 @@ impl LiveClient {
         }
     }
 
-    /// Waits until the pod closes the connection.
-    pub(crate) async fn closed(&mut self) {
-        while let Ok(Filled::Some) = self.lines.fill(&self.stream).await {
-            while self.lines.take().is_some() {}
-        }
-    }
-
     async fn say(&mut self, ask: Ask) -> Result<u64, Failure> {
         self.asked += 1;
         let request = Request { id: self.asked, client: self.command.to_owned(), ask };

@@ -99,10 +99,20 @@ fn a_process_that_hangs_costs_the_commands_a_bounded_time() {
     // What its files tell.
     held.scene.yoi(&["ls"]).ends(0).prints(&["held", "working"]);
     let help = format!("kill -CONT {}", held.run.id());
-    held.scene.yoi(&["status", "held"]).ends(75).says(&["held does not answer", &help]);
-    signal(held.run.id(), Signal::CONT);
-    held.release();
-    finish(held.run).ends(0);
+    let silent = format!("process   {} does not answer", held.run.id());
+    held.scene.yoi(&["status", "held"]).ends(0).prints(&["state     working", &silent, &help]);
+    held.scene.yoi(&["pause", "held"]).ends(75).says(&["held does not answer", &help, "yoi stop held --now"]);
+    held.scene.yoi(&["stop", "held"]).ends(0).prints(&["held is stopped"]);
+    finish(held.run).ends(143);
+    assert_eq!(held.scene.sound("held"), 1);
+}
+
+#[test]
+fn a_pod_without_a_socket_is_stopped_by_a_signal() {
+    let held = Held::start(&[json!({ "text": "done" })]);
+    fs::remove_file(held.scene.pod("held").join("sock")).unwrap();
+    held.scene.yoi(&["stop", "held", "--now"]).ends(0).prints(&["held is stopped"]);
+    finish(held.run).ends(143);
 }
 
 #[test]
