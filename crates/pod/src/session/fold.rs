@@ -3,8 +3,8 @@
 use super::lost::{LostRecords, bridged};
 use super::queue::InputQueue;
 use crate::record::{
-    Encoder, FeatureState, FileChanged, HoldCause, NotificationQueued, Output, Record, Request, SystemItem,
-    ToolFinished,
+    Encoder, FeatureState, FileChanged, HoldCause, HostStarted, NotificationQueued, Output, Record, Request,
+    SystemItem, ToolFinished,
 };
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
@@ -30,6 +30,8 @@ pub const MAX_CRASHES: u32 = 3;
 pub struct SessionState {
     /// A host started, and no record of its stop follows.
     pub hosted: bool,
+    /// The newest start of the pod, for the next one; that of a single run only if there was no other.
+    pub started: Option<HostStarted>,
     /// The fixed part of requests, and its encoder.
     pub surface: Option<(Surface, Encoder)>,
     /// The highest generation of a surface seen.
@@ -169,8 +171,9 @@ impl SessionState {
     pub(super) fn follow(&mut self, record: &Record) -> Result<Option<Item>, IllegalRecord> {
         let illegal = |why: &str| Err(IllegalRecord { kind: record.kind().to_owned(), why: why.to_owned() });
         match record {
-            Record::HostStarted(_) => {
+            Record::HostStarted(started) => {
                 self.hosted = true;
+                self.started(started);
                 self.changing.clear();
                 let again = self.crashes < MAX_CRASHES;
                 self.held.take_if(|hold| hold.cause == HoldCause::Required || (again && hold.cause == HoldCause::Bug));
@@ -375,6 +378,13 @@ impl SessionState {
             }
         }
         Ok(self.count(item.clone()))
+    }
+
+    fn started(&mut self, started: &HostStarted) {
+        let is_run = |started: &HostStarted| started.launch.as_ref().is_some_and(|launch| launch.run);
+        if !is_run(started) || self.started.as_ref().is_none_or(is_run) {
+            self.started = Some(started.clone());
+        }
     }
 
     /// A pause by a person outlasts every other cause.

@@ -21,12 +21,12 @@ use crate::hosting::messages::Messages;
 use crate::launch::LaunchOptions;
 use crate::pods::{Pods, check_name};
 use crate::show::out;
-use crate::socket::SOCKET;
 use authority::Ambient;
-use pod::record::{HoldCause, HostStarted, Record};
-use pod::session::restore::decode;
+use pod::record::{HoldCause, HostStarted};
+use pod::session::fold::SessionState;
+use pod::session::summary::Summary;
 use rustix::process::Signal;
-use session_store::{OwnedFrame, Owner, Reader};
+use session_store::{Owner, Reader};
 use std::cell::Cell;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -55,9 +55,11 @@ pub(crate) fn run(args: &StartArgs, placed: bool, env: &Env, points: &Points) ->
     let prompt = input::optional(args.prompt.as_ref(), env)?;
     let dir = Pods::of(env)?.dir(&args.name);
     let flags = LaunchOptions::new(&args.options);
-    let (owner, last) = (running(&dir), LastStart::read(&dir));
-    if let Some(owner) = owner.as_ref().filter(|_| !last.is_suspended) {
-        return already(args, &flags, prompt.is_some(), owner, &dir);
+    let (owner, last) = (running(&dir), recorded(&dir));
+    // It lacks something, and does nothing until it is started with that.
+    let is_suspended = last.held.as_ref().is_some_and(|hold| hold.cause == HoldCause::Required);
+    if let Some(owner) = owner.as_ref().filter(|_| !is_suspended) {
+        return already(args, &flags, prompt.is_some(), owner, &last);
     }
     let messages = Messages { quiet: args.quiet };
     let Start { launch, env } = Start::new(args, flags, placed, env, last.started, messages)?;
@@ -88,7 +90,7 @@ pub(crate) fn run(args: &StartArgs, placed: bool, env: &Env, points: &Points) ->
             // Another start was faster. The process of this one may be the owner, too: it only takes long.
             let owner = running(&dir).filter(|owner| owner.pid != pid).ok_or(failure)?;
             let flags = LaunchOptions::new(&args.options);
-            return already(args, &flags, message.prompt.is_some(), &owner, &dir);
+            return already(args, &flags, message.prompt.is_some(), &owner, &recorded(&dir));
         }
         Err(failure) => return Err(failure),
     }
@@ -136,39 +138,10 @@ impl Start {
     }
 }
 
-/// The last start of a pod, as far as its journal can be read; what is wrong with it is told when the pod is opened.
-#[derive(Default)]
-struct LastStart {
-    started: Option<HostStarted>,
-    /// It lacks something, and does nothing until it is started with that.
-    is_suspended: bool,
-}
-
-impl LastStart {
-    fn read(dir: &Path) -> Self {
-        let mut last = Self::default();
-        let Ok(reader) = Reader::open(dir) else { return last };
-        // Only these records are worth decoding: a journal may be long.
-        let wanted = |frame: &OwnedFrame| matches!(frame.kind.as_str(), "host_started" | "suspended" | "resumed");
-        for frame in reader.frames().map_while(Result::ok).filter(wanted) {
-            match decode(&frame) {
-                Ok(Record::HostStarted(started)) => {
-                    last.is_suspended = false;
-                    // The options of a run are for once.
-                    let once = last.started.is_some() && is_run(&started) && !last.started.as_ref().is_some_and(is_run);
-                    last.started = if once { last.started } else { Some(started) };
-                }
-                Ok(Record::Suspended(suspended)) => last.is_suspended = suspended.cause == Some(HoldCause::Required),
-                Ok(Record::Resumed(_)) => last.is_suspended = false,
-                Ok(_) | Err(_) => {}
-            }
-        }
-        last
-    }
-}
-
-fn is_run(started: &HostStarted) -> bool {
-    started.launch.as_ref().is_some_and(|launch| launch.run)
+/// The state of a pod, as far as its journal can be read; what is wrong with it is told when the pod is opened.
+fn recorded(dir: &Path) -> SessionState {
+    let summary = Reader::open(dir).ok().and_then(|reader| Summary::read(&reader, || {}).ok());
+    summary.unwrap_or_default().state
 }
 
 /// Ends a pod that waits for what is here now.
@@ -192,9 +165,10 @@ fn already(
     flags: &LaunchOptions,
     prompted: bool,
     owner: &Owner,
-    dir: &Path,
+    state: &SessionState,
 ) -> Result<Exit, Failure> {
     let StartArgs { name, foreground, .. } = args;
+    let held = state.held.as_ref().map(|hold| &hold.reason);
     let text = format!("{name} is running already (process {})", owner.pid);
     let busy = |help: String| Err(Failure::new(Exit::Busy, text.clone()).help(help));
     match flags.flags().as_slice() {
@@ -203,8 +177,8 @@ fn already(
         [] => {
             if args.json {
                 out::json(&serde_json::json!({
-                    "pod": name, "state": "running", "started": false, "pid": owner.pid, "session": null,
-                    "socket": dir.join(SOCKET), "missing": null,
+                    "pod": name, "state": if held.is_some() { "held" } else { "running" }, "started": false,
+                    "pid": owner.pid, "held": held,
                 }));
             } else {
                 out::line(&text);
