@@ -6,8 +6,8 @@ use super::limits::RunLimits;
 use super::status::PodStatus;
 use super::submit_error::SubmitError;
 use super::turn_end::TurnEnd;
-use crate::record::{InputId, InputMode, Record, Who};
-use llm_worker::Model;
+use crate::record::{InputId, InputLimits, InputMode, Record, Who};
+use llm_worker::Price;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -23,7 +23,8 @@ pub const MAX_KEY: usize = 128;
 /// A command of a client. Commands are read even while requests of features wait.
 pub(super) enum Command {
     Queue(QueueCommand),
-    Cancel,
+    /// Ends the running turn; with an input, only if that turn took it.
+    Cancel(Option<InputId>),
     Pause(Option<Who>, Reply<()>),
     Resume(Option<Who>, Reply<()>),
     Status(oneshot::Sender<PodStatus>),
@@ -79,8 +80,8 @@ pub struct NewInput {
     pub mode: InputMode,
     /// The client's name of this input: if one with the same key was accepted, this is that one.
     pub key: Option<String>,
-    /// Limits of its turn; none for those of the pod.
-    pub limits: Option<RunLimits>,
+    /// Limits that it sets to its turn; the others are the pod's.
+    pub limits: Option<InputLimits>,
     pub by: Option<Who>,
 }
 
@@ -106,8 +107,8 @@ impl Accepted {
 pub struct Reload {
     pub limits: RunLimits,
     pub permission: Arc<Permission>,
-    /// The same model with other prices, if they changed.
-    pub model: Option<Arc<dyn Model>>,
+    /// Of the model's tokens, if known.
+    pub price: Option<Price>,
 }
 
 /// The handle on an open pod: inputs, their queue, cancelling, pausing and closing. Clones share it.
@@ -139,7 +140,7 @@ impl Client {
     /// # Errors
     /// As [`Self::submit`].
     pub async fn submit_within(&self, text: &str, limits: RunLimits) -> Result<TurnEnd, SubmitError> {
-        self.submit_input(NewInput { text: text.to_owned(), limits: Some(limits), ..NewInput::default() }).await
+        self.submit_input(NewInput { text: text.to_owned(), limits: Some(limits.into()), ..NewInput::default() }).await
     }
 
     async fn submit_input(&self, input: NewInput) -> Result<TurnEnd, SubmitError> {
@@ -205,7 +206,21 @@ impl Client {
     /// one is accepted or the pod is resumed.
     pub async fn cancel(&self) {
         // A pod that has ended has no turn.
-        drop(self.commands.send(Command::Cancel).await);
+        drop(self.commands.send(Command::Cancel(None)).await);
+    }
+
+    /// Takes back an input that waits, or ends its turn in good order. Does nothing if its turn has ended.
+    ///
+    /// # Errors
+    /// The disk refused, or the pod has ended.
+    pub async fn cancel_input(&self, input: InputId, by: Option<Who>) -> Result<(), SubmitError> {
+        match self.withdraw(input, by).await {
+            Err(SubmitError::NotWaiting(_)) => {
+                drop(self.commands.send(Command::Cancel(Some(input))).await);
+                Ok(())
+            }
+            done => done,
+        }
     }
 
     /// Holds the pod: no turn begins, and the running one waits before its next request. Returns once that is durable.

@@ -11,7 +11,7 @@ use crate::mailbox::requests::{DriverRequest, Wakeup};
 use crate::record::{HoldCause, Record, Suspended};
 use crate::session::checkpoint::{CheckpointBuilder, VERSION};
 use crate::session::fold::{IllegalRecord, SessionState};
-use llm_worker::{CallId, ErrorKind, Model};
+use llm_worker::{CallId, ErrorKind, Model, Price};
 use session_store::{Blobs, Committed, Journal};
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,6 +44,8 @@ pub struct Core {
     pub registry: Arc<FeatureRegistry>,
     pub permission: Arc<Permission>,
     pub model: Arc<dyn Model>,
+    /// Of the model's tokens, if known; a reload replaces it.
+    pub(crate) price: Option<Price>,
     pub callbacks: Callbacks,
     pub outbox: Outbox,
     pub(crate) pending: Pending,

@@ -11,8 +11,7 @@ use super::turn_end::TurnEnd;
 use crate::hook::{GateOutcome, HookPoint, PromptSubmit, PromptView};
 use crate::permission::Remedy;
 use crate::record::{
-    Decision, HoldCause, InputEdited, InputId, InputLimits, InputMoved, InputQueued, InputWithdrawn, Output, Record,
-    Resumed, Stored,
+    Decision, HoldCause, InputEdited, InputId, InputMoved, InputQueued, InputWithdrawn, Output, Record, Resumed, Stored,
 };
 use session_store::{BlobError, BlobRef};
 use std::collections::{BTreeMap, VecDeque};
@@ -248,10 +247,11 @@ impl Submissions {
                     records.push(Resumed { cause: Some(cause), by: new.by.clone() }.into());
                 }
                 let input = core.state.inputs + 1;
-                let limits = new.limits.map(InputLimits::from);
                 let text = fitted(core, new.text);
-                records
-                    .push(InputQueued { input, text, whole, mode: new.mode, limits, key: new.key, by: new.by }.into());
+                records.push(
+                    InputQueued { input, text, whole, mode: new.mode, limits: new.limits, key: new.key, by: new.by }
+                        .into(),
+                );
                 self.commit(core, preamble, records, Committing::Accepted(input, accepted, end));
             }
             QueueCommand::Edit { input, text, by, reply } => {

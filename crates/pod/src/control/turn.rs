@@ -152,7 +152,7 @@ impl Running {
         let info = TurnInfo {
             number: core.state.turns + 1,
             generation: history.surface().generation,
-            budget: Budget::new(core.model.price(), before.cost),
+            budget: Budget::new(core.price, before.cost),
             is_leaving: false,
         };
         let turn_span = info_span!("turn", turn = info.number, outcome = Empty);

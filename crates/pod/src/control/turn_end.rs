@@ -3,10 +3,11 @@
 use crate::session::fold::RefusedCall;
 use llm_worker::effect::Outcome;
 use llm_worker::{Cost, Shortfall, Usage};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The end of a turn, for the client that submitted its input.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TurnEnd {
     pub outcome: Outcome,
     pub answer: Option<Arc<str>>,

@@ -102,6 +102,7 @@ impl Opening {
             draft,
             registry,
             permission,
+            price: model.price(),
             model,
             callbacks,
             outbox,

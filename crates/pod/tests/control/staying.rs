@@ -3,8 +3,8 @@
 use crate::fixtures::{echo, pod, said, sound};
 use llm_worker::effect::Outcome;
 use llm_worker::{ErrorKind, ToolEffect, ToolError};
-use pod::control::{Activity, Client, HostMode, NewInput, Outbox, RunLimits, SubmitError};
-use pod::record::{HoldCause, InputMode, Record};
+use pod::control::{Activity, Client, HostMode, NewInput, Outbox, SubmitError};
+use pod::record::{HoldCause, InputLimits, InputMode, Record};
 use std::sync::Arc;
 use std::time::Duration;
 use testkit::{EIO, Fault, FnTool, PodUnderTest, ScriptedAnswer};
@@ -359,7 +359,7 @@ fn an_input_limits_its_turn_also_after_a_restart() {
     let mut pod = stays(answers, vec![echo("Echo", ToolEffect::ReadOnly)]);
     pod.mode = HostMode::Stay { missing: Some("a key".to_owned()) };
     let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
-        let limits = Some(RunLimits { max_steps: 1, ..client.limits() });
+        let limits = Some(InputLimits { max_steps: Some(1), max_cost: None });
         client.send(NewInput { limits, ..input("one") }).await.unwrap();
         client.close("done").await;
     });

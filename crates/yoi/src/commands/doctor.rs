@@ -176,7 +176,7 @@ fn model(config: &Config, env: &Env, found: &[models::EndpointModels]) -> Check 
             .help("start that server, fix its base_url, or choose another model (`yoi models`)");
     }
     let built = build(&Ambient::claim(), &choice.name, config, env);
-    match built.and_then(|built| affordable(&*built.model, config, env)) {
+    match built.and_then(|built| affordable(built.model.name(), built.model.price(), config, env)) {
         Ok(()) => works("model", format!("{} ({})", choice.name, choice.why)),
         Err(failure) => failed("model", failure),
     }

@@ -163,7 +163,7 @@ impl ClientRun<'_> {
             failure => Broken::Failed(kept(failure, target.name, input)),
         })?;
         target.folded.set(Some(ended.folded));
-        Ok(ended.end.into())
+        Ok(ended.end)
     }
 
     /// Waits for the end of the input's turn. The first signal, or the end of the time, cancels it.

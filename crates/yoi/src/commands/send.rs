@@ -45,7 +45,7 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
             }
             return Ok(Exit::Done);
         }
-        let end = pod.end().await.map_err(|failure| kept(failure, &name, input))?.end.into();
+        let end = pod.end().await.map_err(|failure| kept(failure, &name, input))?.end;
         let ended = FinishedRun { end, streamed: false, output: AnswerForm::Free, ending: None, late: None };
         let style = OutputStyle { json: args.json, quiet: true, stream: false, colour: env.colour() };
         Ok(ending::report(&ended, EndedIn::live(&name), style, began.elapsed()))

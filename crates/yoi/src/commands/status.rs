@@ -12,16 +12,17 @@ use crate::show::escape::line;
 use crate::show::out;
 use crate::show::progress::brief;
 use crate::socket::client::{LiveClient, Reached, block_on};
-use crate::socket::message::{Held, LiveStatus, Queued};
+use crate::socket::message::{LiveStatus, Queued};
 use llm_worker::Cost;
 use llm_worker::effect::Outcome;
-use pod::record::{HoldCause, HostStarted, InputMode, Record};
+use pod::record::{HoldCause, InputMode, Record};
+use pod::session::fold::Hold;
 use pod::session::restore::{decode, duration};
 use pod::session::summary::Summary;
 use serde_json::{Value, json};
 use session_store::{ReadError, Reader};
 
-/// How many of the newest records are searched for the last request and the last start, and in how many bytes.
+/// How many of the newest records are searched for the last request, and in how many bytes.
 const RECENT: usize = 256;
 const RECENT_BYTES: usize = 1 << 20;
 
@@ -69,15 +70,13 @@ struct Found {
     /// The process that holds the pod and does not answer.
     silent: Option<u32>,
     summary: Summary,
-    /// The newest start, and the tokens of the newest request with its answer, where they are recent.
-    start: Option<HostStarted>,
+    /// The tokens of the newest request with its answer, if it is recent.
     context: Option<u64>,
 }
 
 impl Found {
     fn read(pods: &Pods, name: &str, live: Option<LiveStatus>, silent: Option<u32>) -> Result<Self, Failure> {
-        let mut found =
-            Self { name: name.to_owned(), live, silent, summary: Summary::default(), start: None, context: None };
+        let mut found = Self { name: name.to_owned(), live, silent, summary: Summary::default(), context: None };
         let reader = match Reader::open(&pods.dir(name)) {
             // Nothing was recorded yet.
             Err(ReadError::NoSuch(_)) => return Ok(found),
@@ -87,12 +86,8 @@ impl Found {
         found.summary = Summary::read(&reader, || {}).map_err(|e| unread(&e))?;
         let recent = reader.page(reader.durable() + 1, RECENT, RECENT_BYTES).map_err(|e| read_failure(name, &e))?;
         for frame in &recent {
-            match decode(frame).map_err(|e| unread(&e))? {
-                Record::HostStarted(started) => found.start = Some(started),
-                Record::Response(response) => {
-                    found.context = Some(response.usage.input.saturating_add(response.usage.output));
-                }
-                _ => {}
+            if let Record::Response(response) = decode(frame).map_err(|e| unread(&e))? {
+                found.context = Some(response.usage.input.saturating_add(response.usage.output));
             }
         }
         Ok(found)
@@ -111,12 +106,8 @@ impl Found {
         }
     }
 
-    fn held(&self) -> Option<Held> {
-        let stopped = || {
-            let hold = self.summary.state.held.clone()?;
-            Some(Held { cause: hold.cause, reason: hold.reason })
-        };
-        self.live.as_ref().map_or_else(stopped, |live| live.held.clone())
+    fn held(&self) -> Option<&Hold> {
+        self.live.as_ref().map_or(&self.summary.state.held, |live| &live.held).as_ref()
     }
 
     fn queued(&self) -> Vec<Queued> {
@@ -137,7 +128,7 @@ impl Found {
 
     fn sandbox(&self) -> Option<&str> {
         let live = self.live.as_ref().map(|live| live.sandbox.as_str());
-        live.or_else(|| self.start.as_ref().map(|start| start.sandbox.as_str()))
+        live.or_else(|| self.summary.state.started.as_ref().map(|start| start.sandbox.as_str()))
     }
 
     fn lines(&self, left: Option<&LeftRunning>) -> Vec<(&'static str, String)> {
@@ -233,8 +224,7 @@ impl Found {
 fn next_step(cause: HoldCause, name: &str, live: bool) -> String {
     match (cause, live) {
         (HoldCause::Disk, _) => "free disk space; the pod then goes on by itself".to_owned(),
-        (HoldCause::Required, true) => format!("set it, then `yoi stop {name}` and `yoi start {name}`"),
-        (HoldCause::Required, false) => format!("set it, then `yoi start {name}`"),
+        (HoldCause::Required, _) => format!("set it, then `yoi start {name}`"),
         (HoldCause::Cancel, true) => format!("`yoi send {name} TEXT` or `yoi resume {name}` continues"),
         (HoldCause::Bug, true) => format!("`yoi log {name}` shows the last turns; `yoi resume {name}` tries again"),
         (HoldCause::Person | HoldCause::Budget | HoldCause::Gate, true) => format!("`yoi resume {name}` continues"),
@@ -252,7 +242,7 @@ fn outcome_text(outcome: &Outcome) -> String {
         Outcome::Cancelled => "cancelled".to_owned(),
         Outcome::StepLimit => "step limit reached".to_owned(),
         Outcome::CostLimit => "cost limit reached".to_owned(),
-        Outcome::Aborted { reason } => format!("ended by a hook: {reason}"),
+        Outcome::Aborted { reason } => format!("ended: {reason}"),
         Outcome::Interrupted => "interrupted".to_owned(),
     }
 }

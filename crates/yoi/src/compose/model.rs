@@ -224,9 +224,9 @@ pub(crate) fn amounts(price: Price) -> String {
 }
 
 /// A limit on what a run may cost can only be kept where there is a price.
-pub(crate) fn affordable(model: &dyn Model, config: &Config, env: &Env) -> Result<(), Failure> {
-    let Some(limit) = config.max_cost.as_ref().filter(|_| model.price().is_none()) else { return Ok(()) };
-    let (name, source) = (model.name(), &limit.source);
+pub(crate) fn affordable(name: &str, price: Option<Price>, config: &Config, env: &Env) -> Result<(), Failure> {
+    let Some(limit) = config.max_cost.as_ref().filter(|_| price.is_none()) else { return Ok(()) };
+    let (name, source) = (bare(name), &limit.source);
     let file = env.shown(&env.config_dir()?.join("config.toml"));
     let line = "price = { input = 0.5, output = 1.5 }";
     Err(Failure::new(Exit::Usage, format!("no price is known for {name}, so its cost cannot be limited ({source})"))

@@ -37,7 +37,7 @@ impl HostContext<'_> {
             }
             None => model::build(ambient, &choice.name, config, env)?,
         };
-        model::affordable(&*model, config, env)?;
+        model::affordable(model.name(), model.price(), config, env)?;
         let added = Added { read: self.launch.add_dirs(), write: self.launch.add_write_dirs() };
         let mut composed = compose(ambient, config, env, added)?;
         let plan = composed.plan();

@@ -29,22 +29,15 @@ impl Hosting<'_> {
 
     /// The new values, and whether others changed, too.
     fn reloaded(&self) -> Result<(Reload, bool), Failure> {
-        let HostContext { env, launch, config: old, ambient, resolved, .. } = self.context;
+        let HostContext { env, launch, config: old, resolved, .. } = self.context;
         let config = launch.over(Config::load(env)?);
         let Some(opened) = self.permission.get() else { return Err(super::failure::not_open()) };
         let permission =
             Permission { policy: rules(&config)?, workspace: opened.workspace.clone(), sandbox: opened.sandbox };
-        let model = match resolved {
-            Some(ResolvedModel { choice, key })
-                if model::price(&choice.name, old) != model::price(&choice.name, &config) =>
-            {
-                let built = model::build_with(ambient, &choice.name, &config, env, |_| Ok(key.secret(ambient)))?;
-                model::affordable(&*built.model, &config, env)?;
-                Some(built.model)
-            }
-            Some(_) | None => None,
-        };
-        let reload = Reload { limits: limits(&config), permission: Arc::new(permission), model };
+        let Some(ResolvedModel { choice, .. }) = resolved else { return Err(super::failure::not_open()) };
+        let price = model::price(&choice.name, &config);
+        model::affordable(&choice.name, price, &config, env)?;
+        let reload = Reload { limits: limits(&config), permission: Arc::new(permission), price };
         Ok((reload, rest(old) != rest(&config)))
     }
 }

@@ -107,7 +107,7 @@ impl<'a> Hosting<'a> {
             (std::process::id(), env!("CARGO_PKG_VERSION").to_owned(), authority::escape(&env.cwd));
         let facts = HostFacts { pid, since: now(), version, sandbox: sandbox.to_owned(), cwd };
         let (client, dir, runtime) = (client.clone(), place.dir(), self.runtime.handle().clone());
-        let pod = LivePod { client, dir, name, undo, facts, reloads: self.context.resolved.is_some(), runtime };
+        let pod = LivePod { client, dir, name, undo, facts, runtime };
         let served = Served::start(Ambient::claim(), pod);
         let told = |failure: Failure| {
             messages.warn(&format!("warning: other commands cannot reach this pod: {}", failure.message));

@@ -3,8 +3,8 @@
 use super::live_pod::LivePod;
 use super::message::{Answer, Ask, LiveStatus, Send};
 use crate::exit::{Exit, Failure};
-use pod::control::{Accepted, NewInput, RunLimits, SubmitError};
-use pod::record::{InputId, InputLimits, Who};
+use pod::control::{Accepted, NewInput, SubmitError};
+use pod::record::{InputLimits, Who};
 use rustix::process::Signal;
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ impl Progress {
     pub(super) async fn ended(pod: &LivePod, accepted: Accepted) -> Self {
         let input = accepted.input;
         Self::Answered(match accepted.end().await {
-            Ok(end) => Answer::Ended { end: Box::new(end.into()), folded: *pod.client.folded().borrow() },
+            Ok(end) => Answer::Ended { end: Box::new(end), folded: *pod.client.folded().borrow() },
             Err(SubmitError::NotWaiting(_)) => Answer::failed(Exit::Failed, format!("input {input} was withdrawn")),
             Err(error) => Answer::Failed(failure(&error)),
         })
@@ -47,26 +47,22 @@ pub(super) async fn carry_out(pod: &LivePod, ask: Ask, client: &str, uid: u32) -
             });
         }
         Ask::Send(Send { text, mode, key, limits, wait }) => {
-            let limits = within(pod.client.limits(), limits);
+            let limits = Some(limits).filter(|limits| *limits != InputLimits::default());
             let input = NewInput { text, mode, key, limits, by: by() };
             return match pod.client.send(input).await {
                 Ok(accepted) => Progress::Accepted(accepted, wait),
                 Err(error) => Progress::Answered(Answer::Failed(failure(&error))),
             };
         }
-        Ask::Withdraw { input } => pod.client.withdraw(input, by()).await,
-        Ask::Edit { input, text } => pod.client.edit(input, text, by()).await,
-        Ask::Reorder { input, before } => pod.client.reorder(input, before, by()).await,
-        Ask::Cancel { input } => cancel(pod, input, by()).await,
+        Ask::Cancel { input: Some(input) } => pod.client.cancel_input(input, by()).await,
+        Ask::Cancel { input: None } => {
+            pod.client.cancel().await;
+            Ok(())
+        }
         Ask::Pause => pod.client.pause(by()).await,
         Ask::Resume => pod.client.resume(by()).await,
         Ask::Stop { now } => return Progress::Answered(stop(now).await),
         Ask::Undo { to } => return Progress::Answered(undo(pod, to).await),
-        Ask::Reload if pod.reloads => return Progress::Answered(signalled(Signal::HUP)),
-        Ask::Reload => {
-            let failure = Failure::new(Exit::Usage, "this process reads its configuration only when it starts");
-            return Progress::Answered(Answer::Failed(failure.help("stop the pod and start it again")));
-        }
     };
     Progress::Answered(match done {
         Ok(()) => Answer::Done,
@@ -118,28 +114,6 @@ fn signalled(signal: Signal) -> Answer {
     }
 }
 
-/// An input that waits is withdrawn: the running turn is another input's.
-async fn cancel(pod: &LivePod, input: Option<InputId>, by: Option<Who>) -> Result<(), SubmitError> {
-    let withdrawn = match input {
-        Some(input) => pod.client.withdraw(input, by).await,
-        None => Err(SubmitError::NotWaiting(0)),
-    };
-    if let Err(SubmitError::NotWaiting(_)) = withdrawn {
-        pod.client.cancel().await;
-        return Ok(());
-    }
-    withdrawn
-}
-
-/// The pod's limits, except for those that the input sets itself; none if it sets none.
-fn within(pod: RunLimits, own: InputLimits) -> Option<RunLimits> {
-    (own != InputLimits::default()).then_some(RunLimits {
-        max_steps: own.max_steps.unwrap_or(pod.max_steps),
-        max_cost: own.max_cost.or(pod.max_cost),
-        ..pod
-    })
-}
-
 fn failure(error: &SubmitError) -> Failure {
     match error {
         SubmitError::Blob(_) | SubmitError::Disk(_) => {
@@ -154,7 +128,7 @@ fn failure(error: &SubmitError) -> Failure {
         }
         SubmitError::Over(_) => Failure::new(Exit::Failed, error.to_string()).help("`yoi log NAME` shows its answer"),
         SubmitError::Required(_) => {
-            Failure::new(Exit::Config, error.to_string()).help("set it, then stop the pod and start it again")
+            Failure::new(Exit::Config, error.to_string()).help("set it, then run `yoi start NAME` again")
         }
         SubmitError::Working => Failure::new(Exit::Busy, "the pod is working; files are undone only between turns")
             .help("`yoi cancel NAME` ends the turn"),

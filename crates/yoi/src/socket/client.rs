@@ -1,10 +1,11 @@
 //! A command's end of the socket: finds out whether a pod is live, asks, and waits a bounded time for each answer.
 
 use super::lines::{Filled, Lines};
-use super::message::{Answer, Ask, LiveStatus, Request, Response, Send, Undone, WireEnd};
+use super::message::{Answer, Ask, LiveStatus, Request, Response, Send, Undone};
 use super::{MAX_LINE, SOCKET, SocketDir};
 use crate::exit::{Exit, Failure};
 use authority::Ambient;
+use pod::control::TurnEnd;
 use pod::record::InputId;
 use session_store::{Owner, Session};
 use std::collections::BTreeMap;
@@ -70,7 +71,7 @@ pub(crate) enum Reached {
 
 /// The end of a turn, and the newest record that was folded by then.
 pub(crate) struct Ended {
-    pub(crate) end: WireEnd,
+    pub(crate) end: TurnEnd,
     pub(crate) folded: u64,
 }
 

@@ -16,8 +16,6 @@ pub(crate) struct LivePod {
     /// Undoes file changes of a pod of this process.
     pub(crate) undo: UndoInPod,
     pub(crate) facts: HostFacts,
-    /// SIGHUP makes this process read its configuration again, instead of ending it.
-    pub(crate) reloads: bool,
     /// The runtime of the control thread.
     pub(crate) runtime: Handle,
 }

@@ -2,10 +2,10 @@
 
 use crate::exit::{Exit, Failure};
 use llm_worker::effect::Outcome;
-use llm_worker::{Cost, Shortfall, Usage};
+use llm_worker::{Cost, Usage};
 use pod::control::{Activity, PodStatus, TurnEnd};
-use pod::record::{HoldCause, InputId, InputLimits, InputMode};
-use pod::session::fold::RefusedCall;
+use pod::record::{InputId, InputLimits, InputMode};
+use pod::session::fold::Hold;
 use pod::session::queue::QueuedInput;
 use serde::{Deserialize, Serialize};
 
@@ -26,17 +26,6 @@ pub(crate) enum Ask {
     Status,
     /// Answered once the input is durable; with `wait` a second time, when its turn has ended.
     Send(Send),
-    Withdraw {
-        input: InputId,
-    },
-    Edit {
-        input: InputId,
-        text: String,
-    },
-    Reorder {
-        input: InputId,
-        before: Option<InputId>,
-    },
     /// Ends the running turn. Of an input: withdraws it, or ends its turn.
     Cancel {
         input: Option<InputId>,
@@ -51,8 +40,6 @@ pub(crate) enum Ask {
     Undo {
         to: u64,
     },
-    /// Reads the configuration again.
-    Reload,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -80,7 +67,7 @@ pub(crate) enum Answer {
     },
     /// The end of the turn that took the input. Every record up to `folded` can be read from the files.
     Ended {
-        end: Box<WireEnd>,
+        end: Box<TurnEnd>,
         folded: u64,
     },
     Done,
@@ -108,7 +95,7 @@ pub(crate) struct LiveStatus {
     /// The number of the turn that runs, and the requests that were sent in it.
     pub(crate) turn: Option<u64>,
     pub(crate) step: Option<u64>,
-    pub(crate) held: Option<Held>,
+    pub(crate) held: Option<Hold>,
     /// Why the disk refused the newest commit.
     pub(crate) disk: Option<String>,
     pub(crate) queued: Vec<Queued>,
@@ -152,12 +139,6 @@ impl LiveState {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Held {
-    pub(crate) cause: HoldCause,
-    pub(crate) reason: String,
-}
-
 /// An input that waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Queued {
@@ -191,7 +172,7 @@ impl LiveStatus {
             state,
             turn,
             step,
-            held: status.held.map(|hold| Held { cause: hold.cause, reason: hold.reason }),
+            held: status.held,
             disk: status.disk,
             queued: status.queued.iter().map(Queued::of).collect(),
             notices: status.notices,
@@ -220,31 +201,4 @@ pub(crate) struct HostFacts {
     pub(crate) version: String,
     pub(crate) sandbox: String,
     pub(crate) cwd: String,
-}
-
-/// The end of a turn on its way to a client.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct WireEnd {
-    outcome: Outcome,
-    answer: Option<String>,
-    refused: Option<RefusedCall>,
-    shortfall: Option<Shortfall>,
-    steps: u64,
-    usage: Usage,
-    cost: Option<Cost>,
-    paused: Option<String>,
-}
-
-impl From<TurnEnd> for WireEnd {
-    fn from(end: TurnEnd) -> Self {
-        let TurnEnd { outcome, answer, refused, shortfall, steps, usage, cost, paused } = end;
-        Self { outcome, answer: answer.map(|text| text.to_string()), refused, shortfall, steps, usage, cost, paused }
-    }
-}
-
-impl From<WireEnd> for TurnEnd {
-    fn from(end: WireEnd) -> Self {
-        let WireEnd { outcome, answer, refused, shortfall, steps, usage, cost, paused } = end;
-        Self { outcome, answer: answer.map(Into::into), refused, shortfall, steps, usage, cost, paused }
-    }
 }

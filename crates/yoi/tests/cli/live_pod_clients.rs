@@ -106,15 +106,9 @@ fn a_client_may_have_some_requests_under_way_and_no_more() {
     // Cancelling the input that waits withdraws it, and does not touch the turn.
     let mut other = Raw::connect(&held);
     assert_eq!(other.ask(json!({ "cancel": { "input": 2 } })).unwrap(), "done");
-    assert_eq!(other.ask(json!({ "withdraw": { "input": 3 } })).unwrap(), "done");
-    assert_eq!(other.ask(json!({ "withdraw": { "input": 3 } })).unwrap()["failed"]["exit"], "usage");
-    assert_eq!(other.ask(json!({ "edit": { "input": 4, "text": "y" } })).unwrap(), "done");
-    assert_eq!(other.ask(json!({ "reorder": { "input": 17, "before": 4 } })).unwrap(), "done");
-    assert_eq!(other.ask(json!("reload")).unwrap()["failed"]["exit"], "usage");
     let status = other.ask(json!("status")).unwrap()["status"].clone();
     let queued: Vec<u64> = status["queued"].as_array().unwrap().iter().map(|q| q["input"].as_u64().unwrap()).collect();
-    assert_eq!(queued, [&[17, 4][..], &(5..17).collect::<Vec<_>>()].concat());
-    assert_eq!((&status["queued"][1]["text"], &status["state"]), (&json!("y"), &json!("working")));
+    assert_eq!((queued, &status["state"]), ((3..=17).collect(), &json!("working")));
     ends(held);
 }
 

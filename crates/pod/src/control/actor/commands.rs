@@ -19,8 +19,16 @@ impl Actor {
                     command.refuse(SubmitError::Closed);
                 }
             },
-            (Command::Cancel, At::Turn(turn)) => turn.cancel()?,
-            (Command::Cancel, At::Idle(_) | At::Between) => submissions.cancel(),
+            (Command::Cancel(input), At::Turn(turn)) => {
+                if input.is_none_or(|input| turn.taking().contains(&input)) {
+                    turn.cancel()?;
+                }
+            }
+            (Command::Cancel(input), At::Idle(_) | At::Between) => {
+                if input.is_none() {
+                    submissions.cancel();
+                }
+            }
             (Command::Pause(by, reply), _) => self.hold(by, reply),
             (Command::Resume(by, reply), _) => self.resume(by, reply),
             (Command::BetweenTurns(reply), at) => {
@@ -43,9 +51,8 @@ impl Actor {
             // The client may have ended.
             (Command::Status(reply), _) => drop(reply.send(self.status())),
             (Command::Reload(reload), _) => {
-                let Reload { limits, permission, model } = *reload;
-                (self.limits, core.permission) = (limits, permission);
-                core.model = model.unwrap_or_else(|| core.model.clone());
+                let Reload { limits, permission, price } = *reload;
+                (self.limits, core.permission, core.price) = (limits, permission, price);
             }
             (Command::Close { reason, leave }, at) => {
                 self.closing.ask(reason);
