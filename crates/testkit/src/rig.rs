@@ -144,6 +144,12 @@ impl PodUnderTest {
         }
     }
 
+    /// What judges its calls.
+    #[must_use]
+    pub fn permission(&self) -> Arc<Permission> {
+        Arc::clone(&self.permission)
+    }
+
     /// Judges calls by these rules alone, instead of allowing everything.
     pub fn judge_by(&mut self, rules: Vec<Rule>) {
         let policy = Policy::new(TERMS, vec![Layer::new("testkit", rules).expect("rules")]);
@@ -263,12 +269,27 @@ impl PodUnderTest {
     /// The pod cannot be opened.
     #[must_use]
     pub fn serve<T>(&self, outbox: Outbox, work: impl AsyncFnOnce(Client) -> T) -> (T, ActorEnd) {
+        self.serve_with(outbox, |_| {}, work)
+    }
+
+    /// Like [`serve`](Self::serve), with a changed configuration.
+    ///
+    /// # Panics
+    /// As [`PodUnderTest::serve`].
+    #[must_use]
+    pub fn serve_with<T>(
+        &self,
+        outbox: Outbox,
+        change: impl FnOnce(&mut PodConfig),
+        work: impl AsyncFnOnce(Client) -> T,
+    ) -> (T, ActorEnd) {
         let mut builder = Builder::new_current_thread();
         let runtime = builder.enable_all().max_blocking_threads(MAX_THREADS).start_paused(self.paused).build();
         let runtime = runtime.expect("a runtime");
         let done = runtime.block_on(async {
             let opening = self.opening(self.resume().expect("a session")).expect("a log that folds");
-            let start = self.start(&opening, outbox, Callbacks::with_grace(runtime.handle().clone(), self.grace));
+            let mut start = self.start(&opening, outbox, Callbacks::with_grace(runtime.handle().clone(), self.grace));
+            change(&mut start);
             let (actor, client, _) = host::open(opening, start).await.expect("a pod that opens");
             tokio::join!(work(client), actor.run(CancellationToken::new()))
         });

@@ -1,34 +1,20 @@
 //! One task serves every client, between turns and in them.
 
-use crate::fixtures::{echo, pod, said, sound};
+use crate::fixtures::{echo, pod, sound, waits};
 use llm_worker::effect::Outcome;
-use llm_worker::{ErrorKind, ToolEffect, ToolError};
-use pod::control::{Event, Fatal, MAX_INLINE_INPUT, Outbox, RunLimits, SubmitError};
-use pod::record::Record;
+use llm_worker::{ErrorKind, ToolEffect};
+use pod::control::{Event, Fatal, HostMode, MAX_INLINE_INPUT, NewInput, Outbox, RunLimits, SubmitError};
+use pod::host::PodConfig;
+use pod::record::{HoldCause, Record};
 use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
-use testkit::{EIO, Fault, FnTool, PodUnderTest, ScriptedAnswer};
+use testkit::{EIO, Fault, PodUnderTest, ScriptedAnswer};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 fn kinds(pod: &PodUnderTest) -> Vec<String> {
     pod.records().iter().map(|(_, record)| record.kind().to_owned()).collect()
-}
-
-/// A tool that says when it runs, and ends when it is told to or cancelled.
-fn waits(runs: &Arc<Notify>, ends: &Arc<Notify>) -> FnTool {
-    let (runs, ends) = (Arc::clone(runs), Arc::clone(ends));
-    FnTool::new("Wait", ToolEffect::ReadOnly, move |cx, _| {
-        let (runs, ends) = (Arc::clone(&runs), Arc::clone(&ends));
-        async move {
-            runs.notify_one();
-            tokio::select! {
-                () = ends.notified() => said("waited"),
-                () = cx.cancel.cancelled() => Err(ToolError::new(ErrorKind::Cancelled, "stopped")),
-            }
-        }
-    })
 }
 
 #[test]
@@ -296,4 +282,25 @@ fn a_project_that_was_replaced_stops_the_turn_until_it_is_back() {
     // Neither input is lost: the last turn took both.
     assert_eq!((end.state.inputs, end.state.queued.len(), pod.script.requests().len()), (3, 0, 2));
     sound(&pod, "a replaced project");
+}
+
+/// A fault of this program, that is. Its text is in the log, and no client waits for ever.
+#[test]
+fn a_panic_of_the_actor_ends_the_pod_with_its_cause_in_the_log() {
+    let mut pod = pod(vec![ScriptedAnswer::text("never")], Vec::new());
+    pod.mode = HostMode::Stay { missing: None };
+    let broken = |config: &mut PodConfig| config.environment = Box::new(|| panic!("nothing describes this place"));
+    let (told, end) = pod.serve_with(Outbox::unwatched(), broken, async |client| {
+        let waits = client.send(NewInput { text: "go".to_owned(), ..NewInput::default() }).await.unwrap();
+        (waits.end().await, client.status().await)
+    });
+    assert!(matches!(told, (Err(SubmitError::Closed), None)), "{told:?}");
+    let Err(fatal) = end.result else { panic!("it ended in good order") };
+    assert_eq!(fatal.kind(), ErrorKind::Bug);
+    let last = pod.records().pop().unwrap().1;
+    let Record::Suspended(suspended) = last else { panic!("{last:?}") };
+    assert_eq!(suspended.cause, Some(HoldCause::Bug));
+    assert!(suspended.reason.contains("nothing describes this place"), "{}", suspended.reason);
+    assert_eq!((end.state.queued.len(), end.state.held.map(|hold| hold.cause)), (1, Some(HoldCause::Bug)));
+    assert_eq!(pod.state().queued.len(), 1, "what was accepted waits");
 }

@@ -3,7 +3,7 @@
 use authority::Ambient;
 use llm_worker::projection::{Dialect, Neutral, Surface};
 use llm_worker::tool::FileChange;
-use llm_worker::{CallId, Item, ToolEffect, ToolOutput, ToolResult};
+use llm_worker::{CallId, ErrorKind, Item, ToolEffect, ToolError, ToolOutput, ToolResult};
 use pod::record::Record;
 use pod::session::replay::{Verification, verify};
 use pod::session::resume::resume;
@@ -11,6 +11,7 @@ use session_store::{Digest, Reader};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use testkit::{FnTool, LivePod, ModelScript, PodRun, PodUnderTest, ScriptedAnswer};
+use tokio::sync::Notify;
 
 pub(crate) fn pod(answers: Vec<ScriptedAnswer>, tools: Vec<FnTool>) -> PodUnderTest {
     PodUnderTest::new(&Ambient::claim(), ModelScript::new(answers), tools)
@@ -31,6 +32,21 @@ pub(crate) fn said(summary: &str) -> ToolResult {
 /// Answers with its arguments.
 pub(crate) fn echo(name: &str, effect: ToolEffect) -> FnTool {
     FnTool::new(name, effect, |_, arguments| async move { said(&arguments) })
+}
+
+/// A tool that says when it runs, and ends when it is told to or cancelled.
+pub(crate) fn waits(runs: &Arc<Notify>, ends: &Arc<Notify>) -> FnTool {
+    let (runs, ends) = (Arc::clone(runs), Arc::clone(ends));
+    FnTool::new("Wait", ToolEffect::ReadOnly, move |cx, _| {
+        let (runs, ends) = (Arc::clone(&runs), Arc::clone(&ends));
+        async move {
+            runs.notify_one();
+            tokio::select! {
+                () = ends.notified() => said("waited"),
+                () = cx.cancel.cancelled() => Err(ToolError::new(ErrorKind::Cancelled, "stopped")),
+            }
+        }
+    })
 }
 
 /// Files that were changed, by a tool that asks first as it must.

@@ -1,43 +1,53 @@
 //! A notification that wakes an idle pod begins one turn, however often the process dies.
 
 use crate::fixtures::{live, pod, sound};
-use pod::control::HostMode;
+use pod::control::{Event, HostMode, NewInput};
 use pod::feature::*;
 use pod::record::{Record, SystemItem};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use testkit::{LivePod, ModelScript, Over, PodUnderTest, ScriptedAnswer};
 
-const ID: FeatureId = FeatureId::builtin("clock");
 const NOTIFY: HostCapability = HostCapability::EmitModelNotification { max_bytes: 40, per_turn: 9 };
 
-/// Every install leaves its sink here.
-#[derive(Clone, Default)]
-struct Waker(Arc<Mutex<Option<FeatureNotifySink>>>);
+/// A feature; every install leaves its sink here.
+#[derive(Clone)]
+struct Waker(FeatureId, Arc<Mutex<Option<FeatureNotifySink>>>);
 
 impl FeatureModule for Waker {
     fn descriptor(&self) -> FeatureDescriptor {
-        let builder = FeatureDescriptor::builder(ID).version("1.0.0");
+        let builder = FeatureDescriptor::builder(self.0.clone()).version("1.0.0");
         builder.request(CapabilityRequest::required(NOTIFY, "to wake")).build()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        *self.0.lock().unwrap() = Some(ctx.notifications()?);
+        *self.1.lock().unwrap() = Some(ctx.notifications()?);
         Ok(())
     }
 }
 
 impl Waker {
+    fn new(name: &str) -> Self {
+        Self(format!("builtin:{name}").parse().unwrap(), Arc::default())
+    }
+
     fn sink(&self) -> FeatureNotifySink {
-        self.0.lock().unwrap().clone().unwrap()
+        self.1.lock().unwrap().clone().unwrap()
     }
 }
 
 fn scene() -> (PodUnderTest, Waker) {
-    let waker = Waker::default();
-    let mut pod = pod((0..9).map(|n| ScriptedAnswer::text(&format!("answer {n}"))).collect(), Vec::new());
+    let waker = Waker::new("clock");
+    (with(std::slice::from_ref(&waker), 9), waker)
+}
+
+/// A pod with these features, and a model that gives so many answers.
+fn with(wakers: &[Waker], answers: u64) -> PodUnderTest {
+    let mut pod = pod((0..answers).map(|n| ScriptedAnswer::text(&format!("answer {n}"))).collect(), Vec::new());
     pod.mode = HostMode::Stay { missing: None };
-    pod.features = vec![(Arc::new(waker.clone()), vec![NOTIFY])];
-    (pod, waker)
+    pod.features =
+        wakers.iter().map(|waker| (Arc::new(waker.clone()) as Arc<dyn FeatureModule>, vec![NOTIFY])).collect();
+    pod
 }
 
 /// The turns of a log, and the notifications that they delivered.
@@ -122,4 +132,51 @@ fn killed_anywhere_it_begins_one_turn_and_is_delivered_once() {
         assert_eq!(turns(&over.pod), expected, "{what}");
         sound(&over.pod, &what);
     }
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn wake(live: &LivePod, waker: &Waker) -> u64 {
+    live.ask(waker.sink().wake_model("it is time")).unwrap();
+    live.settled().turns
+}
+
+fn alerts(over: &Over) -> usize {
+    over.events.iter().filter(|event| matches!(event, Event::Alert(alert) if alert.text.contains("too often"))).count()
+}
+
+#[test]
+fn a_feature_that_wakes_too_often_waits_for_another_turn_or_the_next_hour() {
+    let waker = Waker::new("clock");
+    let live = live(with(std::slice::from_ref(&waker), 15));
+    for turns in 1..=12 {
+        assert_eq!(wake(&live, &waker), turns);
+    }
+    live.advance(59 * MINUTE);
+    assert_eq!((wake(&live, &waker), wake(&live, &waker)), (12, 12));
+    assert_eq!(live.settled().notices, 2);
+    // A turn that begins for another reason delivers them.
+    live.ask(live.client().send(NewInput { text: "go on".to_owned(), ..NewInput::default() })).unwrap();
+    assert_eq!((live.settled().turns, live.settled().notices), (13, 0));
+    live.advance(MINUTE);
+    assert_eq!(wake(&live, &waker), 14);
+    let over = live.close();
+    assert_eq!(turns(&over.pod), (14, (1..=15).collect()));
+    assert_eq!(alerts(&over), 1, "people are told once");
+    sound(&over.pod, "too many wakes");
+}
+
+#[test]
+fn all_features_together_wake_the_pod_sixty_times_an_hour() {
+    let wakers: Vec<_> = (0..6).map(|n| Waker::new(&format!("clock-{n}"))).collect();
+    let live = live(with(&wakers, 62));
+    for n in 0..60 {
+        assert_eq!(wake(&live, &wakers[n % 6]), n as u64 + 1);
+    }
+    assert_eq!((wake(&live, &wakers[0]), wake(&live, &wakers[1])), (60, 60));
+    live.advance(60 * MINUTE);
+    assert_eq!(wake(&live, &wakers[2]), 61);
+    let over = live.close();
+    assert_eq!(turns(&over.pod), (61, (1..=63).collect()));
+    assert_eq!(alerts(&over), 1, "people are told once");
 }

@@ -5,6 +5,7 @@
 mod actor;
 mod aggregate_bounds;
 mod attribution;
+mod between_turns;
 mod blob_bound;
 mod bounds;
 mod callbacks;
@@ -26,6 +27,7 @@ mod lost_records;
 mod outbox;
 mod parallel_calls;
 mod record_strategy;
+mod reload;
 mod replay;
 mod restore;
 mod stage_cleanup;

@@ -1,8 +1,8 @@
 //! A pod that stays: its queue, its holds and what ends them, also across restarts.
 
-use crate::fixtures::{echo, pod, said, sound};
+use crate::fixtures::{echo, pod, sound, waits};
+use llm_worker::ToolEffect;
 use llm_worker::effect::Outcome;
-use llm_worker::{ErrorKind, ToolEffect, ToolError};
 use pod::control::{Activity, Client, HostMode, NewInput, Outbox, SubmitError};
 use pod::record::{HoldCause, InputLimits, InputMode, Record};
 use std::sync::Arc;
@@ -24,21 +24,6 @@ fn input(text: &str) -> NewInput {
 
 fn steered(text: &str) -> NewInput {
     NewInput { mode: InputMode::Steer, ..input(text) }
-}
-
-/// A tool that says when it runs, and ends when it is told to or cancelled.
-fn waits(runs: &Arc<Notify>, ends: &Arc<Notify>) -> FnTool {
-    let (runs, ends) = (Arc::clone(runs), Arc::clone(ends));
-    FnTool::new("Wait", ToolEffect::ReadOnly, move |cx, _| {
-        let (runs, ends) = (Arc::clone(&runs), Arc::clone(&ends));
-        async move {
-            runs.notify_one();
-            tokio::select! {
-                () = ends.notified() => said("waited"),
-                () = cx.cancel.cancelled() => Err(ToolError::new(ErrorKind::Cancelled, "stopped")),
-            }
-        }
-    })
 }
 
 /// What the model read from people, in order.
