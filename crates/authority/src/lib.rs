@@ -35,7 +35,7 @@ pub use process::{
     ChildExit, ChildResult, Confinement, DRAIN, EnvPolicy, GRACE, GitFinding, GitGuard, Handled, HostChild, Job,
     KILL_WAIT, OnlyLooks, Peer, PodProcess, ProcessOwner, QUIET, SandboxMode, Spawner, StaleHost, Support,
     become_subreaper, end_descendants, end_stale, end_survivors, is_running, label_descendants, peer_of, processes_of,
-    seal_inherited, stale_hosts, started_by_pod, support,
+    resident_memory, seal_inherited, stale_hosts, started_by_pod, support,
 };
 pub use redact::{MAX_REDACTED, MIN_REDACTED, RedactedStream, Redactor};
 pub use remove::remove_dir;

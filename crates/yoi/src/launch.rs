@@ -98,13 +98,13 @@ impl LaunchOptions {
         Ok(Self { flags: Options::recorded(flags)?, earlier: Options::recorded(earlier)? })
     }
 
-    /// The flags of this command line that make a pod, as written there.
+    /// The flags of this command line that make a pod.
     pub(crate) fn flags(&self) -> Vec<&'static str> {
         let Options { model, sandbox, add_dirs, add_write_dirs, allow, max_steps, max_cost, instructions } =
             &self.flags;
         let set = [
             ("--model", model.is_some()),
-            ("--sandbox", sandbox.is_some()),
+            (self.flags.mode_flag(), sandbox.is_some()),
             ("--add-dir", !add_dirs.is_empty()),
             ("--add-write-dir", !add_write_dirs.is_empty()),
             ("--allow", !allow.is_empty()),
@@ -218,13 +218,17 @@ impl Options {
         }
     }
 
+    /// The flag of the sandbox mode.
+    fn mode_flag(&self) -> &'static str {
+        if self.sandbox == Some(Mode::ReadOnly) { "--read-only" } else { "--sandbox" }
+    }
+
     /// `source` names the origin of the value of a flag.
     fn set(&self, config: &mut Config, source: impl Fn(&str) -> String) {
         set(&mut config.model, self.model.clone(), || source("-m"));
         config.max_steps.set(self.max_steps, || source("--max-steps"));
         set(&mut config.max_cost, self.max_cost, || source("--max-cost"));
-        let mode = if self.sandbox == Some(Mode::ReadOnly) { "--read-only" } else { "--sandbox" };
-        config.sandbox.set(self.sandbox, || source(mode));
+        config.sandbox.set(self.sandbox, || source(self.mode_flag()));
         let place = |_: &[&str]| source(allow::SOURCE);
         let rules =
             self.allow.iter().enumerate().map(|(index, rule)| WrittenRule::new(rule.rule.clone(), index, &place));

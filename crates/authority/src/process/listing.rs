@@ -28,7 +28,7 @@ pub struct PodProcess {
     pub owner: ProcessOwner,
     /// Time since its start.
     pub age: Duration,
-    /// Its resident memory in bytes; shared pages count in each process.
+    /// Its [`resident_memory`].
     pub memory: Option<u64>,
     /// Its command line, escaped to one line; its name in brackets if it has none.
     pub command: String,
@@ -53,7 +53,7 @@ struct Found {
 
 /// The running processes of the pod with this session, the oldest first, without its host, at most 4,096: by label and
 /// `YOI_CALL`, and what they started. Reads all of `/proc`.
-pub fn processes_of(_: &Ambient, session: &str) -> Vec<PodProcess> {
+pub fn processes_of(ambient: &Ambient, session: &str) -> Vec<PodProcess> {
     let mut found = found(session);
     found.sort_by_key(|found| (found.process.started, found.process.pid.as_raw_nonzero()));
     // Of a process that shed its environment only the number of its call is known; another one of the call has both.
@@ -70,13 +70,14 @@ pub fn processes_of(_: &Ambient, session: &str) -> Vec<PodProcess> {
             None => ProcessOwner::Unknown,
         };
         let since = Duration::from_millis(process.started.saturating_mul(1_000 / TICKS));
+        let pid = process.pid.as_raw_nonzero().get().unsigned_abs();
         PodProcess {
-            pid: process.pid.as_raw_nonzero().get().unsigned_abs(),
+            pid,
             started: process.started,
             parent: process.parent.unsigned_abs(),
             owner,
             age: up.saturating_sub(since),
-            memory: memory(process.pid),
+            memory: resident_memory(ambient, pid),
             command: command(process.pid).unwrap_or_default(),
         }
     });
@@ -130,7 +131,8 @@ fn uptime() -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-fn memory(pid: Pid) -> Option<u64> {
+/// The resident memory of a process in bytes; shared pages count in each process.
+pub fn resident_memory(_: &Ambient, pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?.trim().strip_suffix("kB")?;
     kib.trim().parse::<u64>().ok()?.checked_mul(1_024)

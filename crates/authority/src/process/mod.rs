@@ -40,7 +40,7 @@ pub use git_guard::{GitFinding, GitGuard, Handled};
 pub use host_child::HostChild;
 pub use inherited::seal_inherited;
 pub use label::label_descendants;
-pub use listing::{PodProcess, ProcessOwner, processes_of};
+pub use listing::{PodProcess, ProcessOwner, processes_of, resident_memory};
 pub use peer::{OnlyLooks, Peer, peer_of, started_by_pod};
 pub use processes::is_running;
 pub(crate) use rules::{ETC_GIVEN, ETC_WITHHELD, HOME_HIDDEN};

@@ -9,10 +9,9 @@ use crate::pods::Pods;
 use crate::show::escape::line;
 use crate::show::out;
 use crate::socket::client::owner;
-use authority::{Ambient, PodProcess, ProcessOwner, processes_of};
+use authority::{Ambient, PodProcess, ProcessOwner, processes_of, resident_memory};
 use pod::session::restore::duration;
 use serde_json::{Value, json};
-use std::fs;
 use std::time::Duration;
 
 /// Characters of a command line that are shown.
@@ -56,15 +55,16 @@ pub(crate) fn run(args: &PsArgs, env: &Env) -> Result<Exit, Failure> {
 fn processes(pods: &Pods, name: String) -> Result<Vec<Row>, Failure> {
     let dir = pods.dir(&name);
     let Some(owner) = owner(&dir)? else { return Ok(Vec::new()) };
+    let ambient = Ambient::claim();
     let mut rows = vec![Row {
         pod: name.clone(),
         pid: owner.pid,
         owner: "host".to_owned(),
         age: Duration::from_micros(now().saturating_sub(owner.since)),
-        memory: resident(owner.pid),
+        memory: resident_memory(&ambient, owner.pid),
         command: "yoi".to_owned(),
     }];
-    let started = session(&dir).map(|session| processes_of(&Ambient::claim(), &session)).unwrap_or_default();
+    let started = session(&dir).map(|session| processes_of(&ambient, &session)).unwrap_or_default();
     rows.extend(started.into_iter().map(|process| {
         let PodProcess { pid, owner, age, memory, command, .. } = process;
         let owner = match owner {
@@ -75,14 +75,6 @@ fn processes(pods: &Pods, name: String) -> Result<Vec<Row>, Failure> {
         Row { pod: name.clone(), pid, owner, age, memory, command }
     }));
     Ok(rows)
-}
-
-/// The resident memory of a process, in bytes.
-fn resident(pid: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let kib: u64 =
-        status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?.split_whitespace().next()?.parse().ok()?;
-    kib.checked_mul(1024)
 }
 
 fn document(row: &Row) -> Value {

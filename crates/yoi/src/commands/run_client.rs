@@ -4,7 +4,7 @@
 mod follower;
 
 use self::follower::Follower;
-use crate::cli::{PodFlags, RunArgs};
+use crate::cli::RunArgs;
 use crate::commands::ending::{self, EndedIn, FinishedRun};
 use crate::commands::live::{kept, live, waits};
 use crate::commands::output_schema::{AnswerForm, OutputSchema, nothing_left};
@@ -12,6 +12,7 @@ use crate::commands::signals::{Ending, Signals};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::hosting::messages::Messages;
+use crate::launch::LaunchOptions;
 use crate::pods::{Pods, check_name};
 use crate::project::Project;
 use crate::show::progress::OutputStyle;
@@ -111,18 +112,10 @@ impl ClientRun<'_> {
 
     /// Refuses flags that only a start of a pod can take.
     fn check_flags(&self, name: &str) -> Result<(), Failure> {
-        let PodFlags { model, sandbox, read_only, add_dir, add_write_dir, allow, no_instructions, .. } =
-            &self.args.options;
-        let given = [
-            ("--model", model.is_some()),
-            ("--sandbox", sandbox.is_some()),
-            ("--read-only", *read_only),
-            ("--add-dir", !add_dir.is_empty()),
-            ("--add-write-dir", !add_write_dir.is_empty()),
-            ("--allow", !allow.is_empty()),
-            ("--no-instructions", *no_instructions),
-        ];
-        let given: Vec<&str> = given.iter().filter(|(_, given)| *given).map(|(flag, _)| *flag).collect();
+        // An input may have limits of its own.
+        let limits = ["--max-steps", "--max-cost"];
+        let given = LaunchOptions::new(&self.args.options).flags();
+        let given: Vec<_> = given.into_iter().filter(|flag| !limits.contains(flag)).collect();
         let Some((last, rest)) = given.split_last() else { return Ok(()) };
         let (flags, verb) = match rest {
             [] => ((*last).to_owned(), "applies"),
