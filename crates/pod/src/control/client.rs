@@ -42,20 +42,40 @@ pub(super) enum Command {
 
 /// A change of the queue. They are done one after the other, in the order of arrival.
 pub(super) enum QueueCommand {
-    Accept(Submission),
-    Edit { input: InputId, text: String, by: Option<Who>, reply: Reply<()> },
+    Text(NewText),
     Withdraw { input: InputId, by: Option<Who>, reply: Reply<()> },
     Reorder { input: InputId, before: Option<InputId>, by: Option<Who>, reply: Reply<()> },
+}
+
+/// A change that brings a text: gates judge it, and a large one is stored as a blob.
+pub(super) enum NewText {
+    Accept(Submission),
+    Edit { input: InputId, text: String, by: Option<Who>, reply: Reply<()> },
 }
 
 impl QueueCommand {
     /// Answers with an error. A client that has ended gets no answer.
     pub(super) fn refuse(self, error: SubmitError) {
         match self {
+            Self::Text(new) => new.refuse(error),
+            Self::Withdraw { reply, .. } | Self::Reorder { reply, .. } => drop(reply.send(Err(error))),
+        }
+    }
+}
+
+impl NewText {
+    /// As [`QueueCommand::refuse`].
+    pub(super) fn refuse(self, error: SubmitError) {
+        match self {
             Self::Accept(submission) => drop(submission.accepted.send(Err(error))),
-            Self::Edit { reply, .. } | Self::Withdraw { reply, .. } | Self::Reorder { reply, .. } => {
-                drop(reply.send(Err(error)));
-            }
+            Self::Edit { reply, .. } => drop(reply.send(Err(error))),
+        }
+    }
+
+    pub(super) fn text(&self) -> &str {
+        match self {
+            Self::Accept(submission) => &submission.input.text,
+            Self::Edit { text, .. } => text,
         }
     }
 }
@@ -168,7 +188,7 @@ impl Client {
         }
         let ((accepted, number), (ended, end)) = (oneshot::channel(), oneshot::channel());
         let submission = Submission { input, resume, accepted, end: ended };
-        let input = self.ask(Command::Queue(QueueCommand::Accept(submission)), number).await?;
+        let input = self.ask(Command::Queue(QueueCommand::Text(NewText::Accept(submission))), number).await?;
         Ok(Accepted { input, end })
     }
 
@@ -181,7 +201,7 @@ impl Client {
             return Err(SubmitError::TooLong(format!("{} bytes, at most {MAX_INPUT} are allowed", text.len())));
         }
         let (reply, done) = oneshot::channel();
-        self.ask(Command::Queue(QueueCommand::Edit { input, text, by, reply }), done).await
+        self.ask(Command::Queue(QueueCommand::Text(NewText::Edit { input, text, by, reply })), done).await
     }
 
     /// Takes back an input that waits. Returns once that is durable.

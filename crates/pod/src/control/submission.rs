@@ -1,7 +1,7 @@
 //! Changes of the queue on their way into the log, one after the other in the order of arrival: gates judge new texts,
 //! a large one is stored as a blob, and the commit is awaited. Depends on no turn, only on the end of one.
 
-use super::client::{EndReply, QueueCommand, Reply, Submission};
+use super::client::{EndReply, NewText, QueueCommand, Reply, Submission};
 use super::core::Core;
 use super::gates;
 use super::pipeline::ActorCommit;
@@ -44,7 +44,7 @@ pub(super) struct Submissions {
 enum Step {
     #[default]
     Waiting,
-    Preparing(QueueCommand),
+    Preparing(NewText),
     /// Its commit is in flight, with this many records of the preamble before its own.
     Committing(Committing, usize),
 }
@@ -55,7 +55,7 @@ enum Committing {
     Withdrawn(InputId, Reply<()>),
     Changed(Reply<()>),
     /// A gate refused; its verdict is being committed.
-    Refused(QueueCommand, String),
+    Refused(NewText, String),
 }
 
 /// The decision of gates about a text, and its blob if it is large.
@@ -66,7 +66,7 @@ pub(super) struct Prepared {
 
 impl Submissions {
     pub(super) fn take(&mut self, command: QueueCommand, queued: usize) {
-        let adds = matches!(command, QueueCommand::Accept(_));
+        let adds = matches!(command, QueueCommand::Text(NewText::Accept(_)));
         if self.waiting.len() >= MAX_QUEUED || (adds && queued + self.on_the_way() >= MAX_QUEUED) {
             command.refuse(SubmitError::Busy);
         } else {
@@ -122,30 +122,30 @@ impl Submissions {
 
     fn begin(&mut self, core: &mut Core, preamble: &mut Vec<Record>, busy: &[InputId], command: QueueCommand) {
         let waits = |input: InputId| core.state.queued.get(input).is_some() && !busy.contains(&input);
-        let text = match command {
-            QueueCommand::Accept(submission) => match self.known(core, submission) {
-                Some(new) => return self.prepare(core, preamble, QueueCommand::Accept(new)),
-                None => return,
-            },
-            QueueCommand::Edit { input, .. } if waits(input) => command,
+        match command {
+            QueueCommand::Text(NewText::Accept(submission)) => {
+                if let Some(new) = self.known(core, submission) {
+                    self.prepare(core, preamble, NewText::Accept(new));
+                }
+            }
+            QueueCommand::Text(new @ NewText::Edit { input, .. }) if waits(input) => self.prepare(core, preamble, new),
             QueueCommand::Withdraw { input, by, reply } if waits(input) => {
                 let record = InputWithdrawn { input, by }.into();
-                return self.commit(core, preamble, vec![record], Committing::Withdrawn(input, reply));
+                self.commit(core, preamble, vec![record], Committing::Withdrawn(input, reply));
             }
             QueueCommand::Reorder { input, before, by, reply } if waits(input) && before != Some(input) => {
-                return match before.filter(|next| !waits(*next)) {
+                match before.filter(|next| !waits(*next)) {
                     Some(next) => drop(reply.send(Err(SubmitError::NotWaiting(next)))),
                     None => {
                         let record = InputMoved { input, before, by }.into();
                         self.commit(core, preamble, vec![record], Committing::Changed(reply));
                     }
-                };
+                }
             }
-            QueueCommand::Edit { input, .. }
+            QueueCommand::Text(NewText::Edit { input, .. })
             | QueueCommand::Withdraw { input, .. }
-            | QueueCommand::Reorder { input, .. } => return command.refuse(SubmitError::NotWaiting(input)),
-        };
-        self.prepare(core, preamble, text);
+            | QueueCommand::Reorder { input, .. } => command.refuse(SubmitError::NotWaiting(input)),
+        }
     }
 
     /// Answers an input whose key is known; returns any other.
@@ -166,16 +166,15 @@ impl Submissions {
     }
 
     /// Has the gates judge a text, and stores a large one.
-    fn prepare(&mut self, core: &mut Core, preamble: &mut Vec<Record>, command: QueueCommand) {
-        let Some(text) = text_of(&command) else { return };
-        let is_large = encoded_len(text) > MAX_INLINE_INPUT;
+    fn prepare(&mut self, core: &mut Core, preamble: &mut Vec<Record>, new: NewText) {
+        let is_large = encoded_len(new.text()) > MAX_INLINE_INPUT;
         if !is_large && !core.registry.hooks().any::<PromptSubmit>("") {
             let outcome = GateOutcome { decision: Decision::Allow, runs: Vec::new() };
-            return self.judged(core, preamble, command, &outcome, None);
+            return self.judged(core, preamble, new, &outcome, None);
         }
         let (registry, callbacks, blobs) = (core.registry.clone(), core.callbacks.clone(), core.store.blobs.clone());
-        let text = text.to_owned();
-        self.step = Step::Preparing(command);
+        let text = new.text().to_owned();
+        self.step = Step::Preparing(new);
         self.task.spawn(async move {
             let view = || PromptView { text: text.clone() };
             let outcome = registry.hooks().decide::<PromptSubmit>(&callbacks, view).await;
@@ -205,19 +204,18 @@ impl Submissions {
         busy: &[InputId],
         prepared: Prepared,
     ) {
-        let Step::Preparing(command) = std::mem::take(&mut self.step) else { return };
-        if let QueueCommand::Edit { input, .. } = &command
-            && (core.state.queued.get(*input).is_none() || busy.contains(input))
+        let Step::Preparing(new) = std::mem::take(&mut self.step) else { return };
+        if let NewText::Edit { input, .. } = new
+            && (core.state.queued.get(input).is_none() || busy.contains(&input))
         {
-            let input = *input;
-            return command.refuse(SubmitError::NotWaiting(input));
+            return new.refuse(SubmitError::NotWaiting(input));
         }
         match prepared.whole.transpose() {
             Ok(stored) => {
                 let whole = stored.map(|stored| Output::from(Stored::from(stored)));
-                self.judged(core, preamble, command, &prepared.outcome, whole);
+                self.judged(core, preamble, new, &prepared.outcome, whole);
             }
-            Err(error) => command.refuse(error.into()),
+            Err(error) => new.refuse(error.into()),
         }
     }
 
@@ -226,21 +224,21 @@ impl Submissions {
         &mut self,
         core: &mut Core,
         preamble: &mut Vec<Record>,
-        command: QueueCommand,
+        new: NewText,
         outcome: &GateOutcome,
         whole: Option<Output>,
     ) {
         let verdicts = gates::verdicts(HookPoint::PromptSubmit, None, outcome);
         let mut records: Vec<_> = verdicts.into_iter().map(Record::from).collect();
         if let Some(reason) = gates::refusal(outcome) {
-            return self.commit(core, preamble, records, Committing::Refused(command, reason));
+            return self.commit(core, preamble, records, Committing::Refused(new, reason));
         }
         let fitted = |core: &Core, text: String| match &whole {
             Some(whole) => shortened(core, &text, whole),
             None => text,
         };
-        match command {
-            QueueCommand::Accept(Submission { input: new, resume, accepted, end }) => {
+        match new {
+            NewText::Accept(Submission { input: new, resume, accepted, end }) => {
                 let held = core.state.held.as_ref().map(|hold| hold.cause).filter(|_| resume);
                 // An input ends the hold of a cancelled turn by itself.
                 if let Some(cause) = held.filter(|cause| *cause != HoldCause::Cancel) {
@@ -254,12 +252,11 @@ impl Submissions {
                 );
                 self.commit(core, preamble, records, Committing::Accepted(input, accepted, end));
             }
-            QueueCommand::Edit { input, text, by, reply } => {
+            NewText::Edit { input, text, by, reply } => {
                 let text = fitted(core, text);
                 records.push(InputEdited { input, text, whole, by }.into());
                 self.commit(core, preamble, records, Committing::Changed(reply));
             }
-            QueueCommand::Withdraw { .. } | QueueCommand::Reorder { .. } => {}
         }
     }
 
@@ -288,9 +285,9 @@ impl Submissions {
                 drop(reply.send(Ok(())));
             }
             Committing::Changed(reply) => drop(reply.send(Ok(()))),
-            Committing::Refused(command, reason) => {
+            Committing::Refused(new, reason) => {
                 self.cancelled = false;
-                command.refuse(SubmitError::Refused(reason));
+                new.refuse(SubmitError::Refused(reason));
             }
         }
     }
@@ -303,17 +300,8 @@ impl Submissions {
         match what {
             Committing::Accepted(_, accepted, _) => drop(accepted.send(Err(error))),
             Committing::Withdrawn(_, reply) | Committing::Changed(reply) => drop(reply.send(Err(error))),
-            Committing::Refused(command, _) => command.refuse(error),
+            Committing::Refused(new, _) => new.refuse(error),
         }
-    }
-}
-
-/// The text that a change brings.
-fn text_of(command: &QueueCommand) -> Option<&str> {
-    match command {
-        QueueCommand::Accept(submission) => Some(&submission.input.text),
-        QueueCommand::Edit { text, .. } => Some(text),
-        QueueCommand::Withdraw { .. } | QueueCommand::Reorder { .. } => None,
     }
 }
 
