@@ -86,7 +86,7 @@ pub(super) struct Running {
 
 /// An input as an item.
 fn note(QueuedInput { input, text, .. }: &QueuedInput) -> Note {
-    Note::Input { input: *input, text: text.clone() }
+    Note::Input { input: *input, text: text.to_string() }
 }
 
 /// The stage of a turn.

@@ -218,7 +218,7 @@ impl SessionState {
                 let Some(queued) = open.and_then(|input| self.queued.take(input)) else {
                     return illegal("no turn is open, or that input was never queued, or was taken before");
                 };
-                return Ok(Some(self.count(Item::User { text: queued.text })));
+                return Ok(Some(self.count(Item::User { text: queued.text.to_string() })));
             }
             Record::InputWithdrawn(withdrawn) => {
                 if self.queued.take(withdrawn.input).is_none() {

@@ -4,6 +4,7 @@
 use crate::record::{InputEdited, InputId, InputLimits, InputMode, InputMoved, InputQueued};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// How many keys of accepted inputs are remembered: an input with one of them is not accepted again.
 pub const MAX_KEYS: usize = 256;
@@ -13,8 +14,8 @@ pub const MAX_KEYS: usize = 256;
 #[serde(deny_unknown_fields)]
 pub struct QueuedInput {
     pub input: InputId,
-    /// The exact model-visible text.
-    pub text: String,
+    /// The exact model-visible text; every status shares it.
+    pub text: Arc<str>,
     pub mode: InputMode,
     /// Limits of its turn; none if the pod's apply.
     pub limits: Option<InputLimits>,
@@ -61,7 +62,7 @@ impl InputQueue {
 
     pub(super) fn push(&mut self, queued: &InputQueued) {
         let InputQueued { input, text, mode, limits, key, whole: _, by: _ } = queued;
-        self.waiting.push_back(QueuedInput { input: *input, text: text.clone(), mode: *mode, limits: *limits });
+        self.waiting.push_back(QueuedInput { input: *input, text: text.as_str().into(), mode: *mode, limits: *limits });
         if let Some(key) = key {
             self.keys.push_back((key.clone(), *input));
             self.keys.drain(..self.keys.len().saturating_sub(MAX_KEYS));
@@ -77,7 +78,7 @@ impl InputQueue {
     /// Replaces a text. Returns whether the input waits.
     pub(super) fn edit(&mut self, edited: &InputEdited) -> bool {
         let found = self.waiting.iter_mut().find(|waiting| waiting.input == edited.input);
-        found.map(|waiting| waiting.text.clone_from(&edited.text)).is_some()
+        found.map(|waiting| waiting.text = edited.text.as_str().into()).is_some()
     }
 
     /// Moves an input. Returns whether it and the one that it goes before wait.

@@ -138,7 +138,8 @@ fn what_waits_can_be_edited_withdrawn_and_moved() {
             assert!(matches!(error, SubmitError::NotWaiting(input) if input == taken), "{error}");
         }
         assert!(client.reorder(two, Some(three), None).await.is_err());
-        let waiting: Vec<_> = client.status().await.unwrap().queued.into_iter().map(|waiting| waiting.text).collect();
+        let waiting: Vec<_> =
+            client.status().await.unwrap().queued.into_iter().map(|waiting| waiting.text.to_string()).collect();
         assert_eq!(waiting, ["four", "two, edited"]);
         ends.notify_one();
         let mut sent = sent.into_iter();
