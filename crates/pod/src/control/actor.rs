@@ -13,7 +13,7 @@
 
 mod commands;
 
-use super::between_turns::Recess;
+use super::between_turns::TurnBlock;
 use super::client::{Client, Command, Reply, client};
 use super::commit::Batch;
 use super::core::{Core, Fatal};
@@ -52,32 +52,16 @@ pub struct Actor {
     asked: bool,
     preamble: Preamble,
     submissions: Submissions,
-    /// The clients that wait for the beginning or the end of a hold, or for records of theirs, in the order of the commits.
-    holds: VecDeque<Reply<()>>,
-    recess: Recess,
+    /// The clients that wait for an [`ActorCommit::Client`], in the order of the commits.
+    replies: VecDeque<Reply<()>>,
+    turn_block: TurnBlock,
     /// Limits of a turn whose input sets none.
     limits: RunLimits,
-    mode: HostMode,
     /// The newest input that existed when the pod was opened.
     opened_at: InputId,
-    /// Whether a turn began since then.
-    has_run: bool,
     closing: Closing,
     observer_flush: JoinSet<()>,
     grants_written: Instant,
-}
-
-/// How a pod behaves while nobody is there.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum HostMode {
-    /// It does what its program submits, and no more; when the disk refuses twice, it ends.
-    #[default]
-    Run,
-    /// It stays: it takes what waits, goes on with interrupted work, is woken by notifications, and waits for the disk.
-    Stay {
-        /// What the pod needs and does not have: it starts held, with this reason.
-        missing: Option<String>,
-    },
 }
 
 /// What a start leaves for the actor. The records are committed with the first input, in one flush; the model gets the
@@ -134,18 +118,12 @@ enum DriverEvent {
     Stream(StreamEvent),
     ObserversFlushed(Result<(), JoinError>),
     Retry,
-    RecessEnded,
+    TurnBlockEnded,
     Shown,
 }
 
 impl Actor {
-    pub(crate) fn new(
-        core: Core,
-        history: History,
-        preamble: Preamble,
-        limits: RunLimits,
-        mode: HostMode,
-    ) -> (Self, Client) {
+    pub(crate) fn new(core: Core, history: History, preamble: Preamble, limits: RunLimits) -> (Self, Client) {
         let (client, commands) = client(core.outbox.following(), limits);
         let opened_at = core.state.inputs;
         let actor = Self {
@@ -155,12 +133,10 @@ impl Actor {
             asked: true,
             preamble,
             submissions: Submissions::default(),
-            holds: VecDeque::new(),
-            recess: Recess::default(),
+            replies: VecDeque::new(),
+            turn_block: TurnBlock::default(),
             limits,
-            mode,
             opened_at,
-            has_run: false,
             closing: Closing::Open,
             observer_flush: JoinSet::new(),
             grants_written: Instant::now(),
@@ -172,8 +148,8 @@ impl Actor {
     pub async fn run(mut self, cancel: CancellationToken) -> ActorEnd {
         let result = contained(self.work(&cancel)).await;
         // Clients get an error at once.
-        let Self { mut core, at, commands, submissions, holds, closing, .. } = self;
-        drop((commands, submissions, holds));
+        let Self { mut core, at, commands, submissions, replies, closing, .. } = self;
+        drop((commands, submissions, replies));
         match &result {
             Ok(()) => core.pending.close(),
             Err(fatal) => {
@@ -207,12 +183,10 @@ impl Actor {
 
     /// A pod that stays has no first input that its start could be committed with.
     fn begin(&mut self) {
-        let HostMode::Stay { missing } = &self.mode else { return };
-        let mut records = std::mem::take(&mut self.preamble.records);
-        if let Some(reason) = missing.clone() {
-            records.push(Suspended { reason, cause: Some(HoldCause::Required), by: None }.into());
+        if self.core.stays {
+            let records = std::mem::take(&mut self.preamble.records);
+            self.core.append_actor_commit(ActorCommit::Start, records);
         }
-        self.core.append_actor_commit(ActorCommit::Start, records);
     }
 
     /// Proceeds as far as it can without waiting.
@@ -238,7 +212,7 @@ impl Actor {
                 At::Between => break,
             }
         }
-        if self.stays() && matches!(self.at, At::Idle(_)) && self.core.pipeline.is_empty() {
+        if self.core.stays && matches!(self.at, At::Idle(_)) && self.core.pipeline.is_empty() {
             // No commit may come for days.
             self.core.collect(&|_| false);
             self.core.write_out();
@@ -247,34 +221,25 @@ impl Actor {
         Ok(())
     }
 
-    fn stays(&self) -> bool {
-        matches!(self.mode, HostMode::Stay { .. })
-    }
-
     /// Whether the records of the start are on their way.
     fn starts(&self) -> bool {
-        self.stays() && !self.core.state.hosted
+        self.core.stays && !self.core.state.hosted
     }
 
     /// The inputs of the turn that begins now; none if no turn begins.
     fn next_turn(&self) -> Option<Vec<InputId>> {
-        let Core { state, pipeline, .. } = &self.core;
-        if pipeline.changes_queue() || self.recess.lasts() || self.starts() {
+        let Core { state, pipeline, stays, .. } = &self.core;
+        // What waits when the pod closes is kept for the next start.
+        let is_open = matches!(self.closing, Closing::Open) && !self.turn_block.is_active() && !self.starts();
+        if !is_open || pipeline.changes_queue() {
             return None;
         }
-        let rule = match (&self.mode, &self.closing, self.has_run) {
-            (HostMode::Run, _, _) if !state.queued.iter().any(|waiting| waiting.input > self.opened_at) => return None,
-            (HostMode::Run, Closing::Open, false) => TakeRule::All,
-            (HostMode::Run | HostMode::Stay { .. }, Closing::Open, _) => TakeRule::One,
-            // What waits is kept for the next start.
-            (_, _, _) => return None,
-        };
-        queue::next_turn(state, rule)
+        queue::next_turn(state, if *stays { TakeRule::Stay } else { TakeRule::Run { opened_at: self.opened_at } })
     }
 
     /// Waits for the next event. Every branch is cancel-safe.
     async fn next(&mut self, cancel: &CancellationToken) -> DriverEvent {
-        let Self { core, at, commands, asked, submissions, recess, closing, observer_flush, .. } = self;
+        let Self { core, at, commands, asked, submissions, turn_block, closing, observer_flush, .. } = self;
         let (room, behind) = (!core.outbox.is_full(), !core.outbox.is_empty());
         let (mut accepts_requests, mut suspended, mut cancellable) = (core.accepts_feature_requests(), false, false);
         let (mut tasks, mut stream) = (None, None);
@@ -295,7 +260,7 @@ impl Actor {
             () = cancel.cancelled(), if cancellable => DriverEvent::Cancelled,
             done = pipeline.front() => DriverEvent::Committed(done),
             command = commands.recv(), if *asked => DriverEvent::Asked(command),
-            () = recess.released() => DriverEvent::RecessEnded,
+            () = turn_block.released() => DriverEvent::TurnBlockEnded,
             prepared = submissions.next() => DriverEvent::Prepared(prepared),
             result = task_result(tasks) => DriverEvent::Task(result),
             wakeup = pending.next(), if accepts_requests => DriverEvent::Wakeup(wakeup),
@@ -340,7 +305,7 @@ impl Actor {
             }
             (DriverEvent::Task(result), At::Turn(turn)) => turn.task_result(core, result)?,
             (DriverEvent::Stream(event), At::Turn(turn)) => turn.streamed(core, event)?,
-            (DriverEvent::Cancelled | DriverEvent::RecessEnded | DriverEvent::Shown, _)
+            (DriverEvent::Cancelled | DriverEvent::TurnBlockEnded | DriverEvent::Shown, _)
             | (DriverEvent::Task(_) | DriverEvent::Stream(_), At::Idle(_) | At::Between) => {}
         }
         Ok(())
@@ -348,14 +313,14 @@ impl Actor {
 
     /// A commit has ended. What was folded may begin or end a hold, and take inputs.
     fn committed(&mut self, result: Option<CommitResult>) -> Result<(), Fatal> {
-        let Self { core, at, submissions, preamble, holds, .. } = self;
+        let Self { core, at, submissions, preamble, replies, .. } = self;
         match (result, &mut *at) {
             (Some(CommitResult::Actor(ActorCommit::Queue)), _) => submissions.commit_ended(),
-            (Some(CommitResult::Actor(ActorCommit::Hold)), _) => {
-                holds.pop_front().map(|reply| reply.send(Ok(())));
+            (Some(CommitResult::Actor(ActorCommit::Client)), _) => {
+                replies.pop_front().map(|reply| reply.send(Ok(())));
             }
-            (Some(CommitResult::ActorRefused(ActorCommit::Hold, _, error)), _) => {
-                holds.pop_front().map(|reply| reply.send(Err(error)));
+            (Some(CommitResult::ActorRefused(ActorCommit::Client, _, error)), _) => {
+                replies.pop_front().map(|reply| reply.send(Err(error)));
             }
             (Some(CommitResult::ActorRefused(ActorCommit::Queue, records, error)), _) => {
                 submissions.commit_refused(error, records, &mut preamble.records);
@@ -398,7 +363,6 @@ impl Actor {
         let limits = queued.map(|input| self.limits.of_input(input.limits)).reduce(RunLimits::meet);
         let limits = limits.unwrap_or(self.limits);
         let mut turn = Box::new(Running::start(&mut self.core, *history, notes, inputs, limits));
-        self.has_run = true;
         if self.submissions.turn_begins() {
             turn.cancel()?;
         }
@@ -426,7 +390,8 @@ impl Actor {
     /// Starts the stop, if one was requested and nothing is in flight: observers get the last event first, and records
     /// that they cause are piggybacked on the last one.
     fn close(&mut self) {
-        let in_flight = !self.submissions.is_idle() || !self.holds.is_empty() || self.recess.lasts() || self.starts();
+        let in_flight =
+            !self.submissions.is_idle() || !self.replies.is_empty() || self.turn_block.is_active() || self.starts();
         if !matches!(self.at, At::Idle(_)) || in_flight {
             return;
         }

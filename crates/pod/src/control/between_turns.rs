@@ -38,16 +38,16 @@ impl BetweenTurns {
     }
 }
 
-/// What the actor knows of it.
+/// Whether a [`BetweenTurns`] keeps turns from beginning, as the actor sees it.
 #[derive(Default)]
-pub(super) struct Recess {
+pub(super) struct TurnBlock {
     released: Option<oneshot::Receiver<()>>,
 }
 
-impl Recess {
-    /// Begins, unless another one lasts.
+impl TurnBlock {
+    /// Begins, unless one is in force.
     pub(super) fn open(&mut self, blobs: Blobs) -> Option<Opened> {
-        if self.lasts() {
+        if self.is_active() {
             return None;
         }
         let (_released, released) = oneshot::channel();
@@ -56,7 +56,7 @@ impl Recess {
     }
 
     /// Whether no turn may begin.
-    pub(super) fn lasts(&self) -> bool {
+    pub(super) fn is_active(&self) -> bool {
         self.released.is_some()
     }
 

@@ -50,8 +50,22 @@ pub struct Core {
     pub outbox: Outbox,
     pub(crate) pending: Pending,
     pub(crate) pipeline: Pipeline,
-    /// Whether the pod waits until the disk accepts commits again, however long that takes.
-    pub(crate) is_patient: bool,
+    /// Whether the pod is one of [`HostMode::Stay`].
+    pub(crate) stays: bool,
+}
+
+/// How a pod behaves while nobody is there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum HostMode {
+    /// It does what its program submits, and no more; when the disk refuses twice, it ends.
+    #[default]
+    Run,
+    /// It stays: it takes what waits, goes on with interrupted work, is woken by notifications, and waits for the disk
+    /// however long that takes.
+    Stay {
+        /// What the pod needs and does not have: it starts held, with this reason.
+        missing: Option<String>,
+    },
 }
 
 /// The reason why a pod cannot continue: it ends the actor, and the program reports it.

@@ -76,8 +76,8 @@ pub(super) enum ActorCommit {
     Start,
     /// A change of the queue.
     Queue,
-    /// The beginning or the end of a hold.
-    Hold,
+    /// Records that a client waits for: the beginning or the end of a hold, or its own between turns.
+    Client,
     TurnEnd,
     Stop,
 }
@@ -117,7 +117,7 @@ impl Pipeline {
     /// Whether a change of the queue or a hold is on its way: no turn begins or takes an input meanwhile.
     pub(super) fn changes_queue(&self) -> bool {
         let changes =
-            |part: ActorPart| matches!(part.commit, ActorCommit::Queue | ActorCommit::Hold | ActorCommit::TurnEnd);
+            |part: ActorPart| matches!(part.commit, ActorCommit::Queue | ActorCommit::Client | ActorCommit::TurnEnd);
         let flies = |flight: &Flight| matches!(flight.part, CommitPart::Actor(part) if changes(part));
         self.flights.iter().any(flies) || self.held.iter().any(|held| changes(held.part))
     }
@@ -283,8 +283,8 @@ impl Core {
             return self.actor_unstorable(records, part, reason);
         }
         part.refusals = part.refusals.saturating_add(1);
-        let asked = matches!(part.commit, ActorCommit::Queue | ActorCommit::Hold);
-        if asked && self.is_patient {
+        let asked = matches!(part.commit, ActorCommit::Queue | ActorCommit::Client);
+        if asked && self.stays {
             // The client that asked decides whether to ask again.
             self.pipeline.trouble = Some(reason.clone());
             resolve_all(waiters, Err(&reason));
@@ -326,7 +326,7 @@ impl Core {
             return Ok(None);
         }
         match commit {
-            ActorCommit::Queue | ActorCommit::Hold | ActorCommit::TurnEnd => {
+            ActorCommit::Queue | ActorCommit::Client | ActorCommit::TurnEnd => {
                 Ok(Some(CommitResult::ActorRefused(commit, records, SubmitError::Unstorable(reason))))
             }
             ActorCommit::Repair | ActorCommit::Start | ActorCommit::Stop => Err(Fatal::Unstorable(reason)),
@@ -341,10 +341,10 @@ impl Core {
         self.pipeline.retry_at = Some(Instant::now() + pause);
         let known = self.pipeline.trouble.replace(reason.clone()).is_some();
         // The commit before it was reported, and so was the first refusal of a pod that waits.
-        if !(matches!(why, Refusal::Behind) || known && self.is_patient) {
+        if !(matches!(why, Refusal::Behind) || known && self.stays) {
             self.outbox.show(Event::Suspended { reason: reason.clone() });
         }
-        if refusals > DISK_RETRIES && !self.is_patient { Err(Fatal::Journal(reason)) } else { Ok(()) }
+        if refusals > DISK_RETRIES && !self.stays { Err(Fatal::Journal(reason)) } else { Ok(()) }
     }
 
     /// For a pod that cannot continue: awaits the commits in flight. Those that became durable are folded and their

@@ -9,15 +9,15 @@ use llm_worker::effect::Outcome;
 /// Inputs that may wait for a turn.
 pub const MAX_QUEUED: usize = 64;
 
-/// Which inputs a turn takes.
+/// Which turns begin, and which inputs they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TakeRule {
-    /// One input, one turn. A turn without an input begins for a notification that wakes the pod, and for work that was
-    /// interrupted.
-    One,
-    /// The first turn of a run takes everything that waits: what the run before it accepted and did not do comes with
-    /// the new input.
-    All,
+    /// A pod that stays: one input, one turn. A turn without an input begins for a notification that wakes the pod, and
+    /// for work that was interrupted.
+    Stay,
+    /// A run does what is submitted to it: one input, one turn. What an earlier start accepted, up to this input, comes
+    /// with the first one.
+    Run { opened_at: InputId },
 }
 
 /// The inputs of the turn that begins now; none if no turn begins.
@@ -25,14 +25,16 @@ pub(super) fn next_turn(state: &SessionState, rule: TakeRule) -> Option<Vec<Inpu
     if state.held.is_some() || state.turn_open {
         return None;
     }
+    let waiting = || state.queued.iter().map(|waiting| waiting.input);
     match rule {
-        TakeRule::All => {
-            let all: Vec<_> = state.queued.iter().map(|waiting| waiting.input).take(MAX_QUEUED).collect();
-            (!all.is_empty()).then_some(all)
+        TakeRule::Stay if is_owed(state) => return Some(Vec::new()),
+        TakeRule::Run { opened_at } if waiting().all(|input| input <= opened_at) => return None,
+        TakeRule::Run { opened_at } if waiting().any(|input| input <= opened_at) => {
+            return Some(waiting().take(MAX_QUEUED).collect());
         }
-        TakeRule::One if is_owed(state) => Some(Vec::new()),
-        TakeRule::One => first(&state.queued).map(|input| vec![input]),
+        TakeRule::Stay | TakeRule::Run { .. } => {}
     }
+    first(&state.queued).map(|input| vec![input])
 }
 
 /// The steered inputs, for the next step of the running turn.

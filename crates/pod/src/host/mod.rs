@@ -10,7 +10,7 @@ use crate::control::{
     Actor, Callbacks, Client, Core, Fatal, HostMode, Outbox, Permission, Preamble, RunLimits, SubmitError,
 };
 use crate::feature::{DiagnosticCode, FeatureDiagnostic, FeatureRegistry, RegistryReport};
-use crate::record::{Encoder, Features, HostStarted, Record, SurfaceSet, SystemItem};
+use crate::record::{Encoder, Features, HoldCause, HostStarted, Record, SurfaceSet, Suspended, SystemItem};
 use crate::session::LostRecords;
 use crate::session::kind_of_store;
 use crate::session::restore::{RestoreError, Restored, still_running};
@@ -123,7 +123,7 @@ pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, 
     let PodConfig { about, system, environment, mode, parts } = start;
     let limits = parts.limits;
     let (mut core, RecoveredSession { recovered, mut items, closing, survivors }) = opening.core(parts);
-    core.is_patient = mode != HostMode::Run;
+    core.stays = mode != HostMode::Run;
     core.outbox.folded(recovered.last);
     let (interrupted, crashed) = (core.state.open_calls.len() as u64, core.state.turn_open);
     let lost = core.state.lost;
@@ -154,6 +154,9 @@ pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, 
     if new_surface {
         prelude.push(SurfaceSet { surface, encoder }.into());
     }
+    if let HostMode::Stay { missing: Some(reason) } = mode {
+        prelude.push(Suspended { reason, cause: Some(HoldCause::Required), by: None }.into());
+    }
     let mut notes = Vec::new();
     if let Some(why) = survivors.as_deref().filter(|_| !crashed) {
         // After a crash the recovery's note reports it.
@@ -172,7 +175,7 @@ pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, 
         old_system,
     };
     let preamble = Preamble { records: prelude, notes, environment };
-    let (actor, client) = Actor::new(core, history, preamble, limits, mode);
+    let (actor, client) = Actor::new(core, history, preamble, limits);
     Ok((actor, client, found))
 }
 

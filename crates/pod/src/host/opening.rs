@@ -108,7 +108,7 @@ impl Opening {
             outbox,
             pending,
             pipeline,
-            is_patient: false,
+            stays: false,
         };
         (core, rest)
     }

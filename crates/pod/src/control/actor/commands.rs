@@ -35,7 +35,7 @@ impl Actor {
                 let idle = matches!(at, At::Idle(_)) && submissions.is_idle();
                 let answer = match self.closing {
                     Closing::Open if idle && !self.starts() => {
-                        self.recess.open(self.core.store.blobs.clone()).ok_or(SubmitError::Working)
+                        self.turn_block.open(self.core.store.blobs.clone()).ok_or(SubmitError::Working)
                     }
                     Closing::Open => Err(SubmitError::Working),
                     Closing::Asked(_) | Closing::FlushingObservers(_) | Closing::Stopping | Closing::Stopped => {
@@ -45,8 +45,8 @@ impl Actor {
                 drop(reply.send(answer));
             }
             (Command::Append(records, reply), _) => {
-                self.holds.push_back(reply);
-                self.core.append_actor_commit(ActorCommit::Hold, records);
+                self.replies.push_back(reply);
+                self.core.append_actor_commit(ActorCommit::Client, records);
             }
             // The client may have ended.
             (Command::Status(reply), _) => drop(reply.send(self.status())),
@@ -82,10 +82,10 @@ impl Actor {
         if !matches!(self.closing, Closing::Open) {
             return drop(reply.send(Err(SubmitError::Closed)));
         }
-        self.holds.push_back(reply);
+        self.replies.push_back(reply);
         let mut records = std::mem::take(&mut self.preamble.records);
         records.push(record);
-        self.core.append_actor_commit(ActorCommit::Hold, records);
+        self.core.append_actor_commit(ActorCommit::Client, records);
     }
 
     fn status(&self) -> PodStatus {

@@ -75,12 +75,12 @@ impl Expected {
             Step::Edit(which) => {
                 let Some((_, input)) = self.pick(which) else { return };
                 self.fold(InputEdited { input, text: "edited".to_owned(), whole: None, by: None });
-                assert_eq!(self.state.queued.get(input).map(|waiting| waiting.text.as_str()), Some("edited"));
+                assert_eq!(self.state.queued.get(input).map(|waiting| &*waiting.text), Some("edited"));
             }
             Step::Move(which, before) => self.reorder(which, before),
             Step::Pause => {
                 self.fold(Suspended { reason: "paused".to_owned(), cause: Some(HoldCause::Person), by: None });
-                assert_eq!(next_turn(&self.state, TakeRule::One), None);
+                assert_eq!(next_turn(&self.state, TakeRule::Stay), None);
             }
             Step::Resume => {
                 let cause = self.state.held.as_ref().map(|hold| hold.cause);
@@ -109,7 +109,7 @@ impl Expected {
     }
 
     fn turn(&mut self, outcome: Outcome) {
-        let Some(inputs) = next_turn(&self.state, TakeRule::One) else {
+        let Some(inputs) = next_turn(&self.state, TakeRule::Stay) else {
             let owed = !self.waiting.is_empty() || self.state.notices.values().any(|notice| notice.wake);
             assert!(self.state.held.is_some() || !owed, "nothing begins although something is owed");
             return;
@@ -151,17 +151,27 @@ proptest! {
 }
 
 #[test]
-fn the_first_turn_of_a_run_takes_everything_and_interrupted_work_comes_first() {
+fn the_first_turn_of_a_run_takes_what_an_earlier_start_accepted() {
     let mut expected = Expected::default();
-    for _ in 0..3 {
-        expected.accept(InputMode::Queue);
+    (0..3).for_each(|_| expected.accept(InputMode::Queue));
+    let run = |opened_at| TakeRule::Run { opened_at };
+    for (opened_at, takes) in [(0, Some(vec![1])), (1, Some(vec![1, 2, 3])), (2, Some(vec![1, 2, 3])), (3, None)] {
+        assert_eq!(next_turn(&expected.state, run(opened_at)), takes, "opened at {opened_at}");
     }
-    assert_eq!(next_turn(&expected.state, TakeRule::All), Some(vec![1, 2, 3]));
+    // Interrupted work goes on in the turn of the next input, not in one of its own.
     expected.turn(Outcome::Interrupted);
-    assert_eq!(next_turn(&expected.state, TakeRule::One), Some(Vec::new()));
+    assert_eq!(next_turn(&expected.state, run(1)), Some(vec![2]));
+    assert_eq!(next_turn(&SessionState::default(), run(0)), None);
+}
+
+#[test]
+fn interrupted_work_of_a_pod_that_stays_comes_first() {
+    let mut expected = Expected::default();
+    (0..2).for_each(|_| expected.accept(InputMode::Queue));
+    expected.turn(Outcome::Interrupted);
+    assert_eq!(next_turn(&expected.state, TakeRule::Stay), Some(Vec::new()));
     expected.fold(TurnStarted { turn: 2 });
-    assert_eq!(next_turn(&expected.state, TakeRule::One), None, "a turn is open");
+    assert_eq!(next_turn(&expected.state, TakeRule::Stay), None, "a turn is open");
     expected.fold(TurnFinished { turn: 2, outcome: Outcome::Done, unanswered: None });
-    assert_eq!(next_turn(&expected.state, TakeRule::One), Some(vec![2]));
-    assert_eq!(next_turn(&SessionState::default(), TakeRule::All), None);
+    assert_eq!(next_turn(&expected.state, TakeRule::Stay), Some(vec![2]));
 }
