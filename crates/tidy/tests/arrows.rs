@@ -24,10 +24,12 @@ const ARROWS: &[Row] = &[
     Row { name: "offline",       ours: &["llm-worker"],                                         never: &["cap-std", "clap", "hyper", "landlock", "rustix", "tokio", "toml"] },
     // tools a second host would reuse; no pods, features, policy, configuration
     Row { name: "tools",         ours: &["authority", "llm-worker"],                            never: &["cap-std", "clap", "hyper", "landlock", "rustix", "toml"] },
+    // messages between a pod and its clients; no sockets, runtimes, terminals
+    Row { name: "protocol",      ours: &[],                                                     never: &["clap", "crossterm", "hyper", "ratatui", "rustix", "tokio", "toml"] },
     // what a command line would run; no policy, pods, tools, files
     Row { name: "shell",         ours: &[],                                                     never: &["clap", "hyper", "rustix", "serde_json", "tokio", "toml"] },
     // the named process; no concrete tools, vendors, terminals, argv
-    Row { name: "pod",           ours: &["authority", "llm-worker", "session-store", "shell"],  never: &["clap", "crossterm", "grep-searcher", "hyper", "ratatui", "rustls", "toml"] },
+    Row { name: "pod",           ours: &["authority", "llm-worker", "protocol", "session-store", "shell"], never: &["clap", "crossterm", "grep-searcher", "hyper", "ratatui", "rustls", "toml"] },
     // the built-in features, through the public door; no sockets, store files, pod internals
     Row { name: "builtins",      ours: &["authority", "http-client", "llm-worker", "pod", "shell", "tools"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     // the binary: the composition root

@@ -21,6 +21,7 @@ const HOMONYMS: &[Homonym] = &[
     Homonym { name: "Error", reason: "the error of a crate, by Rust's custom" },
     Homonym { name: "ErrorKind", reason: "what the caller of a crate does next, by Rust's custom" },
     Homonym { name: "Args", reason: "a tool's arguments, one type for each tool's module" },
+    Homonym { name: "Event", reason: "what a pod tells: its own watcher in memory, and clients over the socket" },
     Homonym { name: "Settings", reason: "a feature's settings, one type for each feature's module" },
 ];
 

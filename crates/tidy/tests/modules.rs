@@ -13,6 +13,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("http-client", 1),
     ("llm-worker", 2),
     ("pod", 6),
+    ("protocol", 2),
     ("provider", 1),
     ("session-store", 3),
     ("shell", 14),

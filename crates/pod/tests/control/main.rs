@@ -26,6 +26,7 @@ mod logged_queue;
 mod lost_records;
 mod outbox;
 mod parallel_calls;
+mod record_mirrors;
 mod record_strategy;
 mod reload;
 mod replay;

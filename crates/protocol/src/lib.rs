@@ -1,0 +1,37 @@
+//! Messages between a pod and its clients: JSON-RPC 2.0, one message a line, over the pod's socket. Methods, events,
+//! and lenient mirrors of the records that clients draw. Knows no sockets, no runtime and no pod.
+//!
+//! `docs/PROTOCOL.md` teaches it. `schema/protocol.json` is its JSON Schema, and `schema/frozen/` has that of each
+//! version as it was released: a later one only adds optional fields, methods, events and kinds.
+
+pub mod error;
+pub mod event;
+pub mod message;
+pub mod method;
+pub mod record;
+pub mod schema;
+pub mod status;
+
+/// The version of the protocol: raised when a client of the one before would misunderstand a pod.
+pub const VERSION: u32 = 1;
+
+/// Bytes of a client's line. A record has at most 1 MiB, and so has an input on its way to the pod, with its escapes.
+pub const MAX_LINE: usize = 3 << 19;
+
+/// Bytes of a pod's line: a record, or a page of records with a status.
+pub const MAX_MESSAGE: usize = 4 << 20;
+
+/// Records of one page, and their bytes.
+pub const MAX_PAGE: u32 = 1000;
+
+/// Bytes of the records of one page; one record is always in it.
+pub const MAX_PAGE_BYTES: usize = 1 << 20;
+
+/// Bytes of a `cmd_id`.
+pub const MAX_CMD_ID: usize = 128;
+
+/// Characters of a client's name, of which the rest is dropped.
+pub const MAX_CLIENT: usize = 64;
+
+/// Bytes of a draft.
+pub const MAX_DRAFT: usize = 64 << 10;

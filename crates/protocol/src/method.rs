@@ -1,0 +1,378 @@
+//! What a client can ask for. A request that changes something carries a `cmd_id` of the client's choice: a second
+//! request with the same one is not carried out again, and gets the answer of the first.
+
+use crate::event::EventKind;
+use crate::record::{RecordLine, Who};
+use crate::status::{DeliveryMode, Status};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The parameters of a method: what a client asks, and the type of its answer.
+pub trait Ask: Serialize {
+    /// The method's name.
+    const NAME: &str;
+    /// What the pod answers.
+    type Answer: DeserializeOwned;
+}
+
+/// Declares every method once: its parameters, its name and its answer.
+macro_rules! methods {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal -> $answer:ty,)*) => {
+        /// A request, by method.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Method {
+            $($(#[$doc])* $variant($variant),)*
+        }
+
+        impl Method {
+            /// Every method.
+            pub const NAMES: &[&str] = &[$($name,)*];
+
+            /// The method's name.
+            #[must_use]
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $name,)*
+                }
+            }
+
+            /// Reads the parameters of a method, as JSON; none if there is no method of this name.
+            ///
+            /// # Errors
+            /// The parameters do not fit.
+            pub fn read(name: &str, params: &str) -> Option<Result<Self, serde_json::Error>> {
+                Some(match name {
+                    $($name => serde_json::from_str(params).map(Self::$variant),)*
+                    _ => return None,
+                })
+            }
+        }
+
+        $(impl Ask for $variant {
+            const NAME: &str = $name;
+            type Answer = $answer;
+        })*
+
+        /// The schemas of the parameters and answers of every method.
+        pub(crate) fn schemas(generator: &mut schemars::SchemaGenerator) -> Map<String, Value> {
+            let mut all = Map::new();
+            $(all.insert($name.to_owned(), serde_json::json!({
+                "params": generator.subschema_for::<$variant>(),
+                "result": generator.subschema_for::<$answer>(),
+            }));)*
+            all
+        }
+    };
+}
+
+methods! {
+    /// The first request of a connection: which versions the client speaks, and who it is.
+    Hello = "hello" -> Welcome,
+    /// Begins the events: every record after a cursor, without a gap, and what happens from now on.
+    Attach = "attach" -> Attached,
+    /// Records before one of them.
+    Page = "page" -> RecordPage,
+    GetStatus = "status" -> Status,
+    /// The install report of the features.
+    GetFeatures = "features" -> Report,
+    /// An input. Answered once it is durable.
+    SendInput = "input" -> AcceptedInput,
+    /// Replaces the text of an input that waits.
+    EditInput = "edit_input" -> Done,
+    /// Takes back an input that waits.
+    Withdraw = "withdraw" -> Done,
+    /// Moves an input that waits to another place in the queue.
+    MoveInput = "move_input" -> Done,
+    /// Leaves the model a note, which the next step delivers.
+    Notify = "notify" -> Done,
+    /// Replaces the text that a person is writing; all clients see it. In memory only.
+    SetDraft = "draft" -> Done,
+    /// Ends the running turn; of an input: withdraws it, or ends its turn.
+    Cancel = "cancel" -> Done,
+    /// Holds the pod: no turn begins, and the running one waits before its next request.
+    Pause = "pause" -> Done,
+    /// Ends a hold.
+    Resume = "resume" -> Done,
+    /// Restores files as they were after a record, if no turn runs.
+    Undo = "undo" -> Undone,
+    /// Ends the pod in good order.
+    Shutdown = "shutdown" -> Done,
+}
+
+impl Method {
+    /// The `cmd_id` of a request that changes something. Clients without the role of a driver may not make it.
+    #[must_use]
+    pub fn cmd_id(&self) -> Option<&str> {
+        Some(match self {
+            Self::Hello(_) | Self::Attach(_) | Self::Page(_) | Self::GetStatus(_) | Self::GetFeatures(_) => {
+                return None;
+            }
+            Self::SendInput(SendInput { cmd_id, .. })
+            | Self::EditInput(EditInput { cmd_id, .. })
+            | Self::Withdraw(Withdraw { cmd_id, .. })
+            | Self::MoveInput(MoveInput { cmd_id, .. })
+            | Self::Notify(Notify { cmd_id, .. })
+            | Self::SetDraft(SetDraft { cmd_id, .. })
+            | Self::Cancel(Cancel { cmd_id, .. })
+            | Self::Pause(Pause { cmd_id })
+            | Self::Resume(Resume { cmd_id })
+            | Self::Undo(Undo { cmd_id, .. })
+            | Self::Shutdown(Shutdown { cmd_id, .. }) => cmd_id,
+        })
+    }
+}
+
+/// What a client may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// It looks.
+    #[default]
+    Viewer,
+    /// It also gives inputs, and controls the pod.
+    Driver,
+}
+
+impl Role {
+    /// The role in the journal.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Viewer => "viewer",
+            Self::Driver => "driver",
+        }
+    }
+}
+
+/// Parameters of `hello`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Hello {
+    /// The versions of the protocol that the client speaks.
+    pub versions: Vec<u32>,
+    /// The program, for the journal, as in `yoi send`.
+    pub client: String,
+    /// The person, if the program knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What the client wants to do; a process that a pod started gets no more than `viewer`.
+    #[serde(default)]
+    pub role: Role,
+}
+
+/// The answer to `hello`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Welcome {
+    /// The version that both speak from now on.
+    pub version: u32,
+    pub pod: String,
+    pub session: String,
+    /// Of the pod's program.
+    pub program: String,
+    /// What this client may do.
+    pub role: Role,
+    /// The methods of this pod.
+    pub methods: Vec<String>,
+}
+
+/// Parameters of `attach`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Attach {
+    /// Send the records after this one. Absent: the answer has the newest ones, and those after them are sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<u64>,
+    /// Kinds of events that the client does not want. Without `record`, it gets `system_item` instead.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<EventKind>,
+    /// Records in the answer, at most 1,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+}
+
+/// The answer to `attach`: everything that a client needs before the events.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Attached {
+    pub status: Status,
+    pub draft: Draft,
+    /// The newest records, if `after` was absent. The next record that is sent comes directly after them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<RecordPage>,
+}
+
+/// Parameters of `page`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Page {
+    /// The records before this one.
+    pub before: u64,
+    /// At most 1,000.
+    pub limit: u32,
+}
+
+/// Some records that follow each other.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordPage {
+    /// In order, without `feature_state`, which is for its feature alone.
+    pub records: Vec<RecordLine>,
+    /// The cursor for the page before this one: the number of the first record that was looked at. There is none before 1.
+    pub first: u64,
+}
+
+/// Parameters of `status`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GetStatus {}
+
+/// Parameters of `features`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GetFeatures {}
+
+/// The answer to `features`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Report {
+    /// As `yoi features --json` prints it.
+    pub report: Value,
+}
+
+/// Limits of one input's turn; the others are the pod's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TurnBudget {
+    /// Requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_steps: Option<u32>,
+    /// Billionths of a US dollar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<u64>,
+}
+
+/// Parameters of `input`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SendInput {
+    pub text: String,
+    #[serde(default)]
+    pub mode: DeliveryMode,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<TurnBudget>,
+    /// Remembered with the newest 256 inputs, also across restarts.
+    pub cmd_id: String,
+}
+
+/// The answer to `input`: it is durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AcceptedInput {
+    /// Its number in the session.
+    pub input: u64,
+}
+
+/// Parameters of `edit_input`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EditInput {
+    pub input: u64,
+    pub text: String,
+    pub cmd_id: String,
+}
+
+/// Parameters of `withdraw`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Withdraw {
+    pub input: u64,
+    pub cmd_id: String,
+}
+
+/// Parameters of `move_input`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MoveInput {
+    pub input: u64,
+    /// The waiting input that comes directly after it; absent: it becomes the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<u64>,
+    pub cmd_id: String,
+}
+
+/// Parameters of `notify`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Notify {
+    pub text: String,
+    /// An idle pod starts a turn for it.
+    #[serde(default)]
+    pub wake: bool,
+    pub cmd_id: String,
+}
+
+/// Parameters of `draft`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SetDraft {
+    pub text: String,
+    pub cmd_id: String,
+}
+
+/// A text that a person is writing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Draft {
+    pub text: String,
+    /// Rises with every change.
+    pub revision: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Who>,
+}
+
+/// Parameters of `cancel`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Cancel {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<u64>,
+    pub cmd_id: String,
+}
+
+/// Parameters of `pause`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Pause {
+    pub cmd_id: String,
+}
+
+/// Parameters of `resume`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Resume {
+    pub cmd_id: String,
+}
+
+/// Parameters of `undo`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Undo {
+    /// The record after which file changes are undone.
+    pub to: u64,
+    pub cmd_id: String,
+}
+
+/// The answer to `undo`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Undone {
+    /// What was restored and what was not, for people.
+    pub lines: Vec<String>,
+    /// Why not all of it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+}
+
+/// How a command of the pod's program failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Failure {
+    /// The exit code of the command.
+    pub exit: u8,
+    pub message: String,
+    /// The next step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+}
+
+/// Parameters of `shutdown`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Shutdown {
+    /// Do not wait for what runs.
+    #[serde(default)]
+    pub now: bool,
+    pub cmd_id: String,
+}
+
+/// It is done, and durable if it is a record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Done {}

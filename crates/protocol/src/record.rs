@@ -1,0 +1,414 @@
+//! Records of the journal as clients read them: only the kinds and fields that are drawn, and nothing is lost. An unknown
+//! field is kept in `other`, an unknown kind as [`RecordBody::Other`]. `docs/JOURNAL.md` describes all kinds.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+/// The line of a record, byte for byte as the journal has it, without the newline.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RecordLine(Box<RawValue>);
+
+impl RecordLine {
+    /// # Errors
+    /// The line is no JSON.
+    pub fn new(line: String) -> Result<Self, serde_json::Error> {
+        RawValue::from_string(line).map(Self)
+    }
+
+    /// The line.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.get()
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// It has no header of a record, or its body does not fit its kind.
+    pub fn read(&self) -> Result<RecordView, serde_json::Error> {
+        RecordView::read(self.as_str())
+    }
+}
+
+impl PartialEq for RecordLine {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl JsonSchema for RecordLine {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "RecordLine".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "object",
+            "description": "The line of a record, byte for byte as the journal has it.",
+            "required": ["q", "t", "k", "v"],
+        })
+    }
+}
+
+/// A record that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordView {
+    /// Its number in the session, dense from 1.
+    pub seq: u64,
+    /// Microseconds since 1970.
+    pub time_us: u64,
+    pub body: RecordBody,
+}
+
+/// The header of a line, as far as readers of whole lines need it.
+#[derive(Deserialize)]
+struct Header {
+    q: u64,
+    t: u64,
+    k: String,
+    v: u16,
+}
+
+/// The keys of the header; the top level of a body has none of one letter.
+const HEADER: [&str; 10] = ["c", "n", "p", "e", "q", "d", "b", "t", "k", "v"];
+
+impl RecordView {
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// It has no header of a record, or its body does not fit its kind.
+    pub fn read(line: &str) -> Result<Self, serde_json::Error> {
+        let Header { q: seq, t: time_us, k: kind, v: version } = serde_json::from_str(line)?;
+        let mut fields: Map<String, Value> = serde_json::from_str(line)?;
+        fields.retain(|key, _| !HEADER.contains(&key.as_str()));
+        Ok(Self { seq, time_us, body: RecordBody::of(kind, version, fields)? })
+    }
+}
+
+/// Declares every kind once: its variant and its name in the journal. Their bodies have version 1.
+macro_rules! bodies {
+    ($($variant:ident = $kind:literal,)*) => {
+        /// The body of a record, by kind.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum RecordBody {
+            $($variant($variant),)*
+            /// A kind that is not drawn, or a kind or version that this program does not know.
+            Other { kind: String, fields: Map<String, Value> },
+        }
+
+        impl RecordBody {
+            /// The kinds with a mirror.
+            pub const KINDS: &[&str] = &[$($kind,)*];
+
+            fn of(kind: String, version: u16, fields: Map<String, Value>) -> Result<Self, serde_json::Error> {
+                Ok(match (kind.as_str(), version) {
+                    $(($kind, 1) => Self::$variant(serde_json::from_value(Value::Object(fields))?),)*
+                    _ => Self::Other { kind, fields },
+                })
+            }
+
+            /// The kind's name in the journal.
+            #[must_use]
+            pub fn kind(&self) -> &str {
+                match self {
+                    $(Self::$variant(_) => $kind,)*
+                    Self::Other { kind, .. } => kind,
+                }
+            }
+
+            /// All its fields, with those that have no mirror.
+            #[must_use]
+            pub fn fields(&self) -> Value {
+                match self {
+                    $(Self::$variant(body) => serde_json::to_value(body).unwrap_or_default(),)*
+                    Self::Other { fields, .. } => Value::Object(fields.clone()),
+                }
+            }
+        }
+
+        /// The schemas of the kinds with a mirror.
+        pub(crate) fn schemas(generator: &mut schemars::SchemaGenerator) -> Map<String, Value> {
+            let mut all = Map::new();
+            $(all.insert($kind.to_owned(), generator.subschema_for::<$variant>().to_value());)*
+            all
+        }
+    };
+}
+
+bodies! {
+    HostStarted = "host_started",
+    HostStopped = "host_stopped",
+    Recovery = "recovery",
+    SurfaceSet = "surface",
+    InputQueued = "input_queued",
+    InputConsumed = "input_consumed",
+    InputWithdrawn = "input_withdrawn",
+    InputEdited = "input_edited",
+    InputMoved = "input_moved",
+    TurnStarted = "turn_started",
+    SystemItem = "system_item",
+    ItemAdded = "item",
+    Request = "request",
+    Response = "response",
+    VerdictGiven = "verdict",
+    ToolStarted = "tool_started",
+    ToolFinished = "tool_finished",
+    FileChanged = "file_changed",
+    DirectoryMoved = "directory_moved",
+    NotificationQueued = "notification_queued",
+    FeatureNote = "feature_note",
+    Suspended = "suspended",
+    Resumed = "resumed",
+    TurnFinished = "turn_finished",
+    Gap = "gap",
+}
+
+/// Declares the mirrors of bodies and of their parts. `?` is a field that may be absent.
+macro_rules! mirrors {
+    ($($(#[$doc:meta])* $name:ident { $($body:tt)* })*) => { $(mirrors!(@of [$(#[$doc])*] $name [] $($body)*);)* };
+    (@of $docs:tt $name:ident [$($done:tt)*] $(#[$field:meta])* $key:ident: $type:ty, $($rest:tt)*) => {
+        mirrors!(@of $docs $name [$($done)* $(#[$field])* pub $key: $type,] $($rest)*);
+    };
+    (@of $docs:tt $name:ident [$($done:tt)*] $(#[$field:meta])* $key:ident ?: $type:ty, $($rest:tt)*) => {
+        mirrors!(@of $docs $name [$($done)* $(#[$field])* #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub $key: Option<$type>,] $($rest)*);
+    };
+    (@of [$($doc:tt)*] $name:ident [$($done:tt)*]) => {
+        $($doc)*
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+        pub struct $name {
+            $($done)*
+            /// The fields without a mirror.
+            #[serde(flatten)]
+            pub other: Map<String, Value>,
+        }
+    };
+}
+
+mirrors! {
+    /// A process took the session.
+    HostStarted {
+        version: String,
+        pid: u32,
+        project: String,
+        cwd: String,
+        sandbox: String,
+    }
+    /// The process stopped in good order.
+    HostStopped {
+        reason: String,
+    }
+    /// What a start repaired after a stop that was not orderly.
+    Recovery {
+        class: String,
+        cut_bytes: u64,
+        open_calls: u64,
+        open_turn: bool,
+        down_us: u64,
+    }
+    /// The fixed part of the requests that follow.
+    SurfaceSet {
+        surface: Surface,
+    }
+    /// Model, instructions and tools; part of [`SurfaceSet`].
+    Surface {
+        generation: u64,
+        model: String,
+        tools: Vec<SurfaceTool>,
+    }
+    /// A tool that the model may call; part of [`Surface`].
+    SurfaceTool {
+        name: String,
+    }
+    /// An accepted input.
+    InputQueued {
+        input: u64,
+        text: String,
+        /// `queue` if absent.
+        mode?: String,
+        /// The `cmd_id` that the client gave.
+        key?: String,
+        by?: Who,
+    }
+    /// A turn took a queued input, which became an item.
+    InputConsumed {
+        input: u64,
+    }
+    /// A queued input was withdrawn.
+    InputWithdrawn {
+        input: u64,
+        by?: Who,
+    }
+    /// A queued input has another text.
+    InputEdited {
+        input: u64,
+        text: String,
+        by?: Who,
+    }
+    /// A queued input has another place.
+    InputMoved {
+        input: u64,
+        /// The waiting input directly after it; absent if it is the last.
+        before?: u64,
+        by?: Who,
+    }
+    /// A turn began.
+    TurnStarted {
+        turn: u64,
+    }
+    /// A text of the host or of a feature that the model reads.
+    SystemItem {
+        topic: String,
+        text: String,
+        /// The feature that sent it, if one did.
+        feature?: String,
+        number?: u64,
+    }
+    /// A part of an answer.
+    ItemAdded {
+        item: Item,
+    }
+    /// Assistant text, reasoning or a tool call; part of [`ItemAdded`].
+    Item {
+        r#type: String,
+        text?: String,
+        /// Of a tool call.
+        id?: String,
+        name?: String,
+        arguments?: String,
+    }
+    /// A request was about to be sent.
+    Request {
+        number: u64,
+        generation: u64,
+        items: u64,
+        bytes: u64,
+    }
+    /// An answer arrived completely.
+    Response {
+        /// Text, or an object with `other`.
+        stop: Value,
+        usage: Usage,
+        /// Billionths of a US dollar.
+        cost?: u64,
+    }
+    /// Tokens, as the provider counts them.
+    Usage {
+        /// Cached ones included.
+        input: u64,
+        output: u64,
+        /// Of `input`, from the provider's cache.
+        cached: u64,
+    }
+    /// A decision of permission or of a gate.
+    VerdictGiven {
+        call?: String,
+        decision: String,
+        rule: String,
+        reason?: String,
+        hook?: String,
+        feature?: String,
+    }
+    /// A call was about to run.
+    ToolStarted {
+        call: String,
+        name: String,
+        feature: String,
+        arguments: String,
+        effect: String,
+    }
+    /// A call has its result.
+    ToolFinished {
+        call: String,
+        feature?: String,
+        outcome: ToolOutcome,
+        /// The full output, if it was too long.
+        output?: Output,
+        ms: u64,
+        warnings?: Vec<String>,
+    }
+    /// The result for the model; part of [`ToolFinished`].
+    ToolOutcome {
+        status: String,
+        summary: String,
+        content?: String,
+    }
+    /// A full text beside the journal.
+    Output {
+        handle: String,
+        stored: Stored,
+    }
+    /// The file that has it; part of [`Output`].
+    Stored {
+        digest: String,
+        bytes: u64,
+    }
+    /// A file is about to change.
+    FileChanged {
+        /// Absent for an undo.
+        call?: String,
+        path: String,
+        before?: Stored,
+        after?: String,
+    }
+    /// A directory is about to be moved.
+    DirectoryMoved {
+        call?: String,
+        from: String,
+        to: String,
+    }
+    /// A notification that waits for the next step.
+    NotificationQueued {
+        number: u64,
+        feature: String,
+        text: String,
+        wake?: bool,
+    }
+    /// A note of a feature for people who inspect the pod.
+    FeatureNote {
+        feature: String,
+        text: String,
+    }
+    /// The pod is held, or ends because it cannot continue.
+    Suspended {
+        reason: String,
+        cause?: String,
+        by?: Who,
+    }
+    /// A hold has ended.
+    Resumed {
+        cause?: String,
+        by?: Who,
+    }
+    /// A turn ended.
+    TurnFinished {
+        turn: u64,
+        outcome: Outcome,
+    }
+    /// How a turn ended.
+    Outcome {
+        /// In one word, such as `done` or `model_failed`.
+        outcome: String,
+        kind?: String,
+        message?: String,
+        help?: String,
+        reason?: String,
+    }
+    /// Lost records; only in a copy of a damaged journal.
+    Gap {
+        first: u64,
+        last: u64,
+        reason?: String,
+    }
+    /// The person or program that asked for something.
+    Who {
+        /// The program, as in `yoi send`.
+        client: String,
+        role: String,
+        uid: u32,
+        name?: String,
+    }
+}

@@ -1,0 +1,103 @@
+//! The state of a live pod, as clients see it.
+
+use crate::record::{Outcome, Usage};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a pod does now. All of it can be asked for; none of it has to be remembered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Status {
+    pub pod: String,
+    pub state: State,
+    /// The number of the turn that runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<u64>,
+    /// The requests that were sent in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<u64>,
+    /// Why no turn begins, or why the running one waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<HoldStatus>,
+    /// Why the disk refused the newest commit; the pod tries again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk: Option<String>,
+    /// The inputs that wait, in order.
+    #[serde(default)]
+    pub queued: Vec<Queued>,
+    /// Notifications that wait for the next step.
+    #[serde(default)]
+    pub notices: u64,
+    pub turns: u64,
+    pub requests: u64,
+    pub usage: Usage,
+    /// Billionths of a US dollar, as far as prices were known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_outcome: Option<Outcome>,
+    /// The model's name.
+    pub model: String,
+    /// Tools and hooks that did not return.
+    #[serde(default)]
+    pub stuck: u64,
+    /// The newest record that can be read.
+    pub seq: u64,
+    pub host: Host,
+}
+
+/// The process that holds a pod.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Host {
+    pub pid: u32,
+    /// When it took the pod, microseconds since 1970.
+    pub since_us: u64,
+    /// Of the program.
+    pub version: String,
+    pub sandbox: String,
+    /// The working directory.
+    pub cwd: String,
+}
+
+/// What a pod does, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    Idle,
+    Working,
+    /// No turn begins, or the running one waits.
+    Held,
+    /// It is about to end.
+    Stopping,
+    /// A state of a later version.
+    #[serde(other)]
+    Unknown,
+}
+
+/// Why no turn begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HoldStatus {
+    /// As in the record `suspended`.
+    pub cause: String,
+    /// For people.
+    pub reason: String,
+}
+
+/// An input that waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Queued {
+    pub input: u64,
+    pub mode: DeliveryMode,
+    /// Its first 200 characters.
+    pub text: String,
+}
+
+/// When an input is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DeliveryMode {
+    /// By a turn of its own, after the inputs before it.
+    #[default]
+    Queue,
+    /// At the next step of the running turn; by the next turn if the running one has no further step.
+    Steer,
+}
