@@ -104,7 +104,7 @@ pub enum Outcome {
     CostLimit,
     /// A gate, or the host, ended it; the reason is for people.
     Aborted { reason: String },
-    /// The host stopped during the turn; written only by recovery.
+    /// The host left during the turn ([`Input::Leave`]), or it stopped without an end; then recovery writes this.
     Interrupted,
 }
 
@@ -145,7 +145,7 @@ pub enum Effect<P: Payload> {
     CancelModel,
     /// Cancel this call. The host still answers its `Run`, within its grace period.
     CancelTool(CallId),
-    /// The turn's end is durable; take the history with [`crate::Turn::finish`]. Answers to effects that a cancel
+    /// The turn's end is durable; take the history with [`crate::Turn::finish`]. Answers to effects that an early end
     /// withdrew may still arrive. They belong to this turn and must not reach the next one.
     Finished(Outcome),
 }
@@ -209,7 +209,7 @@ impl<P: Payload> ToolRun<P> {
     }
 }
 
-/// An event that the host passes to [`crate::Turn::handle`]: an answer to an [`Effect`], a cancel or a hold.
+/// An event that the host passes to [`crate::Turn::handle`]: an answer to an [`Effect`], or a request to end or hold the turn.
 #[derive(Debug)]
 pub enum Input<P: Payload> {
     /// The gates have run.
@@ -242,8 +242,11 @@ pub enum Input<P: Payload> {
     Hold,
     /// End the hold, or withdraw it before it takes effect. Legal at any time, any number of times.
     Release,
-    /// Cancel the turn. Legal at any time, any number of times.
+    /// End the turn early, as [`Outcome::Cancelled`]. Legal at any time, any number of times. Of this and
+    /// [`Self::Leave`], the first decides; both change nothing once the turn has another end.
     Cancel,
+    /// End the turn early because the host leaves, as [`Outcome::Interrupted`]; otherwise like [`Self::Cancel`].
+    Leave,
 }
 
 /// The decision of the gates before a request.

@@ -101,7 +101,7 @@ fn halted<P: Payload>(id: CallId, halt: Option<&str>) -> Fact<P> {
     finished(id, ResultStatus::Cancelled, halt.unwrap_or(CANCELLED))
 }
 
-/// The result of a call whose start is durable, and that a cancel kept from running.
+/// The result of a call whose start is durable, and that an early end kept from running.
 pub(super) fn cancelled<P: Payload>((call, start): (CallId, P::Start)) -> Fact<P> {
     let outcome = ToolOutcome::of(ResultStatus::Cancelled, CANCELLED);
     Fact::Finished { call, outcome, ending: Some(start.into()) }

@@ -24,14 +24,14 @@
 //!    ║         Started, Finished(not run)│    │
 //!  Running ─ Run, ToolDone ──────────────┼────┘
 //!    │ ══ Finished, while others run     │
-//!    │ Cancel                            ▼
+//!    │ Cancel, Leave                     ▼
 //!  Draining ─ open calls end ────────> Ending ══ pending, TurnFinished ══> Ended ─ Finished
 //! ```
 //!
 //! `══` is a commit and the only way across: the effects behind it are made on the acknowledgement. If a commit is
 //! refused, the machine is [`Turn::suspended`] and yields the same commit again after [`crate::Input::Resume`].
-//! `Cancel`, `Hold` and `Release` are legal everywhere; where each phase goes is in `cancel` and `hold`. A commit that
-//! can never be stored ends the turn without it, as in `unstorable`. Decisions worth knowing:
+//! `Cancel`, `Leave`, `Hold` and `Release` are legal everywhere; where each phase goes is in `early_end` and `hold`.
+//! A commit that can never be stored ends the turn without it, as in `unstorable`. Decisions worth knowing:
 //!
 //! - An answer is committed whole or not at all: a failed, cut, cancelled or overflowing stream leaves nothing.
 //! - An answer cut by its output limit (or refused) runs none of its calls: the last one may be half a call that
@@ -50,8 +50,8 @@
 
 mod answer;
 mod calls;
-mod cancel;
 mod commit;
+mod early_end;
 mod hold;
 mod illegal;
 mod limits;
@@ -215,7 +215,7 @@ impl<P: Payload> Turn<P> {
         if let Some(effect) = self.perform() {
             return Some(effect);
         }
-        if let Phase::Running(running) | Phase::Draining(running) = &mut self.phase
+        if let Phase::Running(running) | Phase::Draining(running, _) = &mut self.phase
             && matches!(self.slot, CommitSlot::Idle)
             && !running.done.is_empty()
         {
@@ -265,7 +265,7 @@ impl<P: Payload> Turn<P> {
             | Phase::Sending
             | Phase::Streaming(_)
             | Phase::Starting
-            | Phase::Draining(_)
+            | Phase::Draining(..)
             | Phase::Ending(_)
             | Phase::Ended => None,
         }

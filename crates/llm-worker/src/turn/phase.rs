@@ -27,8 +27,9 @@ pub(super) enum Phase<P: Payload> {
     Starting,
     /// Calls run.
     Running(RunningCalls<P>),
-    /// Cancelled; calls that run are ending. Nothing waits to run here.
-    Draining(RunningCalls<P>),
+    /// The turn ends early with this outcome, after the commit under way and the calls that run. Nothing waits to run
+    /// here.
+    Draining(RunningCalls<P>, Outcome),
     /// The commit of the end is under way.
     Ending(Outcome),
     /// The end is durable.
@@ -49,7 +50,7 @@ impl<P: Payload> Phase<P> {
             Self::Judging(_) => "judging",
             Self::Starting => "starting",
             Self::Running(_) => "running",
-            Self::Draining(_) => "draining",
+            Self::Draining(..) => "draining",
             Self::Ending(_) => "ending",
             Self::Ended => "ended",
         }

@@ -3,7 +3,7 @@
 use super::answer::{Taken, dropped};
 use super::phase::{CallState, Phase};
 use super::{Acknowledged, IllegalInput, MAX_OVERFLOWS, Payload, Turn, is_said};
-use crate::effect::{CallVerdict, Delta, Effect, Fact, Gated, Input};
+use crate::effect::{CallVerdict, Delta, Effect, Fact, Gated, Input, Outcome};
 use crate::error::ErrorKind;
 use crate::item::{CallId, ToolOutcome};
 use crate::model::{ModelError, ModelEvent, Usage};
@@ -14,8 +14,8 @@ impl<P: Payload> Turn<P> {
     /// Processes one input of the host. Call [`poll`](Self::poll) afterwards until it returns `None`.
     ///
     /// # Errors
-    /// The input answers no effect of this phase, or the end of the turn cannot be stored. Answers to effects that a
-    /// cancel, a hold or an overflow withdrew are no errors; they are ignored.
+    /// The input answers no effect of this phase, or the end of the turn cannot be stored. Answers to effects that an
+    /// early end, a hold or an overflow withdrew are no errors; they are ignored.
     pub fn handle(&mut self, input: Input<P>) -> Result<(), IllegalInput> {
         match input {
             Input::Gated(gated) => self.gated(gated),
@@ -36,7 +36,11 @@ impl<P: Payload> Turn<P> {
                 Ok(())
             }
             Input::Cancel => {
-                self.cancel();
+                self.end_early(Outcome::Cancelled);
+                Ok(())
+            }
+            Input::Leave => {
+                self.end_early(Outcome::Interrupted);
                 Ok(())
             }
         }
@@ -125,7 +129,7 @@ impl<P: Payload> Turn<P> {
     }
 
     fn tool_done(&mut self, id: CallId, outcome: ToolOutcome, ending: P::Ending) -> Result<(), IllegalInput> {
-        let (Phase::Running(running) | Phase::Draining(running)) = &mut self.phase else {
+        let (Phase::Running(running) | Phase::Draining(running, _)) = &mut self.phase else {
             return Err(IllegalInput::Call(id));
         };
         if !running.open.remove(&id) {

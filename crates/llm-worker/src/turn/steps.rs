@@ -46,22 +46,22 @@ impl<P: Payload> Turn<P> {
         self.phase = Phase::Ending(outcome);
     }
 
-    /// Continues when no call is open: with the next request, or with the end of a turn that only drains its calls. Waits for the slot,
-    /// so that results that arrived meanwhile are part of the same commit.
+    /// Continues when no call is open: with the next request, or with the end of a turn that only drains its calls.
+    /// Waits for the slot, so that results that arrived meanwhile are part of the same commit.
     pub(super) fn continue_when_idle(&mut self) {
         if !matches!(self.slot, CommitSlot::Idle) {
             return;
         }
-        let drained = matches!(self.phase, Phase::Draining(_));
-        if let Phase::Running(running) | Phase::Draining(running) = &mut self.phase
+        if let Phase::Running(running) = &mut self.phase
             && running.idle()
         {
             let pending_facts = mem::take(&mut running.done);
-            match self.unstorable.clone() {
-                Some(reason) => self.end(pending_facts, Outcome::Aborted { reason }),
-                None if drained => self.end(pending_facts, Outcome::Cancelled),
-                None => self.step(pending_facts),
-            }
+            self.step(pending_facts);
+        } else if let Phase::Draining(running, outcome) = &mut self.phase
+            && running.idle()
+        {
+            let (pending_facts, outcome) = (mem::take(&mut running.done), outcome.clone());
+            self.end(pending_facts, outcome);
         }
     }
 
@@ -78,7 +78,7 @@ impl<P: Payload> Turn<P> {
                 self.phase = Phase::Running(RunningCalls { waiting: started.collect(), ..RunningCalls::default() });
                 self.continue_when_idle();
             }
-            Phase::Draining(running) => {
+            Phase::Draining(running, _) => {
                 running.done.extend(started.map(cancelled));
                 self.continue_when_idle();
             }

@@ -8,7 +8,7 @@
 //! | results and nothing of the above | each is replaced by a short one with the same status |
 //! | the turn's start, its end | they are kept; the end is another one |
 //!
-//! Calls that still run are cancelled and awaited, as after a cancel. A shorter commit may be unstorable, too: then the
+//! Calls that still run are cancelled and awaited, as in `early_end`. A shorter commit may be unstorable, too: then the
 //! next row applies, until nothing is left to drop and the host gets [`IllegalInput::EndUnstorable`].
 
 use super::commit::CommitSlot;
@@ -49,20 +49,22 @@ impl<P: Payload> Turn<P> {
             facts.iter_mut().for_each(shorten);
         }
         let reason = self.unstorable.get_or_insert_with(|| short(reason)).clone();
+        let aborted = Outcome::Aborted { reason };
         match &mut self.phase {
             Phase::Running(running) => {
                 let mut running = mem::take(running);
                 facts.append(&mut running.done);
                 running.done = facts;
-                self.drain_calls(running);
+                self.drain_calls(running, aborted);
             }
-            Phase::Draining(running) => {
+            Phase::Draining(running, outcome) => {
+                *outcome = aborted;
                 facts.append(&mut running.done);
                 running.done = facts;
                 self.continue_when_idle();
             }
             Phase::Sending | Phase::Holding | Phase::Starting | Phase::Ending(_) => {
-                self.end(facts, Outcome::Aborted { reason });
+                self.end(facts, aborted);
             }
             // No commit is in flight in these.
             Phase::BeforeGate(_)

@@ -11,7 +11,7 @@ use crate::record::{
     TransformNote, TurnFinished, TurnStarted, VerdictGiven,
 };
 use llm_worker::Item;
-use llm_worker::effect::{Fact, Outcome};
+use llm_worker::effect::Fact;
 use llm_worker::projection::{Dialect, Neutral};
 use llm_worker::turn::{Acknowledged, CommitRequest, Payload};
 use session_store::{Committed, EncodeError, Frames, Records};
@@ -74,16 +74,6 @@ pub(crate) struct TurnInfo {
     /// The surface in force.
     pub(crate) generation: u64,
     pub(crate) budget: Budget,
-    /// The host ends the turn only because it leaves: the next start goes on with it.
-    pub(crate) is_leaving: bool,
-}
-
-impl TurnInfo {
-    /// The outcome for the log and for clients: the machine knows no reason of a cancel.
-    pub(crate) fn outcome(&self, outcome: &Outcome) -> Outcome {
-        let leaves = self.is_leaving && *outcome == Outcome::Cancelled;
-        if leaves { Outcome::Interrupted } else { outcome.clone() }
-    }
 }
 
 /// One atomic batch: the facts of a turn as records, and records of the host and of features.
@@ -196,7 +186,7 @@ fn add_record(records: &mut Vec<Record>, fact: &Fact<Journaled>, turn: &TurnInfo
         .into(),
         Fact::TurnFinished(outcome) => {
             let unanswered = turn.budget.unanswered();
-            TurnFinished { turn: turn.number, outcome: turn.outcome(outcome), unanswered }.into()
+            TurnFinished { turn: turn.number, outcome: outcome.clone(), unanswered }.into()
         }
     });
 }

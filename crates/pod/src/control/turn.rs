@@ -153,7 +153,6 @@ impl Running {
             number: core.state.turns + 1,
             generation: history.surface().generation,
             budget: Budget::new(core.price, before.cost),
-            is_leaving: false,
         };
         let turn_span = info_span!("turn", turn = info.number, outcome = Empty);
         let mut notes: Vec<Note> = notes.into_iter().map(Note::System).collect();
@@ -252,12 +251,6 @@ impl Running {
         self.taking.get(..self.own).unwrap_or_default()
     }
 
-    /// As [`Self::cancel`], and the next start goes on with this turn.
-    pub(super) fn leave(&mut self) -> Result<(), Fatal> {
-        self.info.is_leaving = true;
-        self.cancel()
-    }
-
     /// Has the turn wait before its next request, or go on.
     pub(super) fn hold(&mut self, held: bool) -> Result<(), Fatal> {
         if held == self.holds || !matches!(self.stage, TurnStage::Machine) {
@@ -282,15 +275,25 @@ impl Running {
         Activity::Working { turn: self.info.number, requests: core.state.requests - self.before.requests }
     }
 
+    /// Whether an early end was asked for.
     pub(super) fn is_cancelled(&self) -> bool {
         self.cancelled
     }
 
-    /// Ends the turn in good order, unless it is over.
+    /// Ends the turn in good order, unless it ends already.
     pub(super) fn cancel(&mut self) -> Result<(), Fatal> {
+        self.end_early(Input::Cancel)
+    }
+
+    /// As [`Self::cancel`], and the next start goes on with this turn.
+    pub(super) fn leave(&mut self) -> Result<(), Fatal> {
+        self.end_early(Input::Leave)
+    }
+
+    fn end_early(&mut self, how: Input<Journaled>) -> Result<(), Fatal> {
         self.cancelled = true;
         match self.stage {
-            TurnStage::Machine => Ok(self.turn.handle(Input::Cancel)?),
+            TurnStage::Machine => Ok(self.turn.handle(how)?),
             TurnStage::Settling(_) | TurnStage::Asking(_) | TurnStage::Noting(..) | TurnStage::Over(..) => Ok(()),
         }
     }
@@ -510,7 +513,7 @@ impl Running {
         };
         self.turn_span.record("outcome", turn_end::outcome_name(&outcome));
         let end = TurnEnd {
-            outcome: self.info.outcome(&outcome),
+            outcome,
             paused,
             answer: state.last_answer.clone(),
             refused: state.refused.clone(),

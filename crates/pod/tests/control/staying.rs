@@ -286,6 +286,22 @@ fn a_turn_that_ends_because_the_host_leaves_goes_on_at_the_next_start() {
     sound(&pod, "work that went on");
 }
 
+/// A person ended the turn: the next start must not go on with it by itself.
+#[test]
+fn a_turn_that_was_cancelled_before_the_host_leaves_stays_cancelled() {
+    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let pod = stays(vec![ScriptedAnswer::calls(&[("Wait", "{}")])], vec![waits(&runs, &ends)]);
+    let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
+        client.send(input("one")).await.unwrap();
+        runs.notified().await;
+        client.cancel().await;
+        client.leave("the machine is restarted").await;
+    });
+    end.result.unwrap();
+    assert_eq!(end.state.last_outcome, Some(Outcome::Cancelled));
+    assert_eq!(end.state.held.map(|hold| hold.cause), Some(HoldCause::Cancel));
+}
+
 #[test]
 fn a_pod_that_lacks_something_keeps_what_it_is_told_until_a_start_that_has_it() {
     let mut pod = stays(vec![ScriptedAnswer::text("one")], Vec::new());

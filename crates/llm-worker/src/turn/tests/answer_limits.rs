@@ -1,7 +1,7 @@
 //! Answers that overflow or contradict themselves: nothing of them is kept, the stream is dropped. Of an overflow the model
 //! is told; three in a row, or a contradiction, end the turn.
 
-use super::rig::{Owed, Rig, user};
+use super::rig::{EarlyEnd, Owed, Rig, user};
 use crate::effect::Input;
 use crate::history::{Counters, History};
 use crate::item::CallId;
@@ -66,16 +66,24 @@ fn three_overflows_in_a_row_end_the_turn() {
     assert!(rig.transcript().contains(told) && rig.transcript().ends_with("end:StepLimit"), "{}", rig.transcript());
 }
 
-/// A cancel while the words for the model wait for their request: they are kept with the end.
+/// An early end while the words for the model wait for their request: they are kept with the end.
 #[test]
-fn a_cancel_behind_an_overflow_ends_the_turn() {
+fn an_early_end_behind_an_overflow_ends_the_turn() {
     let over: &[&str] = &["t:123456789012345678901", "end"];
-    for paid in 0..12 {
+    for ((first, second), paid) in EarlyEnd::BOTH.into_iter().flat_map(|both| (0..12).map(move |paid| (both, paid))) {
         let mut rig = Rig::with(vec![user("go")], &[over, over, &["t:x", "end"]], SMALL);
         rig.go(paid);
-        rig.cancel();
+        rig.end_early(first);
+        rig.end_early(second);
         let rig = rig.run();
-        assert!(rig.outcome.is_some(), "{paid}");
+        assert_eq!(rig.outcome, Some(first.outcome()), "{paid}");
+        // Each dropped answer takes a gate, a commit and two events; the first of these drops it.
+        assert_eq!(
+            rig.transcript().matches("was dropped").count(),
+            ((paid + 1) / 4).min(2),
+            "{paid}: {}",
+            rig.transcript()
+        );
     }
 }
 

@@ -1,7 +1,7 @@
 //! Hold at every point of every story: what is pending becomes durable, nothing is outstanding, and after the release
 //! the story goes on as if nothing had been.
 
-use super::rig::{Owed, Rig, user};
+use super::rig::{EarlyEnd, Owed, Rig, user};
 use crate::effect::{Fact, Gated, Outcome, TurnStop};
 use crate::item::Item;
 use crate::turn::TurnLimits;
@@ -153,15 +153,16 @@ fn a_commit_before_a_hold_can_be_refused_and_is_made_again() {
 }
 
 #[test]
-fn a_cancel_ends_a_held_turn() {
-    for paid in 0..2 {
+fn an_early_end_ends_a_held_turn() {
+    for ((first, second), paid) in EarlyEnd::BOTH.into_iter().flat_map(|both| [(both, 0), (both, 1)]) {
         let mut rig = Rig::new(STORIES[0]);
         rig.hold();
         rig.drain();
         rig.go(paid);
-        rig.cancel();
+        rig.end_early(first);
+        rig.end_early(second);
         let rig = rig.run();
-        assert_eq!(rig.transcript(), "turn user:go | end:Cancelled", "after {paid}");
+        assert_eq!(rig.transcript(), format!("turn user:go | end:{:?}", first.outcome()), "after {paid}");
     }
 }
 

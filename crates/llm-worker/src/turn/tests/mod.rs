@@ -2,7 +2,7 @@
 #![allow(clippy::wildcard_enum_match_arm, reason = "tests pick out the one variant they look for")]
 
 mod answer_limits;
-mod cancel;
+mod early_end;
 mod flushes_per_step;
 mod hold;
 mod illegal_inputs;

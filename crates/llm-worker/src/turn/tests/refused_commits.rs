@@ -1,6 +1,6 @@
 //! A disk that refuses: at every commit of a story, the machine stops and makes the same commit again.
 
-use super::rig::{Owed, Rig};
+use super::rig::{EarlyEnd, Owed, Rig};
 use crate::effect::{Input, Outcome};
 
 const STORY: &[&[&str]] = &[&["t:look", "c:ok", "c:no", "c:ok", "tools"], &["t:fine", "end"]];
@@ -61,17 +61,18 @@ fn calls_that_run_may_end_while_suspended_and_nothing_starts() {
 }
 
 #[test]
-fn a_cancel_while_suspended_waits_for_the_disk() {
-    for nth in 1..=5 {
+fn an_early_end_while_suspended_waits_for_the_disk() {
+    for ((first, second), nth) in EarlyEnd::BOTH.into_iter().flat_map(|both| (1..=5).map(move |nth| (both, nth))) {
         let mut rig = Rig::new(STORY);
         assert!(go_to_commit(&mut rig, nth));
         rig.refuse(0);
-        rig.cancel();
+        rig.end_early(first);
         rig.drain();
-        assert!(rig.turn().suspended() && rig.turn().handle(Input::Cancel).is_ok());
+        assert!(rig.turn().suspended());
+        rig.end_early(second);
         rig.turn().handle(Input::Resume).unwrap();
         let rig = rig.run();
-        let wanted = if nth == 5 { Outcome::Done } else { Outcome::Cancelled };
+        let wanted = if nth == 5 { Outcome::Done } else { first.outcome() };
         assert_eq!(rig.outcome, Some(wanted), "{nth}: {}", rig.transcript());
     }
 }

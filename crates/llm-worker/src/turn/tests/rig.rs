@@ -177,6 +177,32 @@ pub(super) enum Owed {
     Run(CallId),
 }
 
+/// How a host ends a turn early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EarlyEnd {
+    Cancel,
+    Leave,
+}
+
+impl EarlyEnd {
+    /// Each, and the other one, which changes nothing after it.
+    pub(super) const BOTH: [(Self, Self); 2] = [(Self::Cancel, Self::Leave), (Self::Leave, Self::Cancel)];
+
+    pub(super) fn input(self) -> Input<Host> {
+        match self {
+            Self::Cancel => Input::Cancel,
+            Self::Leave => Input::Leave,
+        }
+    }
+
+    pub(super) fn outcome(self) -> Outcome {
+        match self {
+            Self::Cancel => Outcome::Cancelled,
+            Self::Leave => Outcome::Interrupted,
+        }
+    }
+}
+
 pub(super) struct Rig {
     pub(super) turn: Option<Turn>,
     pub(super) owed: Vec<Owed>,
@@ -185,7 +211,8 @@ pub(super) struct Rig {
     pub(super) seen: Vec<String>,
     pub(super) outcome: Option<Outcome>,
     pub(super) gates: VecDeque<Gated<Host>>,
-    pub(super) cancelled: bool,
+    /// The first early end that was asked for.
+    pub(super) early_end: Option<EarlyEnd>,
     /// A hold was asked for and not released.
     pub(super) hold_wanted: bool,
     pub(super) unstorable: bool,
@@ -224,7 +251,7 @@ impl Rig {
             seen: Vec::new(),
             outcome: None,
             gates: VecDeque::new(),
-            cancelled: false,
+            early_end: None,
             hold_wanted: false,
             unstorable: false,
             check_all: true,
@@ -265,7 +292,7 @@ impl Rig {
                 self.owe("commit", Owed::Commit(request));
             }
             Effect::Send(request) => {
-                assert!(!self.cancelled && !self.unstorable, "sent after the turn was to end");
+                assert!(self.early_end.is_none() && !self.unstorable, "sent after the turn was to end");
                 assert!(self.sent.insert(request.number()), "sent twice");
                 let body = request.body();
                 let recorded = self.durable.iter().any(|fact| match fact {
@@ -288,12 +315,12 @@ impl Rig {
                 self.seen.push(format!("{delta:?}"));
             }
             Effect::Judge(call) => {
-                assert!(!self.cancelled && !self.unstorable, "judged after the turn was to end");
+                assert!(self.early_end.is_none() && !self.unstorable, "judged after the turn was to end");
                 self.owe(&format!("judge {}", call.id.number()), Owed::Judge(call));
             }
             Effect::Run(run) => {
                 let id = run.id();
-                assert!(!self.cancelled && !self.unstorable, "run after the turn was to end");
+                assert!(self.early_end.is_none() && !self.unstorable, "run after the turn was to end");
                 assert!(self.run.insert(id), "run twice");
                 let start = run.into_start();
                 assert_eq!(start, Start(id.number()), "another call's start");
@@ -391,9 +418,9 @@ impl Rig {
         self.turn().handle(Input::Release).unwrap();
     }
 
-    pub(super) fn cancel(&mut self) {
-        self.cancelled = true;
-        self.turn().handle(Input::Cancel).unwrap();
+    pub(super) fn end_early(&mut self, how: EarlyEnd) {
+        self.early_end.get_or_insert(how);
+        self.turn().handle(how.input()).unwrap();
     }
 
     /// First come, first served, until nothing is left to do.
@@ -471,7 +498,12 @@ impl Rig {
     /// The turn is over, and nothing is left open.
     pub(super) fn check_end(&mut self) {
         self.check_history();
-        assert!(self.outcome.is_some(), "the turn never ended: {} / {:?}", self.transcript(), self.seen);
+        let Some(outcome) = &self.outcome else {
+            panic!("the turn never ended: {} / {:?}", self.transcript(), self.seen)
+        };
+        if let Outcome::Cancelled | Outcome::Interrupted = outcome {
+            assert_eq!(self.early_end.map(EarlyEnd::outcome).as_ref(), Some(outcome), "the first early end decides");
+        }
         assert_eq!(self.durable.first(), Some(&Fact::TurnStarted));
         let ends = self.durable.iter().filter(|fact| matches!(fact, Fact::TurnFinished(_))).count();
         assert_eq!(ends, 1);

@@ -1,7 +1,7 @@
-//! Random stories under random schedules: delays, partial polling, refusals, cancels, holds, commits that cannot be
+//! Random stories under random schedules: delays, partial polling, refusals, early ends, holds, commits that cannot be
 //! stored, late answers. The rig checks every promise at every step; a failing seed is printed.
 
-use super::rig::{Grouped, Owed, Reply, Rig, answer, brief, surface, user};
+use super::rig::{EarlyEnd, Grouped, Owed, Reply, Rig, answer, brief, surface, user};
 use crate::effect::{Gated, Input, Outcome, TurnStop};
 use crate::history::History;
 use crate::turn::{IllegalInput, TurnLimits};
@@ -62,11 +62,13 @@ fn random_answer(dice: &mut Dice) -> VecDeque<Reply> {
 #[derive(Default)]
 struct Met {
     refusals: usize,
-    cancels: usize,
+    early_ends: usize,
+    /// Early ends of turns that had been asked to end in the other way.
+    second_thoughts: usize,
     late: usize,
-    /// Turns that were held, and those of them that were cancelled while they were.
+    /// Turns that were held, and those of them that were ended early while they were.
     held: usize,
-    cancelled_in_hold: usize,
+    ended_in_hold: usize,
     unstorable: usize,
     unstorable_again: usize,
     outcomes: std::collections::BTreeMap<String, usize>,
@@ -112,9 +114,11 @@ fn play(seed: u64, met: &mut Met) {
             }
         }
         if dice.one_in(patience) && rig.outcome.is_none() {
-            met.cancelled_in_hold += usize::from(rig.turn().is_held());
-            rig.cancel();
-            met.cancels += 1;
+            met.ended_in_hold += usize::from(rig.turn().is_held());
+            let (how, other) = EarlyEnd::BOTH[dice.below(2)];
+            met.second_thoughts += usize::from(rig.early_end == Some(other));
+            rig.end_early(how);
+            met.early_ends += 1;
         }
         if dice.one_in(holding) {
             rig.hold();
@@ -131,7 +135,6 @@ fn play(seed: u64, met: &mut Met) {
     }
     rig.check_end();
     let outcome = rig.outcome.unwrap();
-    assert!(rig.cancelled || outcome != Outcome::Cancelled);
     assert!(!rig.unstorable || outcome == Outcome::Aborted { reason: "too large".into() });
     let name = format!("{outcome:?}");
     *met.outcomes.entry(name.split([' ', '{']).next().unwrap().to_owned()).or_default() += 1;
@@ -160,15 +163,18 @@ fn twenty_thousand_schedules() {
         assert!(played.is_ok(), "seed {seed} failed");
     }
     assert!(
-        met.refusals > 5_000 && met.cancels > 2_000 && met.late > 300,
-        "{} {} {}",
+        met.refusals > 5_000 && met.early_ends > 2_000 && met.second_thoughts > 300 && met.late > 300,
+        "{} {} {} {}",
         met.refusals,
-        met.cancels,
+        met.early_ends,
+        met.second_thoughts,
         met.late
     );
-    let counts = (met.held, met.cancelled_in_hold, met.unstorable, met.unstorable_again);
+    let counts = (met.held, met.ended_in_hold, met.unstorable, met.unstorable_again);
     assert!(counts.0 > 1_500 && counts.1 > 50 && counts.2 > 2_000 && counts.3 > 300, "{counts:?}");
-    let wanted = ["Done", "MaxTokens", "Refused", "Empty", "ModelFailed", "Cancelled", "StepLimit", "Aborted"];
+    let early = ["Cancelled", "Interrupted"];
+    let wanted =
+        ["Done", "MaxTokens", "Refused", "Empty", "ModelFailed", "StepLimit", "Aborted"].into_iter().chain(early);
     for outcome in wanted {
         assert!(met.outcomes.get(outcome).is_some_and(|count| *count > 100), "{outcome}: {:?}", met.outcomes);
     }

@@ -1,6 +1,6 @@
 //! Commits that can never be stored: the turn ends, and what is durable is closed.
 
-use super::rig::{Owed, Rig};
+use super::rig::{EarlyEnd, Owed, Rig};
 use crate::effect::{Input, Outcome};
 use crate::item::ResultStatus;
 use crate::turn::IllegalInput;
@@ -100,11 +100,11 @@ fn another_end_is_tried_before_the_host_gives_up() {
 }
 
 #[test]
-fn a_cancelled_turn_ends_with_the_reason_why_it_is_incomplete() {
-    for nth in 1..=5 {
+fn an_early_end_gives_the_reason_why_it_is_incomplete() {
+    for ((first, _), nth) in EarlyEnd::BOTH.into_iter().flat_map(|both| (1..=5).map(move |nth| (both, nth))) {
         let mut rig = Rig::new(STORY);
         let place = go_to_commit(&mut rig, nth);
-        rig.cancel();
+        rig.end_early(first);
         rig.cannot_store(place).unwrap();
         let rig = rig.run();
         assert_eq!(rig.outcome, Some(Outcome::Aborted { reason: "too large".into() }), "commit {nth}");

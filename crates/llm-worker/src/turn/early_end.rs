@@ -1,5 +1,5 @@
-//! Cancelling a turn in each phase: nothing is sent or run after it, every call still gets its one result, and the end
-//! is committed like any other.
+//! Ending a turn early, for `Cancel` and `Leave`: nothing is sent or run after it, every call still gets its one result,
+//! and the end is committed like any other. The two differ in the outcome only, and the first of them decides.
 //!
 //! | phase | what happens |
 //! |---|---|
@@ -11,7 +11,7 @@
 //! | Judging | the whole answer with a cancelled result for each call that would have run; later verdicts are ignored |
 //! | Starting | the commit under way is awaited, then the starts get cancelled results |
 //! | Running | `CancelTool` for each open call, whose own result is awaited and kept; the rest are not run |
-//! | Draining, Ending, Ended | nothing more |
+//! | Draining, Ending, Ended | nothing more: the outcome is decided |
 //!
 //! A suspended machine stays suspended: after `Resume` the refused commit is made first, then the above.
 
@@ -22,44 +22,47 @@ use crate::effect::{Effect, Outcome};
 use std::mem;
 
 impl<P: Payload> Turn<P> {
-    pub(super) fn cancel(&mut self) {
+    /// Ends the turn with this outcome, unless its outcome is decided.
+    pub(super) fn end_early(&mut self, outcome: Outcome) {
         match &mut self.phase {
             Phase::BeforeGate(pending_facts) => {
                 let facts = mem::take(pending_facts);
-                self.end(facts, Outcome::Cancelled);
+                self.end(facts, outcome);
             }
             Phase::Gating(pending_facts) => {
                 let facts = mem::take(pending_facts);
                 self.withdrawn.gate = true;
-                self.end(facts, Outcome::Cancelled);
+                self.end(facts, outcome);
             }
             // A start that is being committed gets its cancelled result on the acknowledgement.
-            Phase::Holding | Phase::Sending | Phase::Starting => self.phase = Phase::Draining(RunningCalls::default()),
-            Phase::Held | Phase::Cleared => self.end(Vec::new(), Outcome::Cancelled),
+            Phase::Holding | Phase::Sending | Phase::Starting => {
+                self.phase = Phase::Draining(RunningCalls::default(), outcome);
+            }
+            Phase::Held | Phase::Cleared => self.end(Vec::new(), outcome),
             Phase::Streaming(_) => {
                 self.withdraw_model();
-                self.end(Vec::new(), Outcome::Cancelled);
+                self.end(Vec::new(), outcome);
             }
             Phase::Judging(judging) => {
                 let judging = mem::take(judging);
                 let asked = judging.calls.iter().filter(|call| matches!(call.state, CallState::Asked));
                 self.withdrawn.verdicts.extend(asked.map(|call| call.id));
                 let facts = rule(judging, Some(CANCELLED));
-                self.end(facts, Outcome::Cancelled);
+                self.end(facts, outcome);
             }
             Phase::Running(running) => {
                 let running = mem::take(running);
-                self.drain_calls(running);
+                self.drain_calls(running, outcome);
             }
-            Phase::Draining(_) | Phase::Ending(_) | Phase::Ended => {}
+            Phase::Draining(..) | Phase::Ending(_) | Phase::Ended => {}
         }
     }
 
-    /// Cancels the calls that run or wait to run.
-    pub(super) fn drain_calls(&mut self, mut running: RunningCalls<P>) {
+    /// Cancels the calls that run or wait to run; the turn ends with this outcome after them.
+    pub(super) fn drain_calls(&mut self, mut running: RunningCalls<P>, outcome: Outcome) {
         running.done.extend(running.waiting.drain(..).map(cancelled));
         self.notices.extend(running.open.iter().copied().map(Effect::CancelTool));
-        self.phase = Phase::Draining(running);
+        self.phase = Phase::Draining(running, outcome);
         self.continue_when_idle();
     }
 
