@@ -10,6 +10,7 @@ use crate::record::{
     Encoder, InputConsumed, InputId, ItemAdded, Output, Record, Request, Response, SystemItem, ToolFinished,
     TransformNote, TurnFinished, TurnStarted, VerdictGiven,
 };
+use crate::session::queue::QueuedInput;
 use llm_worker::Item;
 use llm_worker::effect::Fact;
 use llm_worker::projection::{Dialect, Neutral};
@@ -47,6 +48,12 @@ pub(crate) enum Note {
         text: String,
     },
     System(SystemItem),
+}
+
+impl From<&QueuedInput> for Note {
+    fn from(QueuedInput { input, text, .. }: &QueuedInput) -> Self {
+        Self::Input { input: *input, text: text.to_string() }
+    }
 }
 
 /// The end of a started call, beyond the result for the model.

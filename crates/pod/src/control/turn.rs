@@ -9,28 +9,28 @@
 //! It borrows the [`Core`] from the actor, which alone appends to the log and folds what was committed, in that
 //! order. It never runs code of features, tools or models: those answer through channels.
 
+mod before_request;
+mod end_gates;
+
 use super::authorize::{Authorization, Authorizer};
 use super::budget::Budget;
 use super::calls::{CallEvent, Calls, Done};
 use super::commit::{Batch, Journaled, Note, Turn, TurnInfo};
 use super::core::{Core, Fatal};
-use super::gates;
 use super::limits::RunLimits;
-use super::pipeline::{ActorCommit, CommitResult};
-use super::queue;
+use super::pipeline::CommitResult;
 use super::status::Activity;
 use super::stream::{Stream, StreamEvent};
 use super::turn_end::{self, TurnEnd};
 use crate::feature::MAX_GATES;
 use crate::foreign::MAX_STUCK;
-use crate::hook::{GateOutcome, HookPoint, PreRequest, RequestView, TurnEnd as TurnEndPoint, TurnEndView};
+use crate::hook::GateOutcome;
 use crate::mailbox::events::Event;
 use crate::mailbox::pending::MAX_PIGGYBACK;
 use crate::mailbox::requests::Wakeup;
 use crate::permission::Remedy;
-use crate::record::{HoldCause, InputId, NotificationQueued, Record, Suspended, SystemItem, VerdictGiven};
-use crate::session::queue::QueuedInput;
-use llm_worker::effect::{CallView, Effect, Fact, Gated, Input, Outcome, TurnStop};
+use crate::record::{InputId, SystemItem};
+use llm_worker::effect::{CallView, Effect, Fact, Input, Outcome};
 use llm_worker::history::History;
 use llm_worker::turn::{CommitRequest, IllegalInput, TurnLimits};
 use llm_worker::{CallId, Cost, ErrorKind, ModelError, ModelEvent, Usage};
@@ -82,11 +82,6 @@ pub(super) struct Running {
     /// The span of the latest request in the log of the host.
     step_span: Span,
     turn_span: Span,
-}
-
-/// An input as an item.
-fn note(QueuedInput { input, text, .. }: &QueuedInput) -> Note {
-    Note::Input { input: *input, text: text.to_string() }
 }
 
 /// The stage of a turn.
@@ -156,7 +151,7 @@ impl Running {
         };
         let turn_span = info_span!("turn", turn = info.number, outcome = Empty);
         let mut notes: Vec<Note> = notes.into_iter().map(Note::System).collect();
-        notes.extend(inputs.iter().filter_map(|input| core.state.queued.get(*input)).map(note));
+        notes.extend(inputs.iter().filter_map(|input| core.state.queued.get(*input)).map(Note::from));
         let answers = TurnLimits {
             argument_bytes: MAX_ARGUMENTS,
             all_argument_bytes: MAX_CALLS,
@@ -201,24 +196,10 @@ impl Running {
             core.write_out();
             if core.pipeline.is_empty() {
                 let outcome = outcome.clone();
-                self.stage = self.ask(core, outcome);
+                self.stage = self.ask_end_gates(core, outcome);
             }
         }
         Ok(matches!(self.stage, TurnStage::Over(..)))
-    }
-
-    /// Calls the gates at the end of the turn, if there are any.
-    fn ask(&mut self, core: &Core, outcome: Outcome) -> TurnStage {
-        // Gates before a request that will not be sent are dropped.
-        self.tasks.gates = JoinSet::new();
-        if !core.registry.hooks().any::<TurnEndPoint>("") {
-            return TurnStage::Over(outcome, None);
-        }
-        let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
-        let steps = core.state.requests - self.before.requests;
-        let view = TurnEndView { turn: core.state.turns, outcome: outcome.clone(), steps };
-        self.tasks.gates.spawn(async move { registry.hooks().decide::<TurnEndPoint>(&callbacks, || view).await });
-        TurnStage::Asking(outcome)
     }
 
     /// The sources of events that the turn waits for: its tasks and the model's stream.
@@ -249,22 +230,6 @@ impl Running {
     /// The inputs that it began with.
     pub(super) fn own(&self) -> &[InputId] {
         self.taking.get(..self.own).unwrap_or_default()
-    }
-
-    /// Has the turn wait before its next request, or go on.
-    pub(super) fn hold(&mut self, held: bool) -> Result<(), Fatal> {
-        if held == self.holds || !matches!(self.stage, TurnStage::Machine) {
-            return Ok(());
-        }
-        self.holds = held;
-        self.turn.handle(if held { Input::Hold } else { Input::Release })?;
-        // Gates that run are not waited for; when the turn goes on they are called again. Their answer is ignored, but
-        // it is due.
-        if held && !self.tasks.gates.is_empty() {
-            self.tasks.gates = JoinSet::new();
-            self.turn.handle(Input::Gated(Gated::default()))?;
-        }
-        Ok(())
     }
 
     /// What the turn does, for people.
@@ -311,19 +276,11 @@ impl Running {
             CommitResult::ActorRefused(_, _, reason) => {
                 let text = format!("the verdicts of gates at the end of the turn could not be stored: {reason}");
                 core.outbox.show(Event::warning(text));
-                self.noted(core);
+                self.end_gates_noted(core);
             }
-            CommitResult::Actor(_) => self.noted(core),
+            CommitResult::Actor(_) => self.end_gates_noted(core),
         }
         Ok(())
-    }
-
-    /// The verdicts of the gates at the end of the turn were committed.
-    fn noted(&mut self, core: &mut Core) {
-        if let TurnStage::Noting(outcome, paused) = &self.stage {
-            paused.iter().for_each(|reason| core.outbox.show(Event::warning(reason.clone())));
-            self.stage = TurnStage::Over(outcome.clone(), paused.clone());
-        }
     }
 
     /// A commit of this turn can never be stored: the turn ends without it.
@@ -343,7 +300,14 @@ impl Running {
 
     pub(super) fn task_result(&mut self, core: &mut Core, result: TaskResult) -> Result<(), Fatal> {
         match result {
-            TaskResult::Gated(outcome) => self.gates_answered(core, &outcome?)?,
+            TaskResult::Gated(gates) => {
+                if let TurnStage::Asking(outcome) = &self.stage {
+                    let outcome = outcome.clone();
+                    self.end_gates_answered(core, outcome, &gates?);
+                } else {
+                    self.request_gates_answered(core, &gates?)?;
+                }
+            }
             TaskResult::Judged(judged) => {
                 let (id, judged) = judged?;
                 let judged = judged.within(&mut self.starting, core.registry.redactor());
@@ -355,22 +319,6 @@ impl Running {
             }
             TaskResult::Call(CallEvent::Broken(broken)) => return Err(broken.into()),
         }
-        Ok(())
-    }
-
-    /// The gates before a request, or those at the end of the turn, have answered.
-    fn gates_answered(&mut self, core: &mut Core, gates: &GateOutcome) -> Result<(), Fatal> {
-        let TurnStage::Asking(outcome) = &self.stage else {
-            let judgement = gates::verdicts(HookPoint::PreRequest, None, gates);
-            return self.gated(core, Some(judgement), gates::refusal(gates).map(|reason| TurnStop::Aborted { reason }));
-        };
-        self.stage = TurnStage::Noting(outcome.clone(), gates::refusal(gates));
-        let verdicts = gates::verdicts(HookPoint::TurnEnd, None, gates);
-        let mut records: Vec<_> = verdicts.into_iter().map(Record::from).collect();
-        if let Some(reason) = gates::refusal(gates) {
-            records.push(Suspended { reason, cause: Some(HoldCause::Gate), by: None }.into());
-        }
-        core.append_actor_commit(ActorCommit::TurnEnd, records);
         Ok(())
     }
 
@@ -403,10 +351,6 @@ impl Running {
             }
         }
         Ok(())
-    }
-
-    fn is_spent(&self, core: &Core) -> bool {
-        self.info.budget.is_spent(self.limits.max_cost, core.state.cost.unwrap_or_default())
     }
 
     fn done(&mut self, Done { id, outcome, ended }: Done) -> Result<(), Fatal> {
@@ -450,54 +394,6 @@ impl Running {
             Effect::Finished(outcome) => return Ok(Some(outcome)),
         }
         Ok(None)
-    }
-
-    /// Calls the gates before a request; without gates the request is cleared at once. The cost limit is checked first.
-    fn gate(&mut self, core: &Core) -> Result<(), Fatal> {
-        let is_first = core.state.requests == self.before.requests;
-        if let Some(Err(replaced)) = is_first.then(|| core.permission.workspace.check_roots()) {
-            return self.gated(core, None, Some(TurnStop::Aborted { reason: replaced.to_string() }));
-        }
-        if self.is_spent(core) {
-            return self.gated(core, None, Some(TurnStop::CostLimit));
-        }
-        if self.info.budget.is_uncounted() && self.limits.max_cost.is_some() {
-            let model = core.model.name();
-            let reason = format!("{model} does not say how many tokens it used, so the cost limit cannot be kept");
-            return self.gated(core, None, Some(TurnStop::Aborted { reason }));
-        }
-        let stuck = core.callbacks.stuck() >= MAX_STUCK;
-        if stuck || !core.registry.hooks().any::<PreRequest>("") {
-            return self.gated(core, None, stuck.then(|| TurnStop::Aborted { reason: Fatal::Stuck.to_string() }));
-        }
-        let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
-        let (number, items) = (core.state.requests + 1, core.state.items);
-        let view = RequestView { turn: self.info.number, number, items };
-        self.tasks.gates.spawn(async move { registry.hooks().decide::<PreRequest>(&callbacks, || view).await });
-        Ok(())
-    }
-
-    /// Clears or stops the next request. Waiting notifications are committed with it.
-    fn gated(
-        &mut self,
-        core: &Core,
-        judgement: Option<Vec<VerdictGiven>>,
-        stop: Option<TurnStop>,
-    ) -> Result<(), Fatal> {
-        let deliver = |notice: &NotificationQueued| {
-            let NotificationQueued { number, feature, registry_generation, text, wake: _ } = notice.clone();
-            Note::System(SystemItem::Notification { number, feature, registry_generation, text })
-        };
-        let mut notes: Vec<_> = core.state.notices.values().map(deliver).collect();
-        // Before the first request the turn's own input comes first; it is not in the log yet.
-        if stop.is_none() && !core.pipeline.changes_queue() {
-            let joining = || queue::joining(&core.state.queued).filter(|waiting| !self.own().contains(&waiting.input));
-            notes.extend(joining().map(note));
-            let new: Vec<_> =
-                joining().map(|waiting| waiting.input).filter(|input| !self.taking.contains(input)).collect();
-            self.taking.extend(new);
-        }
-        Ok(self.turn.handle(Input::Gated(Gated { judgement, notes, stop }))?)
     }
 
     fn judge(&mut self, call: CallView) {

@@ -1,0 +1,89 @@
+//! Before each request of a turn: the checks of the host, the gates, the items that join the request, and a hold. Does
+//! not depend on the model's stream or on calls.
+
+use super::super::commit::Note;
+use super::super::core::{Core, Fatal};
+use super::super::{gates, queue};
+use super::{Running, TurnStage};
+use crate::foreign::MAX_STUCK;
+use crate::hook::{GateOutcome, HookPoint, PreRequest, RequestView};
+use crate::record::{NotificationQueued, SystemItem, VerdictGiven};
+use llm_worker::effect::{Gated, Input, TurnStop};
+use tokio::task::JoinSet;
+
+impl Running {
+    /// Checks the limits and calls the gates; without gates the request is cleared at once.
+    pub(super) fn gate(&mut self, core: &Core) -> Result<(), Fatal> {
+        let is_first = core.state.requests == self.before.requests;
+        if let Some(Err(replaced)) = is_first.then(|| core.permission.workspace.check_roots()) {
+            return self.gated(core, None, Some(TurnStop::Aborted { reason: replaced.to_string() }));
+        }
+        if self.is_spent(core) {
+            return self.gated(core, None, Some(TurnStop::CostLimit));
+        }
+        if self.info.budget.is_uncounted() && self.limits.max_cost.is_some() {
+            let model = core.model.name();
+            let reason = format!("{model} does not say how many tokens it used, so the cost limit cannot be kept");
+            return self.gated(core, None, Some(TurnStop::Aborted { reason }));
+        }
+        let stuck = core.callbacks.stuck() >= MAX_STUCK;
+        if stuck || !core.registry.hooks().any::<PreRequest>("") {
+            return self.gated(core, None, stuck.then(|| TurnStop::Aborted { reason: Fatal::Stuck.to_string() }));
+        }
+        let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
+        let (number, items) = (core.state.requests + 1, core.state.items);
+        let view = RequestView { turn: self.info.number, number, items };
+        self.tasks.gates.spawn(async move { registry.hooks().decide::<PreRequest>(&callbacks, || view).await });
+        Ok(())
+    }
+
+    /// The gates have answered.
+    pub(super) fn request_gates_answered(&mut self, core: &Core, gates: &GateOutcome) -> Result<(), Fatal> {
+        let judgement = gates::verdicts(HookPoint::PreRequest, None, gates);
+        self.gated(core, Some(judgement), gates::refusal(gates).map(|reason| TurnStop::Aborted { reason }))
+    }
+
+    /// Clears or stops the next request. Waiting notifications are committed with it.
+    fn gated(
+        &mut self,
+        core: &Core,
+        judgement: Option<Vec<VerdictGiven>>,
+        stop: Option<TurnStop>,
+    ) -> Result<(), Fatal> {
+        let deliver = |notice: &NotificationQueued| {
+            let NotificationQueued { number, feature, registry_generation, text, wake: _ } = notice.clone();
+            Note::System(SystemItem::Notification { number, feature, registry_generation, text })
+        };
+        let mut notes: Vec<_> = core.state.notices.values().map(deliver).collect();
+        // Before the first request the turn's own input comes first; it is not in the log yet.
+        if stop.is_none() && !core.pipeline.changes_queue() {
+            let joining = || queue::joining(&core.state.queued).filter(|waiting| !self.own().contains(&waiting.input));
+            notes.extend(joining().map(Note::from));
+            let new: Vec<_> =
+                joining().map(|waiting| waiting.input).filter(|input| !self.taking.contains(input)).collect();
+            self.taking.extend(new);
+        }
+        Ok(self.turn.handle(Input::Gated(Gated { judgement, notes, stop }))?)
+    }
+
+    /// Whether the cost limit is reached.
+    pub(super) fn is_spent(&self, core: &Core) -> bool {
+        self.info.budget.is_spent(self.limits.max_cost, core.state.cost.unwrap_or_default())
+    }
+
+    /// Has the turn wait before its next request, or go on.
+    pub(crate) fn hold(&mut self, held: bool) -> Result<(), Fatal> {
+        if held == self.holds || !matches!(self.stage, TurnStage::Machine) {
+            return Ok(());
+        }
+        self.holds = held;
+        self.turn.handle(if held { Input::Hold } else { Input::Release })?;
+        // Gates that run are not waited for; when the turn goes on they are called again. Their answer is ignored, but
+        // it is due.
+        if held && !self.tasks.gates.is_empty() {
+            self.tasks.gates = JoinSet::new();
+            self.turn.handle(Input::Gated(Gated::default()))?;
+        }
+        Ok(())
+    }
+}
