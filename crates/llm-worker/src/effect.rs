@@ -269,8 +269,6 @@ impl<P: Payload> Default for Gated<P> {
 /// Why a turn ends before its next request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TurnStop {
-    /// The host's limit of steps is reached.
-    StepLimit,
     /// The host's cost limit is reached.
     CostLimit,
     /// A gate ended the turn; the reason is for people.
@@ -280,7 +278,6 @@ pub enum TurnStop {
 impl From<TurnStop> for Outcome {
     fn from(stop: TurnStop) -> Self {
         match stop {
-            TurnStop::StepLimit => Self::StepLimit,
             TurnStop::CostLimit => Self::CostLimit,
             TurnStop::Aborted { reason } => Self::Aborted { reason },
         }

@@ -32,7 +32,7 @@ impl<P: Payload> Turn<P> {
         };
         if !has_calls && goes_on {
             // Continues like after calls that have their results.
-            self.write(judging.answer);
+            self.prepare(judging.answer);
             self.phase = Phase::Starting;
             return;
         }
@@ -48,7 +48,7 @@ impl<P: Payload> Turn<P> {
         if outcome == Outcome::Refused {
             self.end(facts, outcome);
         } else {
-            self.write(facts);
+            self.prepare(facts);
             self.phase = Phase::Starting;
         }
     }
@@ -61,44 +61,43 @@ impl<P: Payload> Turn<P> {
             Some(reason.clone())
         });
         let aborted = abort.as_ref().map(|reason| format!("not run: the turn was ended: {reason}"));
-        let facts = rule(judging, aborted.as_deref());
+        let facts = answer_facts(judging, aborted.as_deref());
         match abort {
             Some(reason) => self.end(facts, Outcome::Aborted { reason }),
             None => {
-                self.write(facts);
+                self.prepare(facts);
                 self.phase = Phase::Starting;
             }
         }
     }
 }
 
-/// The facts of an answer. With `halt` none of its calls starts: allowed and unjudged ones get a cancelled result
-/// saying so.
-pub(super) fn rule<P: Payload>(judging: Judging<P>, halt: Option<&str>) -> Vec<Fact<P>> {
+/// The facts of an answer whose calls are judged. If the turn ends with it, `halt` is the result of its calls that are
+/// allowed or not judged: none of them starts.
+pub(super) fn answer_facts<P: Payload>(judging: Judging<P>, halt: Option<&str>) -> Vec<Fact<P>> {
     let (mut facts, mut starts, mut results) = (judging.answer, Vec::new(), Vec::new());
     for Proposed { id, state, .. } in judging.calls {
-        let CallState::Judged(verdict, judgement) = state else {
-            results.push(halted(id, halt));
-            continue;
+        let verdict = match state {
+            CallState::Proposed | CallState::Asked => None,
+            CallState::Judged(verdict, judgement) => {
+                facts.push(Fact::Judged(judgement));
+                Some(verdict)
+            }
         };
-        facts.push(Fact::Judged(judgement));
         match verdict {
-            CallVerdict::Allow(start) if halt.is_none() => starts.push(Fact::Started { call: id, start }),
-            CallVerdict::Allow(_) => results.push(halted(id, halt)),
-            CallVerdict::Refuse { reason } | CallVerdict::Abort { reason } => {
+            Some(CallVerdict::Allow(start)) if halt.is_none() => starts.push(Fact::Started { call: id, start }),
+            Some(CallVerdict::Allow(_)) | None => {
+                results.push(finished(id, ResultStatus::Cancelled, halt.unwrap_or(CANCELLED)));
+            }
+            Some(CallVerdict::Refuse { reason } | CallVerdict::Abort { reason }) => {
                 results.push(finished(id, ResultStatus::Refused, &reason));
             }
-            CallVerdict::Invalid { problem } => results.push(finished(id, ResultStatus::Error, &problem)),
+            Some(CallVerdict::Invalid { problem }) => results.push(finished(id, ResultStatus::Error, &problem)),
         }
     }
     facts.append(&mut starts);
     facts.append(&mut results);
     facts
-}
-
-/// The result of a call that never started, because the turn ended first.
-fn halted<P: Payload>(id: CallId, halt: Option<&str>) -> Fact<P> {
-    finished(id, ResultStatus::Cancelled, halt.unwrap_or(CANCELLED))
 }
 
 /// The result of a call whose start is durable, and that an early end kept from running.

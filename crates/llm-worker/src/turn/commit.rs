@@ -8,9 +8,22 @@ use std::mem;
 
 pub(super) enum CommitSlot<P: Payload> {
     Idle,
-    Ready { request: CommitRequest<P>, staged: Box<Staged> },
-    InFlight { turn: u64, number: u64, staged: Box<Staged> },
-    Suspended { request: CommitRequest<P>, staged: Box<Staged> },
+    /// The next poll returns it.
+    Ready {
+        request: CommitRequest<P>,
+        staged: Box<Staged>,
+    },
+    /// The host has it. `staged` is the history once it is durable.
+    InFlight {
+        turn: u64,
+        number: u64,
+        staged: Box<Staged>,
+    },
+    /// The host refused it; it waits for `Resume`.
+    Suspended {
+        request: CommitRequest<P>,
+        staged: Box<Staged>,
+    },
 }
 
 impl<P: Payload> CommitSlot<P> {
@@ -42,12 +55,12 @@ impl<P: Payload> CommitSlot<P> {
 
 impl<P: Payload> Turn<P> {
     /// Prepares a commit of these facts. The slot is free.
-    pub(super) fn write(&mut self, facts: Vec<Fact<P>>) {
+    pub(super) fn prepare(&mut self, facts: Vec<Fact<P>>) {
         let staged = self.history.stage(&facts);
-        self.write_staged(facts, staged);
+        self.prepare_staged(facts, staged);
     }
 
-    pub(super) fn write_staged(&mut self, facts: Vec<Fact<P>>, staged: Box<Staged>) {
+    pub(super) fn prepare_staged(&mut self, facts: Vec<Fact<P>>, staged: Box<Staged>) {
         self.commits += 1;
         let request = CommitRequest { turn: self.id, number: self.commits, facts };
         self.slot = CommitSlot::Ready { request, staged };

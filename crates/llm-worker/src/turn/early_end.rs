@@ -15,7 +15,7 @@
 //!
 //! A suspended machine stays suspended: after `Resume` the refused commit is made first, then the above.
 
-use super::calls::{CANCELLED, cancelled, rule};
+use super::calls::{CANCELLED, answer_facts, cancelled};
 use super::phase::{CallState, Phase, RunningCalls};
 use super::{Payload, Turn};
 use crate::effect::{Effect, Outcome};
@@ -47,7 +47,7 @@ impl<P: Payload> Turn<P> {
                 let judging = mem::take(judging);
                 let asked = judging.calls.iter().filter(|call| matches!(call.state, CallState::Asked));
                 self.withdrawn.verdicts.extend(asked.map(|call| call.id));
-                let facts = rule(judging, Some(CANCELLED));
+                let facts = answer_facts(judging, Some(CANCELLED));
                 self.end(facts, outcome);
             }
             Phase::Running(running) => {

@@ -29,7 +29,7 @@ impl<P: Payload> Turn<P> {
         if pending_facts.is_empty() {
             self.phase = Phase::Held;
         } else {
-            self.write(pending_facts);
+            self.prepare(pending_facts);
             self.phase = Phase::Holding;
         }
     }

@@ -197,7 +197,7 @@ impl<P: Payload> Turn<P> {
             commits: 0,
         };
         let mut facts = vec![Fact::TurnStarted];
-        if notes.iter().all(|note| is_said(&P::item(note))) {
+        if notes.iter().all(|note| host_may_add(&P::item(note))) {
             facts.extend(notes.into_iter().map(Fact::Note));
             turn.step(facts);
         } else {
@@ -220,7 +220,7 @@ impl<P: Payload> Turn<P> {
             && !running.done.is_empty()
         {
             let facts = mem::take(&mut running.done);
-            self.write(facts);
+            self.prepare(facts);
         }
         self.slot.hand_out().map(Effect::Commit)
     }
@@ -300,7 +300,7 @@ impl<P: Payload> Turn<P> {
 }
 
 /// Whether the host may add this item to history: other items come from the model and its calls.
-fn is_said(item: &Item) -> bool {
+fn host_may_add(item: &Item) -> bool {
     match item {
         Item::User { .. } | Item::System { .. } => true,
         Item::Assistant { .. } | Item::Reasoning { .. } | Item::ToolCall { .. } | Item::ToolResult { .. } => false,

@@ -23,7 +23,7 @@ pub(super) enum Phase<P: Payload> {
     Streaming(Answer),
     /// The answer is complete; its calls are being judged.
     Judging(Judging<P>),
-    /// The commit of an answer with calls is under way; the calls that it starts run after it.
+    /// The commit of an answer after which the turn continues is under way; the calls that it starts run after it.
     Starting,
     /// Calls run.
     Running(RunningCalls<P>),
@@ -40,7 +40,7 @@ impl<P: Payload> Phase<P> {
     /// Its name in error messages.
     pub(super) fn name(&self) -> &'static str {
         match self {
-            Self::BeforeGate(_) => "ungated",
+            Self::BeforeGate(_) => "before its gates",
             Self::Gating(_) => "gating",
             Self::Holding => "holding",
             Self::Held => "held",

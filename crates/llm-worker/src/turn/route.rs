@@ -2,7 +2,7 @@
 
 use super::answer::{Taken, dropped};
 use super::phase::{CallState, Phase};
-use super::{Acknowledged, IllegalInput, MAX_OVERFLOWS, Payload, Turn, is_said};
+use super::{Acknowledged, IllegalInput, MAX_OVERFLOWS, Payload, Turn, host_may_add};
 use crate::effect::{CallVerdict, Delta, Effect, Fact, Gated, Input, Outcome};
 use crate::error::ErrorKind;
 use crate::item::{CallId, ToolOutcome};
@@ -54,7 +54,7 @@ impl<P: Payload> Turn<P> {
         let Phase::Gating(pending_facts) = &mut self.phase else {
             return if mem::take(&mut self.withdrawn.gate) { Ok(()) } else { Err(self.illegal("Gated")) };
         };
-        if let Some(index) = gated.notes.iter().position(|note| !is_said(&P::item(note))) {
+        if let Some(index) = gated.notes.iter().position(|note| !host_may_add(&P::item(note))) {
             return Err(IllegalInput::Item(index));
         }
         let mut facts: Vec<_> = gated.judgement.into_iter().map(Fact::Judged).collect();

@@ -35,14 +35,14 @@ impl<P: Payload> Turn<P> {
         });
         staged.see(&fact);
         facts.push(fact);
-        self.write_staged(facts, staged);
+        self.prepare_staged(facts, staged);
         self.phase = Phase::Sending;
     }
 
     /// Records the end. The slot is free.
     pub(super) fn end(&mut self, mut facts: Vec<Fact<P>>, outcome: Outcome) {
         facts.push(Fact::TurnFinished(outcome.clone()));
-        self.write(facts);
+        self.prepare(facts);
         self.phase = Phase::Ending(outcome);
     }
 

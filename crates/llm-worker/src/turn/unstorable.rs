@@ -6,7 +6,7 @@
 //! | an answer | it is dropped whole; none of its calls starts, and their numbers are given again |
 //! | notes, verdicts of gates, a request | they are dropped; results beside them are kept |
 //! | results and nothing of the above | each is replaced by a short one with the same status |
-//! | the turn's start, its end | they are kept; the end is another one |
+//! | the turn's start, its end | they are kept; the end is [`Outcome::Aborted`], also after a cancel |
 //!
 //! Calls that still run are cancelled and awaited, as in `early_end`. A shorter commit may be unstorable, too: then the
 //! next row applies, until nothing is left to drop and the host gets [`IllegalInput::EndUnstorable`].
@@ -25,12 +25,13 @@ pub(super) const UNSTORED: &str = "the call ended, but its result could not be s
 impl<P: Payload> Turn<P> {
     pub(super) fn unstorable(&mut self, request: CommitRequest<P>, reason: String) -> Result<(), IllegalInput> {
         let staged = self.slot.take_flight(&request)?;
-        let is_end_shortened = self.unstorable.is_some();
+        // The end in a second such commit is the one that this function made for the first.
+        let end_is_replaced = self.unstorable.is_some();
         let has_answer = request.facts.iter().any(|fact| matches!(fact, Fact::Response { .. }));
         let is_kept = |fact: &Fact<P>| match fact {
             Fact::TurnStarted => true,
             Fact::Finished { .. } => !has_answer,
-            Fact::TurnFinished(_) => is_end_shortened,
+            Fact::TurnFinished(_) => end_is_replaced,
             Fact::Note(_)
             | Fact::Item(_)
             | Fact::Response { .. }

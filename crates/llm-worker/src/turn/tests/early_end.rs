@@ -63,7 +63,7 @@ fn each_phase_has_its_way_out() {
     let whole = "says:look call1:ok call2:no call3:ok stop:ToolUse/0 ";
     let started = "judged1:allow judged2:refuse judged3:allow start1 start3 result2:Refused | ";
     let rows: &[(&str, usize, usize, String)] = &[
-        ("ungated", 0, 0, "turn user:go end:".into()),
+        ("before the gates", 0, 0, "turn user:go end:".into()),
         ("gating", 0, 1, "turn user:go end:".into()),
         ("sending, not handed out", 1, 0, format!("{first}end:")),
         ("sending", 1, 1, format!("{first}end:")),

@@ -209,11 +209,7 @@ fn what_gates_add_rides_with_the_request() {
 
 #[test]
 fn a_gate_can_end_the_turn() {
-    for (stop, end) in [
-        (TurnStop::StepLimit, "StepLimit"),
-        (TurnStop::CostLimit, "CostLimit"),
-        (TurnStop::Aborted { reason: "no".into() }, "Aborted"),
-    ] {
+    for (stop, end) in [(TurnStop::CostLimit, "CostLimit"), (TurnStop::Aborted { reason: "no".into() }, "Aborted")] {
         let mut rig = Rig::new(&[&["c:ok", "tools"]]);
         rig.gates =
             [Gated::default(), Gated { notes: vec![user("late")], stop: Some(stop), ..Gated::default() }].into();
