@@ -24,6 +24,14 @@ impl RecordLine {
         self.0.get()
     }
 
+    /// The record's number, without its body.
+    ///
+    /// # Errors
+    /// It has none.
+    pub fn seq(&self) -> Result<u64, serde_json::Error> {
+        serde_json::from_str::<Header>(self.as_str()).map(|header| header.q)
+    }
+
     /// Reads it.
     ///
     /// # Errors
@@ -387,6 +395,13 @@ mirrors! {
     TurnFinished {
         turn: u64,
         outcome: Outcome,
+        unanswered?: Unanswered,
+    }
+    /// What attempts without an answer cost: in no `response`; part of [`TurnFinished`].
+    Unanswered {
+        usage: Usage,
+        /// Billionths of a US dollar.
+        cost?: u64,
     }
     /// How a turn ended.
     Outcome {
