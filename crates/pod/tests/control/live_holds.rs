@@ -135,7 +135,9 @@ fn a_disk_that_is_full_for_five_minutes_makes_the_turn_wait() {
     let status = live.settled();
     assert_eq!((status.turns, status.disk), (2, None));
     let over = live.close();
-    assert_eq!(over.state(), &over.pod.state());
+    assert_eq!((over.state(), over.state().inputs), (&over.pod.state(), 2));
+    let told = over.pod.records().iter().any(|(_, record)| matches!(record, Record::Resumed(_)));
+    assert!(told, "readers of the log learn that it was full");
     sound(&over.pod, "a full disk");
 }
 

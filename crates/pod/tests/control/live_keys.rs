@@ -4,9 +4,12 @@ use crate::fixtures::{live, pod, sound};
 use pod::control::{HostMode, NewInput, SubmitError};
 use testkit::{LivePod, ScriptedAnswer};
 
+fn new(text: &str, key: Option<&str>) -> NewInput {
+    NewInput { text: text.to_owned(), key: key.map(str::to_owned), ..NewInput::default() }
+}
+
 fn send(live: &LivePod, text: &str, key: Option<&str>) -> pod::control::Accepted {
-    let input = NewInput { text: text.to_owned(), key: key.map(str::to_owned), ..NewInput::default() };
-    live.ask(live.client().send(input)).unwrap()
+    live.ask(live.client().send(new(text, key))).unwrap()
 }
 
 #[test]
@@ -36,10 +39,14 @@ fn everyone_who_sent_an_input_learns_of_its_end() {
     let mut pod = pod(vec![ScriptedAnswer::text("done")], Vec::new());
     pod.mode = HostMode::Stay { missing: None };
     let live = live(pod);
-    live.ask(live.client().pause(None)).unwrap();
-    let [one, two] = [send(&live, "go", Some("a")), send(&live, "go", Some("a"))];
+    let client = live.client();
+    live.ask(client.pause(None)).unwrap();
+    let both = async { tokio::join!(client.send(new("go", Some("a"))), client.send(new("go", Some("a")))) };
+    let (one, two) = live.ask(both);
+    let (one, two) = (one.unwrap(), two.unwrap());
     assert_eq!((one.input, two.input), (1, 1));
-    live.ask(live.client().resume(None)).unwrap();
+    live.ask(client.resume(None)).unwrap();
+    drop(client);
     for accepted in [one, two] {
         assert_eq!(live.ask(accepted.end()).unwrap().answer.as_deref(), Some("done"));
     }

@@ -3,11 +3,11 @@
 use crate::fixtures::{echo, pod, sound, waits};
 use llm_worker::ToolEffect;
 use llm_worker::effect::Outcome;
-use pod::control::{Activity, Client, HostMode, NewInput, Outbox, SubmitError};
-use pod::record::{HoldCause, InputLimits, InputMode, Record};
+use pod::control::{Activity, Client, HostMode, NewInput, Outbox, PodStatus, SubmitError};
+use pod::record::{HoldCause, InputLimits, InputMode};
 use std::sync::Arc;
-use std::time::Duration;
-use testkit::{EIO, Fault, FnTool, PodUnderTest, ScriptedAnswer};
+use std::time::Instant;
+use testkit::{FnTool, PATIENCE, PodUnderTest, ScriptedAnswer};
 use tokio::sync::Notify;
 
 const STAY: HostMode = HostMode::Stay { missing: None };
@@ -41,10 +41,21 @@ fn kinds_from(pod: &PodUnderTest, first: &str) -> Vec<String> {
     kinds.skip_while(|kind| kind != first).collect()
 }
 
-async fn idle(client: &Client) {
-    while client.status().await.unwrap().activity != Activity::Idle {
+/// Waits until this holds of the pod.
+async fn until(client: &Client, wanted: impl Fn(&PodStatus) -> bool) {
+    let began = Instant::now();
+    loop {
+        let status = client.status().await.unwrap();
+        if wanted(&status) {
+            return;
+        }
+        assert!(began.elapsed() < PATIENCE, "{status:?}");
         tokio::task::yield_now().await;
     }
+}
+
+fn is_idle(status: &PodStatus) -> bool {
+    status.activity == Activity::Idle
 }
 
 #[test]
@@ -107,7 +118,7 @@ fn a_steered_input_without_a_further_step_begins_the_next_turn() {
         assert_eq!(client.status().await.unwrap().held.unwrap().cause, HoldCause::Budget);
         client.resume(None).await.unwrap();
         steer.end().await.unwrap();
-        idle(&client).await;
+        until(&client, is_idle).await;
         client.close("done").await;
     });
     end.result.unwrap();
@@ -156,33 +167,6 @@ fn what_waits_can_be_edited_withdrawn_and_moved() {
 }
 
 #[test]
-fn a_key_is_accepted_once_also_across_a_restart_and_equal_words_are_two_inputs() {
-    let pod = stays(["one", "two", "three"].map(ScriptedAnswer::text).to_vec(), Vec::new());
-    let keyed = || NewInput { key: Some("k".to_owned()), ..input("go on") };
-    let (number, end) = pod.serve(Outbox::unwatched(), async |client| {
-        let (first, again) = tokio::join!(client.send(keyed()), client.send(keyed()));
-        let (first, again) = (first.unwrap(), again.unwrap());
-        assert_eq!(first.input, again.input);
-        let number = first.input;
-        assert_eq!(first.end().await.unwrap(), again.end().await.unwrap());
-        client.send(input("go on")).await.unwrap().end().await.unwrap();
-        client.close("done").await;
-        number
-    });
-    end.result.unwrap();
-    let (over, end) = pod.serve(Outbox::unwatched(), async |client| {
-        let again = client.send(keyed()).await.unwrap();
-        assert_eq!(again.input, number);
-        let over = again.end().await;
-        client.close("done").await;
-        over
-    });
-    end.result.unwrap();
-    assert!(matches!(over, Err(SubmitError::Over(input)) if input == number), "{over:?}");
-    assert_eq!((end.state.inputs, end.state.turns), (2, 2));
-}
-
-#[test]
 fn a_cancel_holds_what_waits_until_somebody_says_something() {
     let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let answers =
@@ -223,9 +207,7 @@ fn a_pause_holds_the_running_turn_before_its_next_request() {
         client.pause(None).await.unwrap();
         assert_eq!(client.status().await.unwrap().activity, Activity::Working { turn: 1, requests: 1 });
         ends.notify_one();
-        while client.status().await.unwrap().activity != (Activity::Paused { turn: 1 }) {
-            tokio::task::yield_now().await;
-        }
+        until(&client, |status| status.activity == Activity::Paused { turn: 1 }).await;
         assert_eq!(pod.script.requests().len(), 1);
         assert_eq!(kinds_from(&pod, "tool_finished").len(), 1, "the result is on disk, and nothing after it");
         client.resume(None).await.unwrap();
@@ -251,10 +233,7 @@ fn a_paused_pod_stays_paused_after_a_restart() {
         let status = client.status().await.unwrap();
         assert_eq!((status.held.unwrap().cause, status.queued.len()), (HoldCause::Person, 1));
         client.resume(None).await.unwrap();
-        while client.status().await.unwrap().turns == 0 {
-            tokio::task::yield_now().await;
-        }
-        idle(&client).await;
+        until(&client, |status| status.turns > 0 && is_idle(status)).await;
         client.close("done").await;
     });
     end.result.unwrap();
@@ -275,9 +254,7 @@ fn a_turn_that_ends_because_the_host_leaves_goes_on_at_the_next_start() {
     end.result.unwrap();
     assert_eq!((&end.state.last_outcome, &end.state.held), (&Some(Outcome::Interrupted), &None));
     let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
-        while client.status().await.unwrap().last_outcome != Some(Outcome::Done) {
-            tokio::task::yield_now().await;
-        }
+        until(&client, |status| status.last_outcome == Some(Outcome::Done)).await;
         client.close("done").await;
     });
     end.result.unwrap();
@@ -316,43 +293,11 @@ fn a_pod_that_lacks_something_keeps_what_it_is_told_until_a_start_that_has_it() 
     assert_eq!((end.state.turns, end.state.queued.len()), (0, 1));
     pod.mode = STAY;
     let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
-        while client.status().await.unwrap().turns == 0 {
-            tokio::task::yield_now().await;
-        }
-        idle(&client).await;
+        until(&client, |status| status.turns > 0 && is_idle(status)).await;
         client.close("done").await;
     });
     end.result.unwrap();
     assert_eq!(end.state.last_answer.as_deref(), Some("one"));
-}
-
-/// The client that asked knows that nothing was accepted; a turn waits, and goes on by itself.
-#[test]
-fn a_full_disk_refuses_inputs_and_holds_a_turn_until_it_has_room() {
-    let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let answers = vec![ScriptedAnswer::calls(&[("Wait", "{}")]), ScriptedAnswer::text("done")];
-    let mut pod = stays(answers, vec![waits(&runs, &ends)]);
-    pod.paused = false;
-    let (outcome, end) = pod.serve(Outbox::unwatched(), async |client| {
-        let first = client.send(input("one")).await.unwrap();
-        runs.notified().await;
-        pod.disk.fail_at(0, Fault::Ever(EIO));
-        let refused = client.send(input("two")).await.unwrap_err();
-        assert!(matches!(refused, SubmitError::Disk(_)), "{refused:?}");
-        ends.notify_one();
-        tokio::time::sleep(Duration::from_millis(2500)).await;
-        let status = client.status().await.unwrap();
-        assert!(status.disk.is_some(), "{status:?}");
-        pod.disk.mend();
-        let outcome = first.end().await.unwrap().outcome;
-        assert_eq!(client.status().await.unwrap().disk, None);
-        client.close("done").await;
-        outcome
-    });
-    end.result.unwrap();
-    assert_eq!(outcome, Outcome::Done);
-    assert!(pod.records().iter().any(|(_, record)| matches!(record, Record::Resumed(_))));
-    assert_eq!((end.state.inputs, users(&pod)), (1, vec!["one".to_owned()]));
 }
 
 #[test]
@@ -368,9 +313,7 @@ fn an_input_limits_its_turn_also_after_a_restart() {
     end.result.unwrap();
     pod.mode = STAY;
     let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
-        while client.status().await.unwrap().last_outcome.is_none() {
-            tokio::task::yield_now().await;
-        }
+        until(&client, |status| status.last_outcome.is_some()).await;
         client.close("done").await;
     });
     end.result.unwrap();

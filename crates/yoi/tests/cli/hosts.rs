@@ -3,6 +3,7 @@
 mod idle;
 mod keys;
 mod lives;
+mod outside;
 mod service;
 
 use crate::scene::{Done, Scene, gone, signal};

@@ -1,8 +1,10 @@
 //! A project, a home, configuration, state and temporary directories, and the program started among them.
 
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::Value;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Once, mpsc};
@@ -233,6 +235,16 @@ fn heed_signals() {
             }
         }
     });
+}
+
+/// A terminal: the end that shows, and the end for programs.
+pub(crate) fn terminal() -> (File, File) {
+    let shows = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&shows).unwrap();
+    unlockpt(&shows).unwrap();
+    let name = ptsname(&shows, Vec::new()).unwrap().into_string().unwrap();
+    let flags = rustix::fs::OFlags::NOCTTY.bits().cast_signed();
+    (File::from(shows), OpenOptions::new().read(true).write(true).custom_flags(flags).open(name).unwrap())
 }
 
 /// Sends a signal to a process of this test.

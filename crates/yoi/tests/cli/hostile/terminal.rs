@@ -2,10 +2,9 @@
 
 use super::files;
 use crate::endpoint::{Endpoint, Reply, calls, text};
-use crate::scene::{Scene, finish};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use crate::scene::{Scene, finish, terminal};
 use serde_json::json;
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::Read;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -37,15 +36,10 @@ pub(crate) fn shown(scene: &Scene, args: &[&str]) -> String {
 
 /// The same with variables.
 fn shown_with(scene: &Scene, args: &[&str], variables: &[(&str, &str)]) -> String {
-    let main = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&main).unwrap();
-    unlockpt(&main).unwrap();
-    let name = ptsname(&main, Vec::new()).unwrap().into_string().unwrap();
-    let end = || OpenOptions::new().read(true).write(true).open(&name).unwrap();
-    let held = end();
+    let (mut terminal, held) = terminal();
+    let end = || held.try_clone().unwrap();
     let mut command = scene.command(args);
     command.stdout(end()).stderr(end()).env("NO_COLOR", "1").env("TERM", "xterm").envs(variables.iter().copied());
-    let mut terminal = File::from(main);
     let reading = thread::spawn(move || {
         let mut bytes = Vec::new();
         // A terminal whose other end is gone is an error, after everything was read.

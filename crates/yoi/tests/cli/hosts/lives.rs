@@ -23,7 +23,7 @@ fn runs(scene: &Scene, command: &str) -> String {
     scene.script("runs.jsonl", &vec![call; 40 * rounds()])
 }
 
-fn stat(pid: u32) -> Vec<String> {
+pub(super) fn stat(pid: u32) -> Vec<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     stat.rsplit_once(')').unwrap().1.split_whitespace().map(str::to_owned).collect()
 }
@@ -200,22 +200,6 @@ fn a_program_that_is_replaced_meanwhile_still_starts_its_pod() {
     start.current_dir(scene.path("project")).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let host = Host::of(&finish(start.spawn().unwrap()).ends(0));
     assert!(fs::read_link(host.proc("exe")).unwrap().display().to_string().ends_with("(deleted)"));
-    host.end(Signal::TERM);
-    scene.sound("p");
-}
-
-/// A process that was stopped for a while goes on, and one whose project is away for a while can end.
-#[test]
-fn a_pod_that_is_stopped_or_whose_project_is_away_goes_on() {
-    let scene = Scene::new();
-    let host = Host::start(&scene, &[]);
-    signal(host.pid, Signal::STOP);
-    until("it is stopped", || stat(host.pid)[0] == "T");
-    std::thread::sleep(std::time::Duration::from_millis(super::pause()));
-    signal(host.pid, Signal::CONT);
-    fs::rename(scene.path("project"), scene.path("away")).unwrap();
-    scene.command(&["start", "p"]).current_dir(scene.path("home")).spawn().map(finish).unwrap().ends(0);
-    fs::rename(scene.path("away"), scene.path("project")).unwrap();
     host.end(Signal::TERM);
     scene.sound("p");
 }
