@@ -42,3 +42,16 @@ pub(crate) fn host_failure(error: &HostError, name: Option<&str>) -> Failure {
 pub(super) fn not_open() -> Failure {
     Failure::new(Exit::Internal, "the pod is not open yet")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pod::control::Fatal;
+
+    #[test]
+    fn errors_of_the_program_and_of_the_disk_have_exit_codes_of_their_own() {
+        let exit = |fatal: Fatal| host_failure(&HostError::Fatal(fatal), Some("p")).exit.number();
+        let ends = [Fatal::Panicked("a panic".to_owned()), Fatal::Stuck, Fatal::Journal("no room".to_owned())];
+        assert_eq!(ends.map(exit), [70, 70, 74]);
+    }
+}

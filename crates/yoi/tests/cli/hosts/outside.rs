@@ -24,7 +24,7 @@ impl Around {
         let scene = Scene::new();
         fifo(&scene.file("started"));
         fifo(&scene.file("gate"));
-        let bash = |command: &str| json!({ "calls": [{ "name": "Bash", "arguments": { "command": command } }] });
+        let bash = |command: &str| json!({ "calls": [{ "name": "Bash", "arguments": { "command": command, "timeout_s": 3600 } }] });
         let waits = bash("echo $$ > started; read line < gate; echo through");
         let more = bash("echo more");
         let model = scene.script("s.jsonl", &[waits, json!({ "text": "one" }), more, json!({ "text": "two" })]);
