@@ -129,6 +129,8 @@ const NEXT: &[(io::ErrorKind, &str)] = &[
     (io::ErrorKind::StorageFull, "no space left; free some and try again"),
     (io::ErrorKind::QuotaExceeded, "the disk quota is used up; free some space and try again"),
     (io::ErrorKind::InvalidFilename, "a name in it is too long"),
+    (io::ErrorKind::ConnectionRefused, "the connection was refused"),
+    (io::ErrorKind::ConnectionReset, "the other end closed the connection"),
     (io::ErrorKind::CrossesDevices, "the other end is on another file system; copy it instead"),
 ];
 

@@ -59,7 +59,7 @@ impl Scratch {
             }
         }
         let shown = crate::escape(parent);
-        Err(Error::new(ErrorKind::Unavailable, format!("{shown}: a new directory is removed by somebody else at once")))
+        Err(Error::new(ErrorKind::Unavailable, format!("{shown}: another process removes each new directory at once")))
     }
 
     /// This user's directories of such names below `parent` whose owners are dead. Each is locked while its file is

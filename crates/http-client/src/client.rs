@@ -264,7 +264,8 @@ impl HttpResponse<'_> {
         })?;
         self.begun = true;
         let Some(piece) = piece else { return Ok(None) };
-        let broken = |error| self.client.error(HttpErrorKind::Cut, &format!("the answer was cut: {}", chain(&error)));
+        let broken =
+            |error| self.client.error(HttpErrorKind::Cut, &format!("the answer was cut: {}", innermost(&error)));
         let piece = piece.map_err(broken)?;
         self.seen += piece.len() as u64;
         if self.seen > MAX_RESPONSE {
@@ -303,6 +304,11 @@ impl HttpResponse<'_> {
             *self.client.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((self.connection, Instant::now()));
         }
     }
+}
+
+/// The text of the cause of all others.
+fn innermost(error: &dyn std::error::Error) -> String {
+    std::iter::successors(Some(error), |error| error.source()).last().map(ToString::to_string).unwrap_or_default()
 }
 
 /// The text of an error with its sources, which hyper's own text leaves out.

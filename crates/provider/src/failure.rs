@@ -148,7 +148,7 @@ impl Failure {
                     "the conversation is too long for this model: start a new one, or choose a model with a larger context".to_owned()
                 }
                 (RefusalReason::Status, Some(401 | 403)) => match key {
-                    KeyStatus::Sent(name) => format!("check the API key in {name}: is it for this provider, not expired, and allowed to use {model}?"),
+                    KeyStatus::Sent(name) => format!("check the API key in {name}: is it for this provider, not expired, and allowed to use `{model}`?"),
                     KeyStatus::Missing(name) => format!("no API key was sent; set {name}"),
                     KeyStatus::None => "no API key was sent; set the key of this provider in the configuration".to_owned(),
                 },

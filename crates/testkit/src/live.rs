@@ -279,6 +279,6 @@ async fn advanced(mut passes: UnboundedReceiver<(Duration, oneshot::Sender<()>)>
 fn over(pod: Arc<PodUnderTest>, control: JoinHandle<LiveEnd>, watcher: JoinHandle<Vec<Event>>) -> Over {
     let end = control.join().unwrap_or_else(|panic| resume_unwind(panic));
     let events = watcher.join().expect("a watcher that does not panic");
-    let pod = Arc::into_inner(pod).expect("nobody else holds the pod");
+    let pod = Arc::into_inner(pod).expect("there is one owner of the pod");
     Over { pod, end, events }
 }

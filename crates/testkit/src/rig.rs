@@ -50,7 +50,7 @@ pub struct PodUnderTest {
     pub grace: Duration,
     /// Whether time advances only when nothing else can run. A running call stops it.
     pub paused: bool,
-    /// Whether the pod stays when nobody submits anything.
+    /// Whether the pod stays when no input comes.
     pub mode: HostMode,
     /// The environment note for the model.
     pub environment: Arc<Mutex<String>>,

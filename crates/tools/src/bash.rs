@@ -117,12 +117,13 @@ fn summary(ended: &ChildResult, deadline: Duration) -> ToolResult {
         ChildExit::Exit(0) => Ok(answer(&format!("exit 0 in {took:.1} s"), String::new())),
         ChildExit::Exit(status) => Err(fail(ErrorKind::FixInput, format!("exit {status} in {took:.1} s"))),
         ChildExit::Signal(signal) => {
-            Err(fail(ErrorKind::FixInput, format!("killed: signal {signal} after {took:.1} s")))
+            Err(fail(ErrorKind::FixInput, format!("killed by signal {signal} after {took:.1} s")))
         }
-        ChildExit::Deadline => {
-            Err(fail(ErrorKind::Exhausted, format!("killed: deadline of {} s", deadline.as_secs_f64().round())))
-        }
-        ChildExit::Cancelled => Err(fail(ErrorKind::Cancelled, format!("killed: cancelled after {took:.1} s"))),
+        ChildExit::Deadline => Err(fail(
+            ErrorKind::Exhausted,
+            format!("stopped at its time limit of {} s", deadline.as_secs_f64().round()),
+        )),
+        ChildExit::Cancelled => Err(fail(ErrorKind::Cancelled, format!("cancelled after {took:.1} s"))),
     }
 }
 

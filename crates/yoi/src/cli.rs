@@ -17,8 +17,8 @@ Exit codes:
   1         the command failed or was only partly done;
             with `offline`, also: the prompt was not understood or not carried out
   2         wrong command or argument
-  3         a hook, or yoi itself, ended the run, the last call was refused, or the command is
-            not allowed inside a run
+  3         a hook or yoi ended the run; the last call was refused; or the command is not
+            allowed inside a run
   4         step, cost or time limit reached
   5         the model server could not be reached, was overloaded, reported an error, or gave
             no complete answer, also after retries
@@ -46,11 +46,12 @@ Installation:
   elvish  add `eval (yoi completions elvish | slurp)` to rc.elv";
 
 const START: &str = "\
-A pod that was stopped or crashed starts as it was: with the directory, model and options of its last start. Options of
-this command line override them one by one. A pod that is running already stays as it is: without PROMPT and options,
-that is a success (exit 0); with them, nothing is done (exit 75).
+A stopped or crashed pod starts with the directory, model and options of its last start. Options on the
+command line override them one by one. If the pod is already running, the command changes nothing: without
+PROMPT and options it succeeds (exit 0); with them it fails (exit 75).
 
-Signals of a pod: TERM ends it in good order, HUP reloads limits, permission rules and prices.";
+Signals to the process of a pod: TERM ends the turn and the process in good order; HUP reloads limits,
+permission rules and prices.";
 
 /// The hidden command that hosts a pod.
 pub(crate) const HOST: &str = "__host";
@@ -72,7 +73,7 @@ pub(crate) enum Command {
     /// Run a prompt: the answer goes to stdout, progress to stderr
     #[command(after_help = EXIT_CODES)]
     Run(RunArgs),
-    /// Start a pod that keeps running in the background, or start a stopped one again as it was
+    /// Start a pod that keeps running in the background, or start a stopped pod again
     #[command(after_help = START)]
     Start(StartArgs),
     /// Hosts a pod for `yoi start`, which writes the options to its standard input
@@ -85,11 +86,11 @@ pub(crate) enum Command {
     Status(StatusArgs),
     /// End the process of a pod; its inputs stay queued
     Stop(StopArgs),
-    /// Stop before the next model request; inputs wait until `yoi resume`
+    /// Hold a pod before its next model request; inputs wait until `yoi resume`
     Pause(PodArgs),
-    /// Continue a pod that is paused or held
+    /// Continue a held pod, for instance after `yoi pause`
     Resume(PodArgs),
-    /// End the running turn of a pod
+    /// Cancel the running turn of a pod
     Cancel(PodArgs),
     /// List the processes of running pods
     Ps(PsArgs),
@@ -226,7 +227,8 @@ pub(crate) struct SendArgs {
     /// Deliver at the next step of the running turn instead of in a turn of its own
     #[arg(long)]
     pub(crate) steer: bool,
-    /// Name of this input: a second input with the same KEY is not accepted, and has the number of the first
+    /// Name of this input: if the pod has already accepted an input with the same KEY, print the number of that input and
+    /// send nothing
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<String>,
     /// Print one JSON document
@@ -249,7 +251,7 @@ pub(crate) struct StopArgs {
     /// Name of the pod, or a unique prefix of it
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: String,
-    /// Do not wait for the running turn to end in good order
+    /// Do not wait until the running turn has ended
     #[arg(long)]
     pub(crate) now: bool,
 }

@@ -77,7 +77,7 @@ fn told(dir: &Path, why: &std::io::Error) -> String {
 }
 
 impl HostLog {
-    /// From now on standard error goes into the log's file, too: a host without a terminal has nobody to read it.
+    /// From now on standard error goes into the log's file, too: a host without a terminal has no reader for it.
     pub(crate) fn take_stderr(&self) -> std::io::Result<()> {
         self.0.take_stderr()
     }

@@ -1,4 +1,4 @@
-//! Opening files that may have been put there by somebody else: never waiting, never a device, bounded.
+//! Opening files that another person may have put there: never waiting, never a device, bounded.
 
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};

@@ -30,7 +30,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::new(Exit::Usage, format!("`{name}` is not a valid pod name"))
-        .help("use 1 to 64 letters, digits, dots, dashes or underscores; the first is a letter or digit"))
+        .help("use 1 to 64 letters, digits, dots, dashes or underscores; the first must be a letter or digit"))
 }
 
 impl Pods {
@@ -102,7 +102,7 @@ impl Pods {
     }
 
     /// Makes the directory of a new run and gives its name: `run-` and four hexadecimal digits, more when those are
-    /// taken. Whoever makes the directory has the name.
+    /// taken. The process that makes the directory has the name.
     pub(crate) fn claim(&self, entropy: u128) -> Result<String, Failure> {
         let digits = format!("{entropy:032x}");
         for name in
@@ -223,11 +223,7 @@ pub(crate) fn empty(name: &str, exit: Exit) -> Failure {
 pub(crate) fn damaged(name: &str, damage: &Damage) -> Failure {
     let dir = damage.segment.parent().and_then(Path::parent);
     let losses = dir.and_then(|dir| Reader::open(dir).ok()?.losses().ok()).unwrap_or_default();
-    lost(name, if losses.is_empty() { std::slice::from_ref(damage) } else { &losses })
-}
-
-/// The same, of losses that are known.
-pub(crate) fn lost(name: &str, losses: &[Damage]) -> Failure {
+    let losses = if losses.is_empty() { std::slice::from_ref(damage) } else { &losses };
     let all: Vec<String> = losses.iter().map(|damage| seqs(&damage.lost)).collect();
     let one = losses.len() == 1 && losses.iter().all(|damage| damage.lost.start() == damage.lost.end());
     let are = if one { "is" } else { "are" };
@@ -293,7 +289,7 @@ mod tests {
             assert_eq!(pods.last_run(project).as_deref(), Some(name));
         }
         assert_eq!(fs::read_dir(root.path().join("last")).unwrap().count(), 1);
-        // Somebody was killed in between.
+        // A process was killed in between.
         fs::write(pods.last_file(project).with_extension("tmp"), "a longer name").unwrap();
         pods.note_run(project, "two").unwrap();
         assert_eq!(pods.last_run(project).as_deref(), Some("two"));

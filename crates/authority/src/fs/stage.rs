@@ -235,7 +235,7 @@ impl TempEntry {
                 }
                 (Err(Errno::EXIST), None) => {
                     let shown = super::escape(at.path());
-                    let text = format!("write {shown}: somebody created it meanwhile; read it first");
+                    let text = format!("write {shown}: another process created it meanwhile; read it first");
                     return Err(Error::new(ErrorKind::FixInput, text));
                 }
                 (Err(error), _) => return Err(failed(error)),

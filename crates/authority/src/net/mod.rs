@@ -167,9 +167,9 @@ impl Net {
                     stream.set_nodelay(true).map_err(|error| Error::system(&format!("connect to {at}"), error))?;
                     return Ok(stream);
                 }
-                Ok(Err(error)) => trouble = Some(Error::system(&format!("connect to {at} ({address})"), error)),
+                Ok(Err(error)) => trouble = Some(Error::system(&reached(at, *address), error)),
                 Err(_late) => {
-                    let text = format!("connect to {at} ({address}): no answer within {share:?}");
+                    let text = format!("{}: no answer within {share:?}", reached(at, *address));
                     trouble = Some(Error::new(ErrorKind::Unavailable, text));
                 }
             }
@@ -178,6 +178,12 @@ impl Net {
             || Error::new(ErrorKind::Unavailable, format!("{at}: the name has no address; check its spelling"));
         Err(trouble.unwrap_or_else(nothing).unavailable())
     }
+}
+
+/// What failed; the caller names the host.
+fn reached(at: &HostPort, address: SocketAddr) -> String {
+    let address = address.to_string();
+    if at.to_string() == address { "cannot connect".to_owned() } else { format!("cannot connect to {address}") }
 }
 
 /// All addresses must be public: a name that also resolves to an internal address is refused.

@@ -181,7 +181,7 @@ impl RunningCall {
 
 impl Drop for RunningCall {
     fn drop(&mut self) {
-        // Nobody ends it: the next sweep does.
+        // No other code ends it: the next sweep does.
         if !self.over {
             owners::lock().table().call_ended(self.call);
         }

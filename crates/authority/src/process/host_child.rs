@@ -47,7 +47,7 @@ impl Drop for HostChild {
         let mut guard = owners::lock();
         let owners = guard.table();
         owners.ward_ended(self.pid, self.started);
-        // Where no call ever ends, nobody else does.
+        // Where no call ever ends, no other code does.
         reap_orphans(owners);
     }
 }

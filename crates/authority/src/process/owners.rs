@@ -1,7 +1,7 @@
 //! Whose each child of this process is. Every child has one owner: a running call, or the host itself.
 //!
 //! ```text
-//! child of this process ─▶ a call's main process, or a child of the host's own: held by whoever waits for it
+//! child of this process ─▶ a call's main process, or a child of the host's own: held by its waiter
 //!                       ─▶ orphan: the label's number, the group, `YOI_CALL` ─▶ this call, a living owner, or a dead one
 //!                       ─▶ stranger, without all of these: any owner that lived when it started may be its
 //! ```
@@ -17,7 +17,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static OWNERS: Mutex<Option<Owners>> = Mutex::new(None);
 
-/// The owners of children that live now, besides the host: one entry for each child that somebody waits for.
+/// The owners of children that live now, besides the host: one entry for each child that has a waiter.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
     /// The number of calls started so far.
@@ -40,7 +40,7 @@ pub(super) struct CallOwner {
 /// To whom a child of this process belongs, when a call ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whose {
-    /// To somebody who waits for it.
+    /// To a waiter.
     Held,
     /// To the call that ends, or to one that has ended.
     Ours,
@@ -76,7 +76,7 @@ impl Owners {
         self.calls.insert(pid, CallOwner { number, started, mark: mark.to_owned() });
     }
 
-    /// A call is over, and its main process is waited for by nobody, or at once.
+    /// A call is over, and its main process has no waiter, or is waited for at once.
     pub(super) fn call_ended(&mut self, number: u64) {
         self.calls.retain(|_, call| call.number != number);
     }
@@ -88,7 +88,7 @@ impl Owners {
         started
     }
 
-    /// A child of the host's own is waited for by nobody any more.
+    /// A child of the host's own has no waiter any more.
     pub(super) fn ward_ended(&mut self, pid: Pid, started: u64) {
         // The number may be another ward's by now.
         if self.wards.get(&pid) == Some(&started) {

@@ -24,7 +24,8 @@ pub(super) fn listing(listing: &WorkItemList) -> ToolOutput {
         let names: Vec<&str> = unreadable.iter().take(NAMED).map(|id| id.as_str()).collect();
         let more = if unreadable.len() > NAMED { " …" } else { "" };
         let count = unreadable.len();
-        summary.push_str(&format!("; {count} not readable: {}{more} (./tickets.sh doctor says why)", names.join(", ")));
+        summary
+            .push_str(&format!("; {count} not readable: {}{more} (`./tickets.sh doctor` shows why)", names.join(", ")));
     }
     let lines: Vec<String> = items.iter().map(line).collect();
     answer(&summary, lines.join("\n"))

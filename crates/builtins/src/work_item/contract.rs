@@ -43,7 +43,7 @@ pub trait WorkItemWriter: Send + Sync {
     /// A new item.
     ///
     /// # Errors
-    /// `FixInput` for a text that may not stand in an item; `Retry` while somebody else changes items; `Denied` where
+    /// `FixInput` for a text that may not stand in an item; `Retry` while another process changes items; `Denied` where
     /// nothing may be written.
     async fn create(&self, item: NewItem, cx: ToolContext) -> Result<ItemId, StoreError>;
 

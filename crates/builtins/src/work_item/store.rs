@@ -329,7 +329,7 @@ impl LocatedItem {
     }
 
     fn corrupt(&self, name: &str, why: &str) -> StoreError {
-        let text = format!("work-items/{}: {why}; mend it, ./tickets.sh doctor says more", self.path(name));
+        let text = format!("work-items/{}: {why}; fix the file, `./tickets.sh doctor` shows more", self.path(name));
         StoreError::new(ErrorKind::Corrupt, text)
     }
 }

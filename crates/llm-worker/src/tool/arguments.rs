@@ -78,8 +78,7 @@ struct Problems(Vec<String>);
 impl Problems {
     fn add(&mut self, pointer: &str, what: &str) {
         if self.0.len() < ArgumentError::MAX_PROBLEMS {
-            let place = if pointer.is_empty() { "the arguments" } else { pointer };
-            let mut text = format!("{place}: {what}");
+            let mut text = if pointer.is_empty() { what.to_owned() } else { format!("{pointer}: {what}") };
             if text.len() > PROBLEM_MAX {
                 text.truncate(text.floor_char_boundary(PROBLEM_MAX));
                 text.push('…');
@@ -105,7 +104,9 @@ fn check_shape(raw: &str, problems: &mut Problems) {
     let mut pointer = String::new();
     let walked = Shape { pointer: &mut pointer, duplicates: &mut duplicates }.deserialize(&mut source);
     match walked.and_then(|found| source.end().map(|()| found)) {
-        Err(error) if error.is_eof() => problems.add("", &format!("expected a JSON object, which is cut off: {error}")),
+        Err(error) if error.is_eof() => {
+            problems.add("", &format!("expected a JSON object, but the text is cut off: {error}"))
+        }
         Err(error) => problems.add("", &format!("expected a JSON object, but this is not JSON: {error}")),
         Ok("an object") => duplicates.iter().for_each(|place| problems.add(place, "expected once, found again")),
         Ok(other) => problems.add("", &format!("expected an object, found {other}")),

@@ -18,17 +18,17 @@ use std::time::Duration;
 #[must_use]
 pub fn gates() -> Vec<HostGate> {
     const GATES: [(&str, &str); 8] = [
+        ("tool_arguments", "transforms of features may change the arguments; a transform that fails changes nothing"),
+        ("host:known-tool", "the tool must exist; otherwise the model gets the list of tools"),
+        ("host:arguments", "the arguments must match the tool's schema; otherwise the model is told what was expected"),
+        ("host:permission", "the permission rules must allow everything that the call names; a refusal is final"),
         (
-            "tool_arguments",
-            "transforms of features that may rewrite this tool's arguments; one that fails changes nothing",
+            "pre_tool_call",
+            "gates of features may refuse, in install order; the first refusal is final, and a gate that fails refuses",
         ),
-        ("host:known-tool", "the call names a tool of the surface; else the model is told which there are"),
-        ("host:arguments", "its arguments fit the tool; else the model is told what was expected"),
-        ("host:permission", "the table and the rules allow what it names; a refusal is final"),
-        ("pre_tool_call", "gates of features, in install order; the first refusal ends it, and one that fails refuses"),
-        ("host:journal", "its start is on disk before it runs"),
-        ("host:deadline", "it ends, or is given up at the tool's deadline"),
-        ("tool_outcome", "transforms of features that may change this tool's results; one that fails changes nothing"),
+        ("host:journal", "the start of the call is on disk before the call runs"),
+        ("host:deadline", "at the tool's deadline the call is cancelled; if it does not stop, it is abandoned"),
+        ("tool_outcome", "transforms of features may change the result; a transform that fails changes nothing"),
     ];
     GATES.iter().map(|(name, text)| HostGate { name: (*name).to_owned(), text: (*text).to_owned() }).collect()
 }

@@ -182,8 +182,11 @@ impl CallHost for CallOutput {
     fn read_output(&self, handle: &str, window: LineRange) -> Result<Excerpt, ToolError> {
         let Some(output) = self.outputs.iter().rev().find(|output| output.handle == handle) else {
             let known: Vec<&str> = self.outputs.iter().rev().take(5).map(|o| o.handle.as_str()).collect();
-            let hint = if known.is_empty() { "none yet".to_owned() } else { known.join(", ") };
-            let message = format!("there is no output `{handle}` in this session; the newest are: {hint}");
+            let newest = match known.as_slice() {
+                [] => "no output was stored yet".to_owned(),
+                known => format!("the newest are: {}", known.join(", ")),
+            };
+            let message = format!("there is no output `{handle}` in this session; {newest}");
             return Err(ToolError::new(ErrorKind::FixInput, message));
         };
         let (window, lines) = match window {

@@ -29,7 +29,7 @@ pub(super) enum Command {
     Resume(Option<Who>, Reply<()>),
     Status(oneshot::Sender<PodStatus>),
     BetweenTurns(Reply<Opened>),
-    /// Records of whoever holds the [`BetweenTurns`].
+    /// Records of the holder of the [`BetweenTurns`].
     Append(Vec<Record>, Reply<()>),
     Reload(Box<Reload>),
     /// Release the session once nothing is in flight.

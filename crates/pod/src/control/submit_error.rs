@@ -24,18 +24,18 @@ pub enum SubmitError {
     #[error("{0}")]
     Refused(String),
     /// Too many inputs wait.
-    #[error("{MAX_QUEUED} inputs wait already")]
+    #[error("{MAX_QUEUED} inputs are already waiting")]
     Busy,
     /// A turn took the input, it was withdrawn, or there was none with this number.
-    #[error("input {0} does not wait")]
+    #[error("input {0} is not waiting")]
     NotWaiting(InputId),
     /// The input with this key was accepted earlier, and its turn has ended.
-    #[error("the turn of input {0} has ended")]
+    #[error("the turn of input {0} has already ended")]
     Over(InputId),
     /// The pod cannot be resumed before this is there.
     #[error("{0}")]
     Required(String),
-    /// A turn runs, or somebody else changes the pod.
+    /// A turn runs, or another client changes the pod.
     #[error("the pod is working")]
     Working,
     /// The pod has ended; everything committed is on disk.

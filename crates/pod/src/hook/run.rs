@@ -135,8 +135,9 @@ async fn ask<P: Point>(
                 hook.call_returned();
                 callbacks.remove_overdue_thread(&hook.feature);
                 let name = &hook.name;
-                let text =
-                    format!("hook `{name}` answered after {took:.1?}, when it had been given up; nobody heard it");
+                let text = format!(
+                    "hook `{name}` answered after {took:.1?}, after it had been abandoned; the answer was dropped"
+                );
                 callbacks.note(hook.feature.clone(), text);
             }
         }
@@ -171,7 +172,7 @@ async fn ask<P: Point>(
         hook.call_returned();
         callbacks.remove_overdue_thread(&hook.feature);
     }
-    (took, Err(format!("it did not answer within {limit:?} and was given up after {took:.1?}")))
+    (took, Err(format!("it did not answer within {limit:?} and was abandoned after {took:.1?}")))
 }
 
 /// The answer of a hook or its failure, and the time taken.
@@ -188,7 +189,7 @@ async fn answer<P: Point>(
     let answer = timeout(limit, contained(&hook.feature, &hook.doors, hook.code.call(input))).await;
     let took = began.elapsed();
     let answer = match answer {
-        Err(_elapsed) => Err(format!("it did not answer within {limit:?} and was given up after {took:.1?}")),
+        Err(_elapsed) => Err(format!("it did not answer within {limit:?} and was abandoned after {took:.1?}")),
         Ok(Err(Broke::Panicked(words))) => Err(format!("it panicked after {took:.1?}: {words}")),
         Ok(Err(Broke::Revoked)) => Err(REVOKED.to_owned()),
         // `timeout` polls the work first: a hook that blocked its thread past the deadline is detected only here.
@@ -240,7 +241,7 @@ mod tests {
                 panic!("no note")
             };
             assert_eq!(whose, feature);
-            assert!(text.contains("`sleepy` answered after") && text.contains("nobody heard it"), "{text}");
+            assert!(text.contains("`sleepy` answered after") && text.contains("the answer was dropped"), "{text}");
         });
     }
 }

@@ -183,7 +183,7 @@ impl Pending {
         self.mailbox.close();
         while self.mailbox.now().is_some() {}
         while !self.waiting.is_empty() {
-            resolve_all(self.piggybacked().waiters, Err("the pod has let go"));
+            resolve_all(self.piggybacked().waiters, Err("the pod has ended"));
         }
     }
 

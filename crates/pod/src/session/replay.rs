@@ -219,8 +219,8 @@ impl Replay {
         }
         if found.beyond > 0 {
             found.notes.insert(match found.beyond {
-                1 => "1 request behind lost records is not rebuilt".to_owned(),
-                more => format!("{more} requests behind lost records are not rebuilt"),
+                1 => "1 request after lost records was not rebuilt".to_owned(),
+                more => format!("{more} requests after lost records were not rebuilt"),
             });
         }
     }

@@ -151,7 +151,7 @@ fn killed_at(name: &str, nth: usize) {
     let over = live.close();
     assert_eq!(over.state(), &over.pod.state(), "{what}");
     let pod = over.pod;
-    assert_eq!(ran(&scene.tools), before, "{what}: something ran that nobody asked for");
+    assert_eq!(ran(&scene.tools), before, "{what}: something ran without a request");
     ran_once(&scene.tools, &what);
     let queue = LoggedQueue::of(&pod);
     assert!(queue.waiting.is_empty(), "{what}: {:?}", queue.waiting);

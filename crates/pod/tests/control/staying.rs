@@ -143,7 +143,7 @@ fn what_waits_can_be_edited_withdrawn_and_moved() {
         client.edit(two, "two, edited".to_owned(), None).await.unwrap();
         client.withdraw(three, None).await.unwrap();
         client.reorder(four, Some(two), None).await.unwrap();
-        // What a turn took, and what is gone, is nobody's to change.
+        // An input that a turn took, or that is gone, cannot be changed.
         for taken in [first.input, three, 99] {
             let error = client.withdraw(taken, None).await.unwrap_err();
             assert!(matches!(error, SubmitError::NotWaiting(input) if input == taken), "{error}");
@@ -240,7 +240,7 @@ fn a_paused_pod_stays_paused_after_a_restart() {
     assert_eq!(users(&pod), ["one"]);
 }
 
-/// The next start goes on where it was; nobody has to say anything.
+/// The next start continues where the last one ended, without a request.
 #[test]
 fn a_turn_that_ends_because_the_host_leaves_goes_on_at_the_next_start() {
     let (runs, ends) = (Arc::new(Notify::new()), Arc::new(Notify::new()));

@@ -17,7 +17,7 @@ pub enum FrameError {
     /// The length is impossible, or no newline is at its end.
     #[error("the length and the newline do not agree")]
     Length,
-    #[error("the stored checksum is {found:08x}, the computed checksum is {computed:08x}")]
+    #[error("the stored checksum is {found:08x}, but the computed checksum is {computed:08x}")]
     Checksum { found: u32, computed: u32 },
     #[error("the record does not follow the previous record")]
     Previous,

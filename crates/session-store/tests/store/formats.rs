@@ -376,7 +376,7 @@ fn salvage_keeps_formats() {
         assert_eq!(formats(&into), expected, "{lost:?}");
         drop(Session::open(&into, options(Arc::new(Quick))).unwrap());
     }
-    // Nobody can say what the only segment was.
+    // The content of the only segment is unknown.
     let scene = Scene::with(&[&["a"], &["b"]]);
     let mut bytes = fs::read(scene.log()).unwrap();
     bytes[130] ^= 1;

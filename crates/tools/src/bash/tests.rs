@@ -46,9 +46,9 @@ fn a_summary_says_how_it_ended() {
     let table = [
         (ChildExit::Exit(0), None, "exit 0 in 1.2 s"),
         (ChildExit::Exit(101), Some(ErrorKind::FixInput), "exit 101 in 1.2 s"),
-        (ChildExit::Signal(9), Some(ErrorKind::FixInput), "killed: signal 9 after 1.2 s"),
-        (ChildExit::Deadline, Some(ErrorKind::Exhausted), "killed: deadline of 120 s"),
-        (ChildExit::Cancelled, Some(ErrorKind::Cancelled), "killed: cancelled after 1.2 s"),
+        (ChildExit::Signal(9), Some(ErrorKind::FixInput), "killed by signal 9 after 1.2 s"),
+        (ChildExit::Deadline, Some(ErrorKind::Exhausted), "stopped at its time limit of 120 s"),
+        (ChildExit::Cancelled, Some(ErrorKind::Cancelled), "cancelled after 1.2 s"),
     ];
     for (how, kind, text) in table {
         let ended = ChildResult { how, took: Duration::from_millis(1234), leftovers: 0, remaining: 0, pid: 1 };

@@ -51,10 +51,10 @@ fn output_is_merged_in_order_and_the_summary_says_how_it_ended() {
     assert_eq!(text, "partial\n");
 
     let (result, _) = off(&p, json!({"command": "kill -9 $$"}));
-    assert!(failed(result, ErrorKind::FixInput).starts_with("killed: signal 9 "));
+    assert!(failed(result, ErrorKind::FixInput).starts_with("killed by signal 9 "));
 
     let (result, text) = off(&p, json!({"command": "echo begun; sleep 60", "timeout_s": 1}));
-    assert_eq!(failed(result, ErrorKind::Exhausted), "killed: deadline of 1 s");
+    assert_eq!(failed(result, ErrorKind::Exhausted), "stopped at its time limit of 1 s");
     assert_eq!(text, "begun\n");
 }
 
@@ -81,7 +81,7 @@ fn a_host_that_cannot_keep_the_output_ends_the_call() {
     let command = json!({"command": "echo pager=x >> .git/config; echo x; sleep 60"});
     let result = block_on(bash::run(live.clone(), args(command), context(&host)));
     let message = failed(result, ErrorKind::Unavailable);
-    assert!(message.starts_with("the disk is full; put back core.pager in .git/config"), "{message}");
+    assert!(message.starts_with("the disk is full; restored core.pager in .git/config"), "{message}");
     assert_eq!((host.warnings().len(), p.get(".git/config").as_str()), (1, "[core]\\n"));
 }
 
@@ -99,7 +99,7 @@ fn a_cancelled_command_ends() {
         cancel.cancel();
     });
     let result = block_on(bash::run(live.clone(), args(json!({"command": "echo > ready; sleep 60"})), cx));
-    assert!(failed(result, ErrorKind::Cancelled).starts_with("killed: cancelled"));
+    assert!(failed(result, ErrorKind::Cancelled).starts_with("cancelled"));
     waiter.join().unwrap();
 }
 
@@ -143,7 +143,7 @@ fn the_sandbox_is_explained_where_it_stops_something() {
     let live = shell(&p, mode).unwrap();
     ok(block_on(bash::run(live.clone(), args(json!({"command": hooks})), context(&host))));
     let want = [
-        "put back core.pager in .git/config, which a command changed: git would run it outside of the sandbox; no copy was kept: there is no place to keep it; help: a flag",
+        "restored core.pager in .git/config, which a command changed: git would run it outside of the sandbox; no copy was kept: there is no place to keep it; help: a flag",
         "removed .git/hooks/new, which a command created: git would run it outside of the sandbox; no copy was kept: there is no place to keep it; help: a flag",
         "a command removed .git/hooks/old; no copy was kept: there is no place to keep it",
     ];

@@ -18,52 +18,52 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 
 /// A file that changes nothing until a line is uncommented.
-const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi config show` prints what is in force and from where.
+const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi config show` prints the values in force and their sources.
 
 # model = "openai/gpt-4.1"              # or anthropic/…, openrouter/…, gemini/…, ollama/…, a provider named below, offline
 
 # instructions = true                   # false: AGENTS.md and CLAUDE.md are not read
 
-# [providers.local]                     # any endpoint that speaks one of two languages
-# api = "openai-chat"                   # chat completions; or anthropic: Messages
+# [providers.local]                     # an endpoint with one of two APIs
+# api = "openai-chat"                   # Chat Completions; or "anthropic": Messages
 # base_url = "http://127.0.0.1:8080/v1"
 # key = { env = "LOCAL_KEY" }           # or { file = "~/.keys/local" } or { command = ["pass", "show", "local"] }
 # timeouts = { connect_s = 10, first_byte_s = 120, between_bytes_s = 60 }
-# attempts = 5                          # how often a request that fails in passing is sent, 1 to 20
+# attempts = 5                          # attempts for one request, 1 to 20
 
-# [models."local/x"]                    # any model, by its whole name
-# price = { input = 0.5, output = 1.5, cached_input = 0.05, cache_write = 0.6 }  # dollars for a million tokens
-# max_output = 32000                    # tokens of one answer
+# [models."local/x"]                    # a model, by its full name
+# price = { input = 0.5, output = 1.5, cached_input = 0.05, cache_write = 0.6 }  # US dollars per million tokens
+# max_output = 32000                    # maximum number of tokens in one answer
 
 # [limits]
 # max_steps = 500                       # model requests in one run
-# max_cost_usd = 5.0                    # dollars in one run; the model must have a price
+# max_cost_usd = 5.0                    # US dollars in one run; the model must have a price
 # tool_concurrency = 8                  # calls at once, 1 to 32
 
-# [[permissions.rules]]                 # the last rule that matches decides; a denial of an outer file stands
+# [[permissions.rules]]                 # the last matching rule decides; a denial in an earlier file is final
 # tool = "Write"                        # a tool's name, or *
 # path = "**/.env*"                     # relative to the project, or absolute
-# decision = "deny"                     # allow, ask or deny; ask is a refusal while nobody can be asked
+# decision = "deny"                     # allow, ask or deny; this version cannot ask and refuses the call
 
-# [[permissions.rules]]                 # commands are judged part by part; what cannot be known is allowed by no such rule
+# [[permissions.rules]]                 # each part of a command is judged; this rule allows no opaque part
 # tool = "Bash"
-# program = "git"                       # a name, or a path where that is how it is called
-# subcommand = ["status", "diff"]       # the first argument that is no option; without it any
+# program = "git"                       # a name, or the path by which it is called
+# subcommand = ["status", "diff"]       # the first argument that is not an option; absent: any
 # decision = "allow"
 
 # [permissions]
-# secrets = ["*.key", "deploy/vault/**"]  # more files that may hold secrets, besides .env*, *.pem and the like
+# secrets = ["*.key", "deploy/vault/**"]  # files that may hold secrets, in addition to .env*, *.pem and others
 
 # [features."builtin:shell"]
 # enabled = true
-# required = false                      # true: nothing starts without it
-# grant = { process = ["git"] }         # in the place of the defaults of that kind; an empty list leaves nothing
+# required = false                      # true: no pod starts without this feature
+# grant = { process = ["git"] }         # replaces the default grant of that kind; an empty list grants nothing
 
 # [sandbox]
 # mode = "workspace-write"              # read-only, workspace-write or off
 
 # [state]
-# any_file_system = false               # true: keep sessions on network and FUSE file systems too
+# any_file_system = false               # true: sessions may be stored on network and FUSE file systems
 "#;
 
 pub(crate) fn run(action: &ConfigAction, env: &Env) -> Result<Exit, Failure> {

@@ -8,7 +8,7 @@ use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
 use crate::show::out;
 use crate::socket::client::{LiveClient, Reached, block_on, owner};
-use crate::socket::message::{Ask, LiveState};
+use crate::socket::message::{Ask, LiveState, LiveStatus};
 use rustix::process::Signal;
 use session_store::Owner;
 use std::path::Path;
@@ -26,7 +26,7 @@ const APART: Duration = Duration::from_millis(50);
 const LOOK: Duration = Duration::from_millis(10);
 
 pub(crate) fn pause(args: &PodArgs, env: &Env) -> Result<Exit, Failure> {
-    tell(args, env, "yoi pause", Ask::Pause, |name, state| match state {
+    tell(args, env, "yoi pause", Ask::Pause, |name, before| match before.state {
         LiveState::Working => format!("{name} pauses before its next request; `yoi resume {name}` continues"),
         LiveState::Idle | LiveState::Held | LiveState::Stopping => {
             format!("{name} is paused; `yoi resume {name}` continues")
@@ -35,11 +35,14 @@ pub(crate) fn pause(args: &PodArgs, env: &Env) -> Result<Exit, Failure> {
 }
 
 pub(crate) fn resume(args: &PodArgs, env: &Env) -> Result<Exit, Failure> {
-    tell(args, env, "yoi resume", Ask::Resume, |name, _| format!("{name} is resumed"))
+    tell(args, env, "yoi resume", Ask::Resume, |name, before| match before.held {
+        Some(_) => format!("{name} is resumed"),
+        None => format!("{name} was not held"),
+    })
 }
 
 pub(crate) fn cancel(args: &PodArgs, env: &Env) -> Result<Exit, Failure> {
-    tell(args, env, "yoi cancel", Ask::Cancel { input: None }, |name, state| match state {
+    tell(args, env, "yoi cancel", Ask::Cancel { input: None }, |name, before| match before.state {
         LiveState::Working => format!("the turn of {name} is being cancelled"),
         LiveState::Idle | LiveState::Held | LiveState::Stopping => format!("{name} has no running turn"),
     })
@@ -51,15 +54,15 @@ fn tell(
     env: &Env,
     command: &'static str,
     ask: Ask,
-    done: impl Fn(&str, LiveState) -> String,
+    done: impl Fn(&str, &LiveStatus) -> String,
 ) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
     let name = pods.find(&args.name)?;
     block_on(async {
         let mut live = live(&pods, &name, command).await?;
-        let state = live.status().await?.state;
+        let before = live.status().await?;
         live.tell(ask).await?;
-        out::line(&done(&name, state));
+        out::line(&done(&name, &before));
         Ok(Exit::Done)
     })?
 }
@@ -85,9 +88,13 @@ pub(crate) fn stop(args: &StopArgs, env: &Env) -> Result<Exit, Failure> {
             signalled(&owner, &dir, args.now).await?;
         }
         if !released(&dir, owner.pid, ENDS).await? {
-            let help = format!("`yoi stop {name} --now` does not wait for its tools");
+            let help = format!("`yoi stop {name} --now` does not wait for running tools");
             let pid = owner.pid;
-            let help = if args.now { format!("`kill -KILL {pid}` ends it once the system lets it") } else { help };
+            let help = if args.now {
+                format!("`kill -KILL {pid}` ends the process as soon as the kernel allows it")
+            } else {
+                help
+            };
             return Err(Failure::new(Exit::Busy, format!("{name} is still stopping (process {pid})")).help(help));
         }
         out::line(&format!("{name} is stopped"));

@@ -204,7 +204,7 @@ fn features(config: &Config, env: &Env) -> Vec<Check> {
     let plan = composed.plan();
     let live = plan.features.iter().filter(|f| f.outcome.is_live()).count();
     let off = plan.features.iter().filter(|f| f.outcome == InstallOutcome::Disabled).count();
-    let text = format!("{live} of {} install, {off} switched off", plan.features.len());
+    let text = format!("{live} on, {off} off");
     let whole = plan.features.iter().all(|f| matches!(f.outcome, InstallOutcome::Installed | InstallOutcome::Disabled));
     let mut checks = vec![match plan.unmet.first() {
         Some(unmet) => broken("features", format!("{} is required: {}", unmet.feature_id, unmet.reason)),
@@ -248,8 +248,8 @@ fn journals(env: &Env) -> Vec<Check> {
     for name in names.iter().take(SESSIONS) {
         let dir = pods.dir(name);
         match Reader::open(&dir).and_then(|reader| reader.tail()) {
-            Ok(Tail::Cut(class, bytes)) if !matches!(Session::owner(&dir), Ok(Some(_))) => checks.push(
-                note("journal", format!("{name}: {bytes} bytes after the last complete record ({})", class.name()))
+            Ok(Tail::Cut(_, bytes)) if !matches!(Session::owner(&dir), Ok(Some(_))) => checks.push(
+                note("journal", format!("{name}: {} after the last complete record", count(bytes, "byte")))
                     .help(format!("`yoi run --pod {name}` moves them to the quarantine directory of the pod")),
             ),
             Ok(_) => good += 1,

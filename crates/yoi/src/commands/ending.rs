@@ -1,6 +1,6 @@
 //! The last words of a run: its answer, its exit code, what failed and the next step.
 
-use crate::commands::output_schema::{AnswerForm, CORRECTIONS};
+use crate::commands::output_schema::AnswerForm;
 use crate::commands::signals::Ending;
 use crate::exit::{Exit, Failure, labelled};
 use crate::show::count::count;
@@ -222,7 +222,6 @@ fn answer_hint(output: &AnswerForm, pod: EndedIn<'_>) -> Option<String> {
 fn misfit(problems: &[String], pod: EndedIn<'_>) -> (String, Option<String>) {
     let error = format!("the answer does not match the schema: {}", problems.join("; "));
     let shown = pod.name.map(|name| format!("`yoi log {name}` shows the answer; ")).unwrap_or_default();
-    let help =
-        format!("{shown}choose another model with -m, or simplify the schema (at most {CORRECTIONS} corrections)");
+    let help = format!("{shown}choose another model with -m, or simplify the schema");
     (error, Some(help))
 }

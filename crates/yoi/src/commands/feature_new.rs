@@ -104,7 +104,7 @@ impl Name {
         };
         if text.len() > MAX_NAME || !text.split('-').all(part_fits) {
             return Err(wrong(format!(
-                "use words of a-z and 0-9 that start with a letter, joined by -, {MAX_NAME} bytes at most"
+                "it must consist of words of a-z and 0-9 that start with a letter, joined by -, and have at most {MAX_NAME} bytes"
             )));
         }
         if TAKEN.contains(&text) || KEYWORDS.contains(&text) {

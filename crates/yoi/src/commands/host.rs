@@ -86,7 +86,7 @@ pub(crate) struct PodThatStays<'a> {
     pub(crate) quiet: bool,
     pub(crate) plan: SignalPlan,
     pub(crate) log_wanted: host_log::Wanted,
-    /// Whether whoever started the pod was told that it is open.
+    /// Whether the process that started the pod was told that the pod is open.
     pub(crate) ready: &'a Cell<bool>,
 }
 

@@ -5,7 +5,7 @@ use crate::hosting::session_location::{now, open_failure};
 use crate::pods::Pods;
 use crate::socket::client::{LiveClient, Reached};
 use crate::socket::message::LiveStatus;
-use pod::record::InputId;
+use pod::record::{HoldCause, InputId};
 use session_store::OpenError;
 
 /// Connects to a pod; none if it is not running.
@@ -17,7 +17,7 @@ pub(crate) async fn reach(pods: &Pods, name: &str, command: &'static str) -> Res
         Reached::Locked(owner) => {
             let pid = owner.pid;
             Err(open_failure(&OpenError::Busy { dir, owner: Some(owner) }, now(), Some(name))
-                .help(format!("`yoi stop {name} --now` or `kill {pid}` ends it")))
+                .help(format!("`yoi stop {name} --now` or `kill {pid}` ends that process")))
         }
     }
 }
@@ -33,7 +33,11 @@ pub(crate) async fn live(pods: &Pods, name: &str, command: &'static str) -> Resu
 /// Why an accepted input is not worked on, if it is not.
 pub(crate) fn waits(status: &LiveStatus, name: &str) -> Option<String> {
     let held = status.held.as_ref()?;
-    Some(format!("{name} is held: {}; the input waits until `yoi resume {name}`", held.reason))
+    let end = match held.cause {
+        HoldCause::Required => format!("`yoi start {name}` is run with the key"),
+        _ => format!("`yoi resume {name}`"),
+    };
+    Some(format!("{name} is held: {}; the input waits until {end}", held.reason))
 }
 
 /// What failed while the end of an input's turn was waited for.

@@ -3,6 +3,7 @@
 pub(crate) mod follow;
 
 use crate::cli::LogArgs;
+use crate::commands::status::outcome_text;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{Pods, read_failure};
@@ -12,7 +13,9 @@ use crate::show::out;
 use crate::show::progress::brief;
 use authority::text::{Escaper, Lines, escape_line};
 use llm_worker::{Item, ResultStatus};
-use pod::record::{DirectoryMoved, HostStarted, InputEdited, InputId, InputQueued, Record, Stored, ToolFinished};
+use pod::record::{
+    DirectoryMoved, HoldCause, HostStarted, InputEdited, InputId, InputQueued, Record, Stored, ToolFinished,
+};
 use pod::session::restore::{decode, duration, utc};
 use session_store::{BlobError, BlobView, OwnedFrame, Reader};
 use std::collections::BTreeMap;
@@ -55,7 +58,7 @@ impl Printer<'_> {
         let shown = frame.seq >= self.from;
         if self.json {
             if shown {
-                // As it is, for whoever checks it; a terminal gets the same document in harmless letters.
+                // Unchanged, so that its checksum can be checked; a terminal gets the same document in harmless letters.
                 let text = if self.terminal { json(&frame.line) } else { frame.line.as_str().into() };
                 out::raw(&format!("{text}\n"));
             }
@@ -220,11 +223,14 @@ impl Transcript {
             }
             Record::Gap(gap) if gap.reason.is_none() => return None,
             Record::Gap(gap) => format!("! records {} to {} are lost", gap.first, gap.last),
-            Record::Suspended(suspended) => format!("! suspended: {}", indent(&suspended.reason)),
+            Record::Suspended(suspended) => {
+                let disk = matches!(suspended.cause, None | Some(HoldCause::Disk));
+                let what = if disk { "suspended" } else { "held" };
+                format!("! {what}: {}", indent(&suspended.reason))
+            }
             Record::Resumed(_) => "! resumed".to_owned(),
             Record::TurnFinished(finished) => {
-                let outcome = serde_json::to_value(&finished.outcome).unwrap_or_default();
-                format!("── turn {}: {}", finished.turn, outcome.get("outcome").and_then(|o| o.as_str()).unwrap_or("?"))
+                format!("── turn {}: {}", finished.turn, indent(&outcome_text(&finished.outcome)))
             }
             Record::HostStopped(_)
             | Record::Features(_)

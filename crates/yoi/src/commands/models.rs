@@ -84,7 +84,7 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
 pub(crate) fn find(config: &Config, env: &Env) -> Result<Vec<EndpointModels>, Failure> {
     let ambient = Ambient::claim();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| {
-        Failure::new(Exit::Unavailable, format!("the runtime cannot start: {}", authority::explain(&e)))
+        Failure::new(Exit::Unavailable, format!("the asynchronous runtime cannot start: {}", authority::explain(&e)))
     })?;
     let configured = config.providers.keys().map(String::as_str);
     let known = catalog::PROVIDERS.iter().filter(|p| !config.providers.contains_key(p.name));

@@ -163,8 +163,8 @@ fn problems(error: &ValidationError<'_, '_>) -> Vec<String> {
         open.extend(error.causes.iter().rev());
         if error.causes.is_empty() {
             let place = error.instance_location.to_string();
-            let place = if place.is_empty() { "the document".to_owned() } else { place };
-            found.push(short(&format!("{place}: {}", error.kind)));
+            let place = if place.is_empty() { place } else { format!("{place}: ") };
+            found.push(short(&format!("{place}{}", error.kind)));
         }
     }
     let more = found.len().saturating_sub(MAX_PROBLEMS);

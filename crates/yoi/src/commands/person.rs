@@ -3,7 +3,7 @@
 use crate::exit::{Exit, Failure};
 use authority::Ambient;
 
-/// Refuses whoever was started by a pod. `cannot` says what such a process cannot do.
+/// Refuses a process that was started by a pod. `cannot` says what such a process cannot do.
 pub(crate) fn only_a_person(cannot: &str) -> Result<(), Failure> {
     let why = match authority::started_by_pod(&Ambient::claim(), std::process::id()) {
         Some(false) => return Ok(()),

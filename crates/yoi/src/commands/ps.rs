@@ -35,16 +35,16 @@ pub(crate) fn run(args: &PsArgs, env: &Env) -> Result<Exit, Failure> {
         None => pods.names()?,
     };
     let mut rows = Vec::new();
-    for name in names {
-        rows.extend(processes(&pods, name)?);
+    for name in &names {
+        rows.extend(processes(&pods, name.clone())?);
     }
     if args.json {
         out::json(&rows.iter().map(document).collect());
     } else if rows.is_empty() {
-        out::line(match &args.name {
-            Some(_) => "the pod is not running",
-            None => "no pod is running",
-        });
+        match (&args.name, names.first()) {
+            (Some(_), Some(name)) => out::line(&format!("{name} is not running")),
+            _ => out::line("no pod is running"),
+        }
     } else {
         print(&rows);
     }
@@ -89,12 +89,12 @@ fn print(rows: &[Row]) {
         rows.iter().map(|row| of(row).chars().count()).max().unwrap_or(0).max(least)
     };
     let (pods, owners) = (widest(|row| &row.pod, 3), widest(|row| &row.owner, 5));
-    let head = format!("{:pods$}  {:>7}  {:owners$}  {:>12}  {:>8}  COMMAND", "POD", "PID", "OWNER", "AGE", "MEMORY");
+    let head = format!("{:pods$}  {:>7}  {:owners$}  {:>12}  {:>11}  COMMAND", "POD", "PID", "OWNER", "AGE", "MEMORY");
     out::line(&head);
     for Row { pod, pid, owner, age, memory, command } in rows {
         let age = duration(u64::try_from(age.as_micros()).unwrap_or(u64::MAX));
         let memory = memory.map_or_else(|| "-".to_owned(), |bytes| format!("{} KiB", bytes / 1024));
         let command = line(command, COMMAND);
-        out::line(&format!("{pod:pods$}  {pid:>7}  {owner:owners$}  {age:>12}  {memory:>8}  {command}"));
+        out::line(&format!("{pod:pods$}  {pid:>7}  {owner:owners$}  {age:>12}  {memory:>11}  {command}"));
     }
 }

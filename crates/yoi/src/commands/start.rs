@@ -117,7 +117,7 @@ impl Start {
         let Some(started) = started else { return Ok(Self { launch: flags, env: env.clone() }) };
         if started.launch.is_none() {
             messages.say(&format!(
-                "{name} has no recorded options (its journal is older): it starts with today's configuration"
+                "{name} was last started by an older version of yoi, which recorded no options: the current configuration is used"
             ));
         }
         let env = if placed {
@@ -130,9 +130,7 @@ impl Start {
         };
         let launch = flags.after(&started)?;
         if let Some(recorded) = launch.recorded() {
-            messages.say(&format!(
-                "{name} uses the options of its last start: {recorded}; a flag replaces the same option"
-            ));
+            messages.say(&format!("{name} uses the options of its last start: {recorded}; flags override them"));
         }
         Ok(Self { launch, env })
     }
@@ -155,8 +153,8 @@ fn replace(name: &str, owner: &Owner, dir: &Path) -> Result<(), Failure> {
         }
         thread::sleep(WAIT);
     }
-    Err(Failure::new(Exit::Busy, format!("{name} is suspended, and its process {} does not end", owner.pid))
-        .help(format!("`yoi stop {name} --now` ends it")))
+    Err(Failure::new(Exit::Busy, format!("{name} is held, and its process {} does not end", owner.pid))
+        .help(format!("`yoi stop {name} --now` ends the process")))
 }
 
 /// A pod that runs stays as it is.
@@ -169,11 +167,11 @@ fn already(
 ) -> Result<Exit, Failure> {
     let StartArgs { name, foreground, .. } = args;
     let held = state.held.as_ref().map(|hold| &hold.reason);
-    let text = format!("{name} is running already (process {})", owner.pid);
+    let text = format!("{name} is already running (process {})", owner.pid);
     let busy = |help: String| Err(Failure::new(Exit::Busy, text.clone()).help(help));
     match flags.flags().as_slice() {
-        _ if prompted => busy(format!("`yoi send {name} TEXT` gives it an input")),
-        [] if *foreground => busy(format!("`yoi stop {name}` ends it")),
+        _ if prompted => busy(format!("`yoi send {name} TEXT` sends an input to it")),
+        [] if *foreground => busy(format!("`yoi stop {name}` ends that process")),
         [] => {
             if args.json {
                 out::json(&serde_json::json!({
@@ -185,7 +183,9 @@ fn already(
             }
             Ok(Exit::Done)
         }
-        set => busy(format!("{} takes effect at a start: `yoi stop {name}`, then start it again", set.join(", "))),
+        set => {
+            busy(format!("{} can change only while the pod is stopped: run `yoi stop {name}` first", set.join(" and ")))
+        }
     }
 }
 
@@ -197,7 +197,7 @@ fn spawn(config: &Config, env: &Env) -> Result<Child, Failure> {
         command.env_remove(name);
     }
     command.spawn().map_err(|error| {
-        Failure::new(Exit::Unavailable, format!("the process of the pod: {}", authority::explain(&error)))
+        Failure::new(Exit::Unavailable, format!("the process of the pod cannot start: {}", authority::explain(&error)))
     })
 }
 
@@ -223,12 +223,13 @@ fn ready(mut child: Child, message: &StartMessage) -> Result<Ready, Failure> {
         Ok(Ok(None)) => {
             let status = child.wait().map_err(|error| broken(error.to_string()))?;
             Err(broken(format!("it ended before the pod was ready ({status})"))
-                .help(format!("`yoi log {}`, or host.log in the pod's directory, may tell why", message.name)))
+                .help(format!("`yoi log {}` and host.log in the pod's directory may show the reason", message.name)))
         }
         Ok(Err(error)) => Err(broken(error.to_string())),
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
             let text = format!("{} is not ready after {} s", message.name, PATIENCE.as_secs());
-            let help = format!("it goes on starting as process {}; `yoi status {}` shows it", child.id(), message.name);
+            let help =
+                format!("process {} continues to start; `yoi status {}` shows the state", child.id(), message.name);
             Err(Failure::new(Exit::Busy, text).help(help))
         }
     }

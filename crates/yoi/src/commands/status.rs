@@ -140,7 +140,7 @@ impl Found {
             add("", next_step(held.cause, &self.name, self.live.is_some() || self.silent.is_some()));
         }
         if let Some(disk) = self.live.as_ref().and_then(|live| live.disk.as_ref()) {
-            add("disk", format!("{disk}; it is tried again until it works"));
+            add("disk", format!("{disk}; yoi retries until the write succeeds"));
         }
         let queued = self.queued();
         if !queued.is_empty() {
@@ -167,15 +167,16 @@ impl Found {
         }
         if let Some(live) = &self.live {
             let age = duration(now().saturating_sub(live.since));
-            add("process", format!("{} for {age} (yoi {})", live.pid, live.version));
+            add("process", format!("{}, running for {age} (yoi {})", live.pid, live.version));
             if live.stuck > 0 {
-                add("stuck", format!("{} did not return", count(live.stuck as u64, "tool or hook")));
+                add("stuck", format!("{} did not return", count(live.stuck as u64, "tool or hook call")));
             }
         }
         if let Some(pid) = self.silent {
             let name = &self.name;
             add("process", format!("{pid} does not answer"));
-            add("", format!("`kill -CONT {pid}` continues a stopped one; `yoi stop {name} --now` ends it"));
+            let stopped = format!("if a signal stopped the process, `kill -CONT {pid}` continues it");
+            add("", format!("{stopped}; `yoi stop {name} --now` ends it"));
         }
         if self.summary.last_time > 0 {
             add("active", format!("{} ago", duration(now().saturating_sub(self.summary.last_time))));
@@ -223,16 +224,17 @@ impl Found {
 /// What ends a hold.
 fn next_step(cause: HoldCause, name: &str, live: bool) -> String {
     match (cause, live) {
-        (HoldCause::Disk, _) => "free disk space; the pod then goes on by itself".to_owned(),
-        (HoldCause::Required, _) => format!("set it, then `yoi start {name}`"),
+        (HoldCause::Disk, _) => "free disk space; the pod then continues by itself".to_owned(),
+        (HoldCause::Required, _) => format!("run `yoi start {name}` again once the key is set"),
         (HoldCause::Cancel, true) => format!("`yoi send {name} TEXT` or `yoi resume {name}` continues"),
         (HoldCause::Bug, true) => format!("`yoi log {name}` shows the last turns; `yoi resume {name}` tries again"),
         (HoldCause::Person | HoldCause::Budget | HoldCause::Gate, true) => format!("`yoi resume {name}` continues"),
-        (_, false) => format!("`yoi start {name}`, then `yoi resume {name}` continues"),
+        (_, false) => format!("run `yoi start {name}`, then `yoi resume {name}`"),
     }
 }
 
-fn outcome_text(outcome: &Outcome) -> String {
+/// How a turn ended.
+pub(crate) fn outcome_text(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Done => "done".to_owned(),
         Outcome::MaxTokens => "cut at the model's output limit".to_owned(),

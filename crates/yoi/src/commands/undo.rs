@@ -110,7 +110,10 @@ impl<'a> Undo<'a> {
         let Opened { journal, blobs, recovered } = opened;
         let runtime = Builder::new_current_thread().build();
         let runtime = runtime.map_err(|e| {
-            Failure::new(Exit::Unavailable, format!("the runtime cannot start: {}", authority::explain(&e)))
+            Failure::new(
+                Exit::Unavailable,
+                format!("the asynchronous runtime cannot start: {}", authority::explain(&e)),
+            )
         })?;
         let (files, session) = (everything(&Ambient::claim())?, recovered.session);
         Ok(Self { files, session, log: UndoLog::Own(journal, runtime), blobs, view, points })

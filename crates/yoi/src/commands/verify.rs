@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::hosting::session_location::{now, open_failure};
-use crate::pods::{Pods, check_name, lost, read_failure, seqs};
+use crate::pods::{Pods, check_name, read_failure, salvage as next_step, seqs};
 use crate::show::count::count;
 use crate::show::out;
 use pod::session::replay::{Wrong, verify};
@@ -28,10 +28,10 @@ pub(crate) fn run(args: &VerifyArgs, env: &Env) -> Result<Exit, Failure> {
         Ok(Tail::Clean) => String::new(),
         Ok(Tail::BeingWritten(bytes)) => format!("the last {} are still being written", count(bytes, "byte")),
         Ok(Tail::Unproven(bytes)) => format!("the last {} may not be durable yet; they are kept", count(bytes, "byte")),
-        Ok(Tail::Cut(class, bytes)) => format!(
-            "found {} after the last complete record ({}); the next run moves them to the pod's quarantine directory",
+        Ok(Tail::Cut(_, bytes)) => format!(
+            "found {} after the last complete record; the next run moves {} to the pod's quarantine directory",
             count(bytes, "byte"),
-            class.name()
+            if bytes == 1 { "it" } else { "them" }
         ),
         Err(ReadError::Damaged(damage)) => {
             found.wrong = Some(Wrong { seq: damage.seq, what: damage.to_string() });
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &VerifyArgs, env: &Env) -> Result<Exit, Failure> {
         }
         Some(wrong) => {
             if !losses.is_empty() {
-                return Err(lost(&name, &losses));
+                return Err(lost_records(&name, &losses));
             }
             let record = format!("record {}", wrong.seq);
             // Damage names its record itself.
@@ -83,11 +83,21 @@ pub(crate) fn run(args: &VerifyArgs, env: &Env) -> Result<Exit, Failure> {
     }
 }
 
+/// The losses were listed, each with its place.
+fn lost_records(name: &str, losses: &[Damage]) -> Failure {
+    let length = |damage: &Damage| damage.lost.end().saturating_sub(*damage.lost.start()).saturating_add(1);
+    let (records, are) = match losses.iter().map(length).sum() {
+        1 => ("1 record".to_owned(), "is"),
+        more => (count(more, "record"), "are"),
+    };
+    Failure::new(Exit::Data, format!("the pod {name} is damaged: {records} {are} lost")).help(next_step(name))
+}
+
 /// Each stretch of lost records, and what is wrong where it begins.
 fn tell(losses: &[Damage]) {
     for damage in losses {
         let file = damage.segment.file_name().unwrap_or_default().to_string_lossy();
-        out::line(&format!("lost: {}: at byte {} of {file}, {}", seqs(&damage.lost), damage.offset, damage.bad));
+        out::line(&format!("lost: {} (at byte {} of {file}: {})", seqs(&damage.lost), damage.offset, damage.bad));
     }
 }
 

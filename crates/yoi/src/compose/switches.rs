@@ -77,11 +77,11 @@ impl FeatureModule for Off {
 fn names(config: &Config, declared: &[FeatureDescriptor]) -> Result<(), Failure> {
     let ids: Vec<String> = declared.iter().map(|feature| feature.id.to_string()).collect();
     for (id, switches) in &config.features {
-        let place = format!("{}: features.\"{id}\"", switches.at);
         if let Err(error) = id.parse::<FeatureId>() {
-            return Err(Failure::new(Exit::Config, format!("{place}: {error}")).help("`yoi features` lists the ids"));
+            let message = format!("{}: {error}", switches.at);
+            return Err(Failure::new(Exit::Config, message).help("`yoi features` lists the ids"));
         }
-        known(&place, "feature", id, &ids)?;
+        known(&switches.at, "feature", id, &ids)?;
     }
     let tools = declared.iter().flat_map(|feature| &feature.tools).map(|tool| tool.name.clone());
     let tools: Vec<String> = tools.chain(["*".to_owned()]).collect();
@@ -147,8 +147,10 @@ fn blamed(
 
 fn unfit(switches: Option<&Switches>, bad: &BadSettings, key: Option<&str>) -> Failure {
     let place = switches.map_or("", |switches| key.map_or(&switches.at, |key| switches.place(key)));
-    let field = key.map(|key| format!(".{key}")).unwrap_or_default();
-    let message = format!("{place}: features.\"{}\"{field}: {}", bad.feature, in_words(&bad.problem, key));
+    let text = in_words(&bad.problem, key);
+    // Most problems name their key.
+    let field = key.filter(|key| !text.contains(&format!("`{key}`"))).map(|key| format!(".{key}")).unwrap_or_default();
+    let message = format!("{place}: features.\"{}\"{field}: {text}", bad.feature);
     let failure = Failure::new(Exit::Config, message);
     let unknown = key.filter(|key| {
         bad.problem.contains(&format!("unknown field `{key}`")) || bad.problem.contains(&format!("unknown key `{key}`"))

@@ -6,7 +6,7 @@ use crate::compose::model;
 use crate::exit::{Exit, Failure};
 use provider::BaseUrl;
 
-/// The highest limit of a run's cost, in dollars: above it, somebody forgot a point.
+/// The highest limit of a run's cost, in dollars: above it, a decimal point is probably missing.
 const MAX_COST: f64 = 1e6;
 
 impl Config {
@@ -63,7 +63,7 @@ fn check_provider(name: &str, endpoint: &Endpoint) -> Result<(), Failure> {
     let TimeoutsConfig { connect_s, first_byte_s, between_bytes_s } = value.timeouts;
     let mut waits = [connect_s, first_byte_s, between_bytes_s].into_iter().flatten();
     let ok = waits.all(|seconds| (0.001..=86_400.0).contains(&seconds));
-    range(&format!("{at}.timeouts"), ok, endpoint.place("timeouts"), "0.001 to 86400 seconds each")
+    range(&format!("{at}.timeouts"), ok, endpoint.place("timeouts"), "a table of values from 0.001 to 86400 seconds")
 }
 
 fn range(name: &str, ok: bool, source: &str, range: &str) -> Result<(), Failure> {

@@ -53,7 +53,7 @@ impl Ready {
         let pid = self.pid;
         match (&self.missing, &self.held) {
             (Some(missing), _) => suspended(name, pid, missing),
-            (None, Some(held)) => format!("{name} is held (process {pid}): {held}; `yoi resume {name}` continues"),
+            (None, Some(held)) => format!("{name} is held (process {pid}): {held}; `yoi resume {name}` continues it"),
             (None, None) => format!(
                 "{name} is running (process {pid}): yoi send {name} TEXT · yoi log {name} --follow · yoi stop {name}"
             ),
@@ -63,7 +63,7 @@ impl Ready {
 
 /// A pod that waits for what is missing.
 pub(crate) fn suspended(name: &str, pid: u32, missing: &str) -> String {
-    format!("{name} is suspended (process {pid}): {missing}; then run `yoi start {name}` again")
+    format!("{name} is held (process {pid}): {missing}; then run `yoi start {name}` again")
 }
 
 impl StartMessage {
@@ -72,8 +72,8 @@ impl StartMessage {
         let bytes = bounded(from, MAX_START);
         let parsed = bytes.and_then(|bytes| Ok(serde_json::from_slice(&bytes)?));
         parsed.map_err(|error| {
-            Failure::new(Exit::Usage, format!("standard input holds no start: {error}"))
-                .help("this command is for `yoi start`; use that")
+            Failure::new(Exit::Usage, format!("standard input contains no start message: {error}"))
+                .help("only `yoi start` uses this command; run `yoi start NAME`")
         })
     }
 }

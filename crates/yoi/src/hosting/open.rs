@@ -90,11 +90,11 @@ impl Hosting<'_> {
         let dir = place.name().map(|_| place.dir());
         match self.log_wanted.begin(dir.as_deref(), redactor) {
             Ok(log) => log.into_iter().for_each(|log| drop(self.host_log.set(log))),
-            Err(why) => self.context.messages.warn(&format!("warning: no log of the host: {why}")),
+            Err(why) => self.context.messages.warn(&format!("warning: the log of the host cannot be written: {why}")),
         }
     }
 
-    /// The named points. The first record that is durable is noted for `-c`, before anybody can see it.
+    /// The named points. The first record that is durable is noted for `-c`, before it is visible.
     fn points(&self, place: &SessionLocation) -> Arc<dyn Fn(&str) + Send + Sync> {
         let (points, messages) = (self.context.points.0.clone(), self.context.messages);
         let note = Mutex::new(Some(place.note()));
@@ -132,7 +132,8 @@ impl Hosting<'_> {
         }
         if found.waiting > 0 {
             let inputs = count(found.waiting, "earlier input");
-            messages.say(&format!("{inputs} had not been processed; the model gets this first"));
+            let them = if found.waiting == 1 { "it" } else { "them" };
+            messages.say(&format!("{inputs} had not been processed; the model gets {them} first"));
         }
         if found.existed && found.new_surface {
             messages.say("the model or its tools changed since the last run of this pod");

@@ -14,6 +14,7 @@ use authority::Secret;
 use llm_worker::Model;
 use pod::feature::Unmet;
 use serde::Serialize;
+use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -64,14 +65,33 @@ impl HostContext<'_> {
     /// Nothing starts without the features the configuration requires; what became of all of them is said first.
     pub(super) fn required(&self, unmet: &[Unmet], report: impl Serialize) -> Result<(), Failure> {
         unmet.first().map_or(Ok(()), |Unmet { feature_id, required_by, reason }| {
-            (self.show_report)(&serde_json::to_value(report).unwrap_or_default());
-            let installed = format!("{feature_id} was not installed: ");
-            let reason = reason.strip_prefix(&installed).unwrap_or(reason);
-            let message = format!("{feature_id} is required by {required_by} but is not available: {reason}");
+            let mut report = serde_json::to_value(report).unwrap_or_default();
+            without_reason(&mut report, &feature_id.to_string());
+            (self.show_report)(&report);
+            let message = unavailable(&feature_id.to_string(), required_by, reason);
             Err(Failure::new(Exit::Config, message)
-                .help(format!("correct the cause, or delete `required = true` in {required_by}")))
+                .help(format!("fix the cause, or delete `required = true` in {required_by}")))
         })
     }
+}
+
+/// A report for people, without what the error after it says.
+fn without_reason(report: &mut Value, feature: &str) {
+    let Some(report) = report.as_object_mut() else { return };
+    report.remove("unmet");
+    let features = report.get_mut("features").and_then(Value::as_array_mut).into_iter().flatten();
+    for row in features.filter_map(Value::as_object_mut) {
+        if row.get("feature_id").and_then(Value::as_str) == Some(feature) {
+            row.remove("diagnostics");
+        }
+    }
+}
+
+/// Why a required feature is missing; `reason` may name the feature as its subject.
+fn unavailable(feature: &str, required_by: &str, reason: &str) -> String {
+    let reason = reason.strip_prefix(feature).map_or(reason, str::trim_start);
+    let reason = reason.strip_prefix("it ").unwrap_or(reason);
+    format!("{feature} is required by {required_by} but {reason}")
 }
 
 fn greet(messages: Messages, config: &Config, choice: &ModelChoice, composed: &Composed) {

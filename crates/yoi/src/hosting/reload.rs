@@ -10,7 +10,8 @@ use pod::control::{Client, Permission, Reload};
 use std::sync::Arc;
 
 /// What a reload does not change, in words for the person.
-const LATER: &str = "features, directories, sandbox, model and providers change at the next start of the pod";
+const LATER: &str =
+    "changes of features, directories, sandbox, model and providers take effect at the next start of the pod";
 
 impl Hosting<'_> {
     /// Reads files and environment again. A configuration that cannot be used changes nothing.
@@ -22,7 +23,7 @@ impl Hosting<'_> {
                 self.context.messages.warn(&format!("the configuration was read again{later}"));
             }
             Err(failure) => {
-                self.context.messages.warn(&format!("the configuration stays as it was: {}", failure.message));
+                self.context.messages.warn(&format!("the configuration was not changed: {}", failure.message));
             }
         }
     }

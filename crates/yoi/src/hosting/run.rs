@@ -51,7 +51,8 @@ impl<'a> Hosting<'a> {
         let fail = |what: String| Failure::new(Exit::Unavailable, what);
         let mut builder = Builder::new_current_thread();
         let runtime = builder.enable_all().max_blocking_threads(pod::foreign::MAX_THREADS).build();
-        let runtime = runtime.map_err(|e| fail(format!("the runtime cannot start: {}", authority::explain(&e))))?;
+        let runtime =
+            runtime.map_err(|e| fail(format!("the asynchronous runtime cannot start: {}", authority::explain(&e))))?;
         authority::become_subreaper(context.ambient).map_err(|e| fail(e.to_string()))?;
         let callbacks = Callbacks::new(runtime.handle().clone());
         let (host_log, permission, git) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
@@ -79,7 +80,7 @@ impl<'a> Hosting<'a> {
                 work = work(&client) => work,
                 over = &mut pod => return Ok(Driven { work: None, end: over.result }),
             };
-            // Before the lock is released: whoever has it next binds a socket of the same name.
+            // Before the lock is released: its next owner binds a socket of the same name.
             served.iter().for_each(Served::close);
             client.close(reason).await;
             let end = pod.await.result;

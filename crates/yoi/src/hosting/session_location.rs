@@ -274,10 +274,10 @@ pub(crate) fn open_failure(error: &OpenError, now: u64, name: Option<&str>) -> F
                     0..1_000_000 => "less than a second".to_owned(),
                     held => pod::session::restore::duration(held),
                 };
-                format!(" by process {} for {age}", owner.pid)
+                format!(" by process {}, which started {age} ago", owner.pid)
             });
             Failure::new(Exit::Busy, format!("the pod {name} is in use{who}"))
-                .help(format!("`yoi stop {name}` ends it"))
+                .help(format!("`yoi stop {name}` ends that process"))
         }
         OpenError::Damaged { damage, .. } => damaged(name, damage),
         OpenError::Format { .. } => newer_format(&error.to_string()),

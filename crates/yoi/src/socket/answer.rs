@@ -128,9 +128,9 @@ fn failure(error: &SubmitError) -> Failure {
         }
         SubmitError::Over(_) => Failure::new(Exit::Failed, error.to_string()).help("`yoi log NAME` shows its answer"),
         SubmitError::Required(_) => {
-            Failure::new(Exit::Config, error.to_string()).help("set it, then run `yoi start NAME` again")
+            Failure::new(Exit::Config, error.to_string()).help("run `yoi start NAME` again once the key is set")
         }
-        SubmitError::Working => Failure::new(Exit::Busy, "the pod is working; files are undone only between turns")
+        SubmitError::Working => Failure::new(Exit::Busy, "the pod is working, and undo is possible only between turns")
             .help("`yoi cancel NAME` ends the turn"),
         SubmitError::Closed => Failure::new(Exit::Unavailable, "the pod is stopping")
             .help("`yoi start NAME` starts it again once it has stopped"),

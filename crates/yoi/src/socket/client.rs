@@ -43,7 +43,7 @@ const MAX_ANSWER: usize = 16 * MAX_LINE;
 pub(crate) fn block_on<T>(asking: impl Future<Output = T>) -> Result<T, Failure> {
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|e| {
-        Failure::new(Exit::Unavailable, format!("the runtime cannot start: {}", authority::explain(&e)))
+        Failure::new(Exit::Unavailable, format!("the asynchronous runtime cannot start: {}", authority::explain(&e)))
     })?;
     Ok(runtime.block_on(asking))
 }
@@ -222,8 +222,10 @@ impl LiveClient {
 
     fn silent(&self) -> Failure {
         let Owner { pid, .. } = self.owner;
-        Failure::new(Exit::Busy, format!("{} does not answer (process {pid})", self.name))
-            .help(format!("`kill -CONT {pid}` continues a stopped process; `yoi stop {} --now` ends it", self.name))
+        Failure::new(Exit::Busy, format!("{} does not answer (process {pid})", self.name)).help(format!(
+            "if a signal stopped the process, `kill -CONT {pid}` continues it; `yoi stop {} --now` ends it",
+            self.name
+        ))
     }
 
     fn garbled(&self) -> Failure {
@@ -237,7 +239,7 @@ async fn connect(dir: &Path) -> io::Result<UnixStream> {
     UnixStream::connect(dir.path(SOCKET)).await
 }
 
-/// Whether the socket is not there yet, or no longer: a killed process left one that nobody listens to.
+/// Whether the socket is not there yet, or no longer: a killed process left one without a listener.
 fn is_starting(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }

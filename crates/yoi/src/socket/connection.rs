@@ -90,7 +90,7 @@ impl Connection {
                 room = None;
             } else if room.is_none() {
                 let Ok(free) = self.shares.large.clone().try_acquire_owned() else {
-                    return self.close(Exit::Busy, "too many large requests are on their way").await;
+                    return self.close(Exit::Busy, "too many large requests are being received; try again").await;
                 };
                 room = Some(free);
             }
@@ -115,18 +115,19 @@ impl Connection {
             return self.answer(0, Answer::failed(Exit::Data, "the request cannot be read")).await;
         };
         if let (false, Err(why)) = (matches!(ask, Ask::Status), self.peer.may_change) {
-            let failure = Failure::new(Exit::Refused, format!("this process may only look at pods: {why}"));
-            return self.answer(id, Answer::Failed(failure.help("run the command in a terminal of your own"))).await;
+            let failure = Failure::new(Exit::Refused, format!("this process can only read the status of pods: {why}"));
+            return self.answer(id, Answer::Failed(failure.help("run this command in your own terminal"))).await;
         }
         if self.running.len() >= MAX_REQUESTS {
-            let answer = Answer::failed(Exit::Busy, format!("{MAX_REQUESTS} requests of this client wait already"));
+            let answer =
+                Answer::failed(Exit::Busy, format!("{MAX_REQUESTS} requests of this client are already waiting"));
             return self.answer(id, answer).await;
         }
         let mut place = None;
         if matches!(&ask, Ask::Send(send) if send.wait) {
             place = self.wait();
             if place.is_none() {
-                let failure = Failure::new(Exit::Busy, format!("{MAX_WAITING} clients wait already"));
+                let failure = Failure::new(Exit::Busy, format!("{MAX_WAITING} clients are already waiting"));
                 let failure = failure.help("nothing was accepted; `yoi send NAME TEXT` without --wait does not wait");
                 return self.answer(id, Answer::Failed(failure)).await;
             }

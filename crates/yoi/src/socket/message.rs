@@ -22,7 +22,7 @@ pub(crate) struct Request {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Ask {
-    /// The only request that anybody may make.
+    /// The only request that every process of the user may make.
     Status,
     /// Answered once the input is durable; with `wait` a second time, when its turn has ended.
     Send(Send),

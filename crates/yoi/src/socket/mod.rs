@@ -1,7 +1,7 @@
 //! The control channel of a live pod: a Unix socket in its directory. The process that holds the pod's lock serves it,
 //! commands ask through it. Requests and answers are JSON, one document a line.
 //!
-//! Not public: both ends are the same program. Whoever asks is checked: a process of another user, or one that a pod
+//! Not public: both ends are the same program. The client is checked: a process of another user, or one that a pod
 //! started, may only look. A client that is idle, slow or hostile costs its own connection and nothing else; a client
 //! that only waits costs no wake-up.
 

@@ -85,7 +85,7 @@ fn the_sandbox_does_not_stand_in_the_way() {
         println!("no confinement on this kernel");
         return;
     }
-    done.ends(0).says(&["warning: removed .git/hooks/pre-commit", "warning: put back core.pager in .git/config"]);
+    done.ends(0).says(&["warning: removed .git/hooks/pre-commit", "warning: restored core.pager in .git/config"]);
     assert!(scene.read(".git/HEAD").contains("next"));
     let log: Vec<Value> = scene.yoi(&["log", "p", "--json"]).lines();
     assert!(log.iter().any(|record| record["warnings"].as_array().is_some_and(|warnings| warnings.len() == 2)));
@@ -104,7 +104,7 @@ fn an_added_directory_is_watched_as_the_project_is() {
     let added = ["--add-write-dir", dir.to_str().unwrap(), "go"];
     let args: Vec<&str> = RUN.iter().copied().chain([model.as_str()]).chain(added).collect();
     let done = scene.yoi(&args).ends(0);
-    done.says(&["warning: removed ", "post-commit, which a command created", "warning: put back ", "core.pager in "]);
+    done.says(&["warning: removed ", "post-commit, which a command created", "warning: restored ", "core.pager in "]);
     assert!(!dir.join(".git/hooks/post-commit").exists());
     assert_eq!(fs::read_to_string(dir.join(".git/hooks/mine")).unwrap(), "the person's");
     let config = fs::read_to_string(dir.join(".git/config")).unwrap();

@@ -62,7 +62,7 @@ impl Drop for Host {
     }
 }
 
-/// Waits until something holds; what runs elsewhere tells nobody when it does.
+/// Waits until something holds; another process sends no signal when it does.
 #[track_caller]
 pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
     let began = Instant::now();

@@ -120,9 +120,9 @@ fn clients_that_wait_leave_room_for_others() {
     for client in &mut waiting {
         assert!(client.ask(send.clone()).unwrap()["accepted"]["input"].is_u64());
     }
-    held.scene.yoi(&["send", "held", "--wait", "more"]).ends(75).says(&["48 clients wait already", "not wait"]);
+    held.scene.yoi(&["send", "held", "--wait", "more"]).ends(75).says(&["48 clients are already waiting", "not wait"]);
     held.scene.yoi(&["status", "held"]).ends(0).prints(&["48 inputs wait"]);
-    // Whoever leaves gives its place back.
+    // A client that leaves gives its place back.
     waiting.pop();
     let mut next = Raw::connect(&held);
     while next.ask(send.clone()).unwrap()["failed"]["exit"] == "busy" {}
@@ -160,7 +160,9 @@ fn a_process_that_a_pod_started_may_only_look() {
     };
     with_mark(&["status", "held"]).ends(0).prints(&["working"]);
     for args in [&["send", "held", "x"][..], &["stop", "held"], &["pause", "held"], &["cancel", "held"]] {
-        with_mark(args).ends(3).says(&["may only look at pods: it was started by a pod", "a terminal of your own"]);
+        with_mark(args)
+            .ends(3)
+            .says(&["can only read the status of pods: it was started by a pod", "in your own terminal"]);
     }
     // Nor its descendants, which do not have the mark themselves.
     let plain = held.scene.command(&["stop", "held"]);
@@ -191,5 +193,5 @@ fn a_command_of_a_pod_does_not_stop_its_pod() {
     assert_eq!(finish(run).ends(0).out, "done\n");
     assert!(gone(pid.trim()));
     let output = fs::read_to_string(scene.log_file("p")).unwrap();
-    assert!(output.contains("may only look at pods") && output.contains("code 3"), "{output}");
+    assert!(output.contains("can only read the status of pods") && output.contains("code 3"), "{output}");
 }

@@ -117,7 +117,7 @@ fn flags_that_make_a_pod_are_refused_and_limits_are_kept() {
     reached(&stays.scene.file("started"));
     stays.release();
     finish(limited).ends(4).says(&["the step limit was reached"]);
-    // The limit holds the pod, until somebody says how it goes on.
+    // The limit holds the pod until a resume.
     assert_eq!(stays.status()["held"]["cause"], "budget");
     stays.scene.yoi(&["resume", "p"]).ends(0);
     let fits = stays.scene.yoi(&["run", "--pod", "p", "--output-schema", &schema, "give n"]).ends(0);

@@ -27,9 +27,9 @@ fn held(scene: &Scene) -> Child {
 fn only_one_works_in_a_pod_and_others_may_look() {
     let scene = Scene::new();
     let run = held(&scene);
-    let pid = format!("by process {} for ", run.id());
+    let pid = format!("by process {}, which started", run.id());
     let model = scene.script("other.jsonl", &[json!({ "text": "x" })]);
-    // Whoever wants to work in it, too, is its client: its model is chosen already.
+    // A second run is its client: its model is chosen already.
     let refused = scene.yoi(&["run", "--pod", "held", "-m", &model, "me too"]).ends(2);
     refused.says(&["held is running: --model applies only when a pod starts", "yoi stop held"]);
     scene.yoi(&["run", "-c", "-m", &model, "me too"]).ends(2);
@@ -63,7 +63,7 @@ fn two_new_runs_do_not_meet() {
     let same: Vec<Child> = (0..6).map(|_| start(&["--pod", "same"])).collect();
     for run in same {
         let done = finish(run);
-        // The script has one answer: whoever comes after the first finds no more, or finds the pod live or busy.
+        // The script has one answer: a later one finds no more, or finds the pod live or busy.
         assert!(matches!(done.code(), Some(0 | 2 | 75 | 78)), "{done:?}");
     }
     scene.sound("same");

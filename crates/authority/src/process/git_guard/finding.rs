@@ -56,7 +56,7 @@ impl GitFinding {
         }
         let mut text = match &self.what {
             Handled::PutBack => {
-                format!("put back {name}, which a command changed: git would run it outside of the sandbox")
+                format!("restored {name}, which a command changed: git would run it outside of the sandbox")
             }
             Handled::Removed => {
                 format!("removed {name}, which a command created: git would run it outside of the sandbox")
@@ -65,14 +65,14 @@ impl GitFinding {
                 format!("a command changed {name}: allowed by a rule; git runs it outside of the sandbox")
             }
             Handled::Failed(why) => format!(
-                "a command changed {name}, which git runs outside of the sandbox, and it could not be put back ({why}); \
-                 look at it before you use git here"
+                "a command changed {name}, which git runs outside of the sandbox, and it could not be restored ({why}); \
+                 inspect it before you use git here"
             ),
-            Handled::Changed => format!("a command changed {name}, which git reads; it was not put back"),
+            Handled::Changed => format!("a command changed {name}, which git reads; it was not restored"),
             Handled::Gone => format!("a command removed {name}"),
             Handled::Bound => format!(
-                "below {name} are more repositories or directories than are looked at: what git would run in those \
-                 beyond is not watched"
+                "{name} contains more repositories or directories than yoi watches: changes of what git runs in the \
+                 others are not detected"
             ),
             Handled::More(count) => format!("{count} more changes of what git runs below {name}"),
         };

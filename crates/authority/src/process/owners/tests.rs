@@ -81,7 +81,7 @@ fn only_dead_owners_lose_their_processes() {
     assert!(!lives(pid(&dead)));
     let all = [pid(&main), pid(&below), pid(&ward), left, pid(&other)];
     assert_eq!(all.map(lives), [true; 5]);
-    // Nobody ends this call, so it is a dead owner, too.
+    // This call is never ended, so it is a dead owner, too.
     drop(running);
     assert_eq!(short_call(), Leftovers { ended: 2, remaining: 0 });
     assert_eq!(all.map(lives), [false, false, true, true, true]);

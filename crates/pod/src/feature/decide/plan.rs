@@ -35,7 +35,7 @@ pub struct InstallPlan {
     pub host: HostReport,
     /// Every declared feature by tier and id.
     pub features: Vec<PlannedFeature>,
-    /// Who is installed, in the order of installation: whoever provides a service before whoever needs it, ties by
+    /// Who is installed, in the order of installation: the provider of a service before its consumers, ties by
     /// tier and id.
     pub order: Vec<FeatureId>,
     /// Required features that will not be there. Not empty: no new pod may start.
@@ -166,7 +166,7 @@ pub(crate) fn unmet<'a>(
             Some((outcome, _)) if outcome.is_live() => continue,
             Some((InstallOutcome::Disabled, _)) => "it is disabled".to_owned(),
             Some((_, why)) => why.first().map_or_else(|| "it was skipped".to_owned(), |d| d.message.clone()),
-            None => "no such feature in this build".to_owned(),
+            None => "it does not exist in this build".to_owned(),
         };
         unmet.push(Unmet { feature_id: id.clone(), required_by: source.to_owned(), reason });
     }

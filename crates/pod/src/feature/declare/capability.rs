@@ -107,7 +107,7 @@ pub enum HostCapability {
         /// Notifications in one turn.
         per_turn: u32,
     },
-    /// Show short words to whoever watches.
+    /// Show short texts to the person who watches.
     EmitUserAlert,
 }
 

@@ -16,7 +16,7 @@ pub enum Need {
     Optional,
 }
 
-/// A wish, with the reason shown to whoever decides.
+/// A requested capability, with the reason that is shown to the person who decides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CapabilityRequest {
     /// What is asked for.

@@ -49,7 +49,7 @@ pub enum SinkError {
     Early,
     #[error("too much waits already; try again")]
     Busy,
-    #[error("the pod has let go")]
+    #[error("the pod has ended")]
     Closed,
 }
 

@@ -28,7 +28,7 @@ pub(super) fn checks(env: &Env) -> Vec<Check> {
 /// What happens to pods when their user logs out.
 fn logout(root: &Path, user: Option<&str>) -> Vec<Check> {
     if !root.join("run/systemd/system").exists() {
-        return vec![works("background", "no systemd here, so nothing ends pods at logout")];
+        return vec![works("background", "systemd is not running, so nothing ends pods when you log out")];
     }
     let lingers = user.is_some_and(|user| root.join("var/lib/systemd/linger").join(user).exists());
     if lingers {

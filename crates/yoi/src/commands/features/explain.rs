@@ -1,5 +1,4 @@
-//! `yoi features --explain TOOL`: the route of a call, from who contributes the tool to what becomes of its result,
-//! with what says yes or no at each step and where that is written.
+//! `yoi features --explain TOOL`: every decision about calls of a tool, in order, each with its result and source.
 
 use super::capability_text::means;
 use super::page::Page;
@@ -21,64 +20,64 @@ use pod::permission::{ActionKind, Expectation, RuleDecision};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The way of a call.
+/// The decisions about calls of a tool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Route {
     /// The tool.
     tool: String,
-    /// Whose it is.
+    /// The feature that contributes the tool.
     feature: String,
-    /// What running it twice does.
+    /// Whether a call is safe to repeat.
     effect: ToolEffect,
-    /// What comes of a call.
+    /// The result for a call.
     verdict: Verdict,
-    /// The same in words.
+    /// The same as text.
     conclusion: String,
-    /// Everything that has a say, in the order of asking.
+    /// All decisions, in their order.
     steps: Vec<Step>,
 }
 
-/// What comes of a call.
+/// The result for a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Verdict {
     /// It runs.
     Runs,
-    /// That depends on what it names, or on a gate.
+    /// It depends on what the call names, or on a gate.
     Depends,
     /// It is refused.
     Refused,
-    /// The model is not even shown the tool.
+    /// The model is not offered the tool.
     Absent,
 }
 
-/// Somebody who has a say.
+/// One decision.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Step {
-    /// Where on the way.
+    /// The question that it belongs to.
     part: Part,
-    /// What is said.
+    /// Its result.
     mark: Mark,
-    /// About what, and why.
+    /// Its subject and reason.
     text: String,
-    /// Where that is written.
+    /// Where the rule is written.
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<String>,
 }
 
-/// The parts of the way.
+/// The questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Part {
-    /// Whether the model is shown the tool.
+    /// Whether the model is offered the tool.
     Surface,
     /// Whether a call may run.
     Judgement,
-    /// How it runs, and what becomes of its result.
+    /// How the call runs, and how its result is treated.
     Run,
 }
 
-/// What somebody says.
+/// The result of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Mark {
@@ -86,9 +85,9 @@ enum Mark {
     Yes,
     /// No.
     No,
-    /// That is known when the call comes.
+    /// It depends on the call.
     Depends,
-    /// Nothing; it is so.
+    /// Nothing is decided; a remark.
     Note,
 }
 
@@ -208,11 +207,16 @@ impl<'a> RouteBuilder<'a> {
         for capability in std::iter::once(&own).chain(needed.map(|request| &request.capability)) {
             self.grant(capability, planned, &self.composed.capabilities.admission(id, capability));
         }
+        // The steps above have the reason of a denial.
+        let denied = format!("{id} was denied ");
         for diagnostic in planned.diagnostics.iter().filter(|_| !planned.outcome.is_live()) {
-            self.say(Part::Surface, Mark::No, format!("{id} is skipped: {}", diagnostic.message), None);
+            let needed = diagnostic.message.strip_prefix(&denied).and_then(|text| text.split_once(": "));
+            let why = needed.map_or_else(|| diagnostic.message.clone(), |(asked, _)| format!("it needs {asked}"));
+            self.say(Part::Surface, Mark::No, format!("{id} is skipped: {why}"), None);
         }
         for skipped in planned.skipped_contributions.iter().filter(|skipped| skipped.name == tool.name) {
-            self.say(Part::Surface, Mark::No, format!("{} is not installed: {}", tool.name, skipped.reason), None);
+            let why = skipped.reason.split_once(": ").map_or(&*skipped.reason, |(needed, _)| needed);
+            self.say(Part::Surface, Mark::No, format!("{} is not installed: {why}", tool.name), None);
         }
         let starts = self.feature.requests.iter().any(|r| matches!(r.capability, HostCapability::Process { .. }));
         if let Some(why) = self.no_shell.take().filter(|_| starts) {
@@ -235,11 +239,8 @@ impl<'a> RouteBuilder<'a> {
             false => {
                 let reason = reason.as_deref().unwrap_or_default();
                 let part = planned.grants.granted().iter().find(|held| asked.covers(held));
-                let (mark, left) = match part {
-                    Some(held) => (Mark::Yes, format!("{asked} is reduced to {held}")),
-                    None => (Mark::No, format!("{asked} is not granted")),
-                };
-                self.say(Part::Surface, mark, format!("{left}: {reason}"), None);
+                let mark = if part.is_some() { Mark::Yes } else { Mark::No };
+                self.say(Part::Surface, mark, format!("{asked}: {reason}"), None);
             }
         }
     }

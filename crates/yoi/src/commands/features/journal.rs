@@ -46,7 +46,7 @@ pub(super) struct PodStart {
     pub(super) used: Option<Vec<UsedGrant>>,
 }
 
-/// Words of a feature for whoever inspects the pod.
+/// A text of a feature for people who inspect the pod.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Note")]
 pub(super) struct StartNote {

@@ -1,4 +1,4 @@
-//! The phases that a pod's model recorded, for whoever looks at the pod.
+//! The phases that a pod's model recorded, for people who inspect the pod.
 
 use super::journal::{PodStart, Starts};
 use super::page::Page;

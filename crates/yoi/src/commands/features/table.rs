@@ -5,9 +5,13 @@ use super::page::Page;
 use crate::show::count::count as numbered;
 use pod::feature::HostCapability;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// What a source is called that no file holds.
 const DEFAULT: &str = "default";
+
+/// How the reason of a part that is left out begins, when a capability was denied.
+const NEEDS: &str = "it needs";
 
 /// The whole document: features that are there or should be, those that are off, problems, the host's own part.
 pub(crate) fn render(document: &Value) -> Page {
@@ -23,7 +27,7 @@ pub(crate) fn render(document: &Value) -> Page {
     }
     for unmet in list(document, "unmet") {
         let (id, by) = (text(unmet, "feature_id"), text(unmet, "required_by"));
-        page.wrapped("! ", &format!("{id} is required by {by} but is not available: {}", text(unmet, "reason")));
+        page.wrapped("! ", &format!("{id} is required by {by} but is not installed"));
     }
     if !features.is_empty() {
         page.wrapped("", &sum(document));
@@ -53,12 +57,33 @@ fn row(page: &mut Page, feature: &Value, width: usize) {
     if outcome == "disabled" {
         page.wrapped("    ", &why_off(feature));
     }
+    let left_out = left_out(feature);
+    for (reason, names) in &left_out {
+        let needs = if names.len() == 1 { "it needs" } else { "they need" };
+        let why = reason.strip_prefix(NEEDS).and_then(|what| what.split_once(": ")).map(|(what, why)| {
+            let but = if why.starts_with("limited to") || why.starts_with("refused by") { "which is" } else { "but" };
+            format!("{needs}{what}, {but} {why}")
+        });
+        let why = why.unwrap_or_else(|| (*reason).to_owned());
+        page.wrapped("    ", &format!("without {}: {why}", names.join(", ")));
+    }
+    let denied = format!("{id} was denied");
+    for message in list(feature, "diagnostics").iter().map(|diagnostic| text(diagnostic, "message")) {
+        // A denial that the parts left out have named is not told again.
+        let told = message.strip_prefix(&denied).is_some_and(|what| left_out.contains_key(&*format!("{NEEDS}{what}")));
+        if !told {
+            page.wrapped("    ", message);
+        }
+    }
+}
+
+/// The parts of a feature that are not installed, by reason.
+fn left_out(feature: &Value) -> BTreeMap<&str, Vec<&str>> {
+    let mut parts: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for skipped in list(feature, "skipped_contributions") {
-        page.wrapped("    ", &format!("without {}: {}", text(skipped, "name"), text(skipped, "reason")));
+        parts.entry(text(skipped, "reason")).or_default().push(text(skipped, "name"));
     }
-    for diagnostic in list(feature, "diagnostics") {
-        page.wrapped("    ", text(diagnostic, "message"));
-    }
+    parts
 }
 
 /// The switch, wherever it is.

@@ -71,7 +71,7 @@ impl Unused {
 
     pub(super) fn render(&self) -> Page {
         let mut page = Page::default();
-        page.line(format!("{}: start {}, granted and never used:", self.pod, self.start));
+        page.line(format!("{}: start {}, granted but not used:", self.pod, self.start));
         if self.unused.is_empty() {
             page.line("  nothing");
         }

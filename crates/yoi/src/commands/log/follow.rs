@@ -80,7 +80,7 @@ pub(crate) fn wait_beside(watch: Option<&OwnedFd>, woken: &PipeReader) {
     watch.into_iter().for_each(forget_news);
 }
 
-/// What the kernel tells does not matter: whoever was woken looks at everything.
+/// The content of an event does not matter: after each wakeup everything is read.
 fn forget_news(watch: &OwnedFd) {
     let mut news = [0; 4096];
     while rustix::io::read(watch, &mut news).is_ok_and(|read| read > 0) {}

@@ -69,10 +69,10 @@ fn a_pod_without_its_key_is_suspended_until_it_is_there() {
     let scene = Scene::new();
     let endpoint = Endpoint::start(|_, _| text("hello"));
     scene.config(&endpoint.config(""));
-    let done = scene.yoi(&["start", "p", "go"]).ends(0).prints(&["p is suspended (process ", "FAKE_KEY is not set"]);
+    let done = scene.yoi(&["start", "p", "go"]).ends(0).prints(&["p is held (process ", "FAKE_KEY is not set"]);
     let pid = done.out.split_once("(process ").unwrap().1.split_once(')').unwrap().0.parse().unwrap();
     let first = Host { pid };
-    scene.yoi(&["start", "p"]).ends(0).prints(&[&format!("p is suspended (process {pid})"), "FAKE_KEY"]);
+    scene.yoi(&["start", "p"]).ends(0).prints(&[&format!("p is held (process {pid})"), "FAKE_KEY"]);
     assert!(!first.is_gone() && endpoint.requests().is_empty());
     assert_eq!(newest(&scene, "suspended").unwrap()["cause"], "required");
 

@@ -47,15 +47,15 @@ fn a_pod_stays_until_it_is_asked_to_end() {
     assert_eq!(fs::read_link(host.proc("cwd")).unwrap(), scene.path("project"));
     until("the prompt was worked on", || newest(&scene, "turn_finished").is_some());
 
-    scene.yoi(&["start", "p"]).ends(0).prints(&["p is running already (process "]);
+    scene.yoi(&["start", "p"]).ends(0).prints(&["p is already running (process "]);
     let running = scene.yoi(&["start", "p", "--json"]).ends(0).json();
     assert_eq!((running["started"].as_bool(), running["pid"].as_u64()), (Some(false), Some(host.pid.into())));
-    scene.yoi(&["start", "p", "more"]).ends(75).says(&["p is running already", "`yoi send p TEXT`"]);
+    scene.yoi(&["start", "p", "more"]).ends(75).says(&["p is already running", "`yoi send p TEXT`"]);
     scene
         .yoi(&["start", "p", "-m", "offline", "--max-steps", "3"])
         .ends(75)
-        .says(&["--model, --max-steps takes effect"]);
-    scene.yoi(&["start", "p", "--foreground"]).ends(75).says(&["p is running already"]);
+        .says(&["--model and --max-steps can change only while the pod is stopped"]);
+    scene.yoi(&["start", "p", "--foreground"]).ends(75).says(&["p is already running"]);
 
     // Neither is for a pod without a terminal.
     signal(host.pid, Signal::INT);
@@ -87,7 +87,7 @@ fn starts_at_once_start_one_pod_and_all_succeed() {
     scene.sound("p");
 }
 
-/// It may be the list that a loop reads, or a pipe that nobody closes.
+/// It may be the list that a loop reads, or a pipe that is never closed.
 #[test]
 fn a_start_leaves_standard_input_alone() {
     let scene = Scene::new();
@@ -165,9 +165,9 @@ fn a_start_that_fails_says_why_and_leaves_nothing() {
         .says(&["does not exist"])
         .lines_with("error", 1);
     assert_eq!(scene.pods(), Vec::<String>::new());
-    // What reaches the hidden command in another way is no start.
+    // What reaches the hidden command in another way is no start message.
     let done = scene.fed(&["__host"], b"{}").ends(2);
-    assert!(done.out.contains("standard input holds no start"), "{}", done.out);
+    assert!(done.out.contains("standard input contains no start message"), "{}", done.out);
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn the_options_of_a_run_are_no_options_of_a_later_start() {
     Host::of(&scene.yoi(&["start", "p", "--max-steps", "7", "--json"]).ends(0)).end(Signal::TERM);
     scene.yoi(&["run", "--pod", "p", "-m", "offline", "--sandbox", "off", "list the files"]).ends(0);
     let done = scene.yoi(&["start", "p", "--json"]).ends(0);
-    done.says(&["p uses the options of its last start: --max-steps 7; a flag replaces the same option"]);
+    done.says(&["p uses the options of its last start: --max-steps 7; flags override them"]);
     let host = Host { pid: u32::try_from(newest(&scene, "host_started").unwrap()["pid"].as_u64().unwrap()).unwrap() };
     assert_eq!(newest(&scene, "host_started").unwrap()["sandbox"], "workspace-write");
     host.end(Signal::TERM);

@@ -156,7 +156,8 @@ impl Page {
             text = masked(&text, before);
         }
         // How long a process has held a pod.
-        let lines = text.lines().map(|line| line.split_once("by process X for ").map_or(line, |(before, _)| before));
+        let lines =
+            text.lines().map(|line| line.split_once(" by process X, which started").map_or(line, |(before, _)| before));
         let lines = lines.map(|line| {
             let parts: Vec<&str> = line.split(" · ").map(|part| if took(part) { "0.0 s" } else { part }).collect();
             parts.join(" · ").trim_end().to_owned() + "\n"

@@ -39,7 +39,7 @@ pub struct GrantTable {
     /// Telling the model something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notifications: Option<NotificationBounds>,
-    /// Showing words to whoever watches.
+    /// Showing short texts to the person who watches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alerts: Option<bool>,
     /// Names of secrets.

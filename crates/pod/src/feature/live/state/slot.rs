@@ -67,7 +67,7 @@ pub enum StateError {
     Json(String),
     /// Another process wrote a value that this build cannot read. The file is kept, and nothing is written until the
     /// next start.
-    #[error("somebody else wrote the state, and it does not read: {0}")]
+    #[error("another writer changed the state, and it cannot be read: {0}")]
     Unreadable(String),
 }
 
