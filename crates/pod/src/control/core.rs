@@ -54,7 +54,7 @@ pub struct Core {
     pub(crate) stays: bool,
 }
 
-/// How a pod behaves while nobody is there.
+/// How a pod behaves while it has no client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum HostMode {
     /// It does what its program submits, and no more; when the disk refuses twice, it ends.
