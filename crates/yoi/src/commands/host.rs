@@ -173,11 +173,15 @@ impl PodThatStays<'_> {
                 }
             }
         }
-        loop {
-            tokio::select! {
-                () = signals.cancel.cancelled() => break,
-                () = signals.reload.notified() => hosting.reload(client).await,
+        let reloads = async {
+            loop {
+                signals.reload.notified().await;
+                hosting.reload(client).await;
             }
+        };
+        tokio::select! {
+            () = signals.cancel.cancelled() => {}
+            () = reloads => {}
         }
         // The next start goes on with the turn that runs.
         client.leave(STOPPED).await;

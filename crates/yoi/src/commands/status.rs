@@ -29,6 +29,9 @@ const RECENT_BYTES: usize = 1 << 20;
 /// Characters of a call or an input that are shown.
 const SHOWN: usize = 80;
 
+/// Characters of the reason of a reload that failed, and of the keys that wait.
+const REASON: usize = 400;
+
 /// How many waiting inputs are listed.
 const LISTED: usize = 10;
 
@@ -171,6 +174,13 @@ impl Found {
             if live.stuck > 0 {
                 add("stuck", format!("{} did not return", count(live.stuck as u64, "tool or hook call")));
             }
+            if let Some(why) = &live.reload.refused {
+                add("config", format!("not changed by the newest reload: {}", line(why, REASON)));
+            }
+            if !live.reload.next_start.is_empty() {
+                let keys = line(&live.reload.next_start.join(", "), REASON);
+                add("config", format!("takes effect at the next start: {keys}"));
+            }
         }
         if let Some(pid) = self.silent {
             let name = &self.name;
@@ -216,7 +226,7 @@ impl Found {
             "stuck": live.map(|live| live.stuck), "pid": live.map(|live| live.pid).or(self.silent), "answers": live.is_some(),
             "since_us": live.map(|live| live.since), "version": live.map(|live| live.version.clone()),
             "cwd": live.map(|live| live.cwd.clone()), "last_us": self.summary.last_time,
-            "left_running": left.map_or(&[][..], |left| &left.pids),
+            "reload": live.map(|live| &live.reload), "left_running": left.map_or(&[][..], |left| &left.pids),
         })
     }
 }

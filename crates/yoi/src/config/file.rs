@@ -45,7 +45,7 @@ pub(crate) struct File {
 }
 
 /// `[providers.NAME]`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(rename = "Provider")]
 pub(crate) struct ProviderConfig {

@@ -10,6 +10,7 @@ pub mod fuzzing;
 pub(crate) mod grants;
 mod layer;
 mod lines;
+mod next_start;
 pub(crate) mod parser_text;
 pub(crate) mod pending;
 pub(crate) mod project;

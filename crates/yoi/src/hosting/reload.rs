@@ -1,50 +1,66 @@
 //! The configuration, read again while the pod runs: limits, permission rules and prices count from the next turn on.
 
 use super::context::HostContext;
+use super::failure::not_open;
 use super::run::Hosting;
 use crate::compose::model::{self, ResolvedModel};
 use crate::compose::{limits, rules};
 use crate::config::Config;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
+use crate::socket::message::ReloadReport;
 use pod::control::{Client, Permission, Reload};
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
 
-/// What a reload does not change, in words for the person.
-const LATER: &str =
-    "changes of features, directories, sandbox, model and providers take effect at the next start of the pod";
+/// How long the files may take: they may be on a network.
+const READ: Duration = Duration::from_secs(30);
 
 impl Hosting<'_> {
-    /// Reads files and environment again. A configuration that cannot be used changes nothing.
+    /// Reads files and environment again. A configuration that cannot be used changes nothing. `yoi status` shows what
+    /// came of the newest reload. Cancel-safe.
     pub(crate) async fn reload(&self, client: &Client) {
-        match self.reloaded() {
-            Ok((reload, later)) => {
+        let reloaded = async { self.parts(self.read_again().await?) };
+        let report = match reloaded.await {
+            Ok((reload, next_start)) => {
                 client.reload(reload).await;
-                let later = if later { format!("; {LATER}") } else { String::new() };
-                self.context.messages.warn(&format!("the configuration was read again{later}"));
+                let later = match next_start.is_empty() {
+                    true => String::new(),
+                    false => {
+                        format!("; these changes take effect at the next start of the pod: {}", next_start.join(", "))
+                    }
+                };
+                self.messages().warn(&format!("the configuration was read again{later}"));
+                ReloadReport { next_start, refused: None }
             }
             Err(failure) => {
-                self.context.messages.warn(&format!("the configuration was not changed: {}", failure.message));
+                self.messages().warn(&format!("the configuration was not changed: {}", failure.message));
+                let next_start = self.reloads.borrow().next_start.clone();
+                ReloadReport { next_start, refused: Some(failure.message) }
             }
-        }
+        };
+        self.reloads.send_replace(report);
     }
 
-    /// The new values, and whether others changed, too.
-    fn reloaded(&self) -> Result<(Reload, bool), Failure> {
-        let HostContext { env, launch, config: old, resolved, .. } = self.context;
-        let config = launch.over(Config::load(env)?);
-        let Some(opened) = self.permission.get() else { return Err(super::failure::not_open()) };
+    /// On another thread: the control thread waits for no file.
+    async fn read_again(&self) -> Result<Config, Failure> {
+        let (env, launch) = (self.context.env.clone(), self.context.launch.clone());
+        let reading = tokio::task::spawn_blocking(move || Ok(launch.over(Config::load(&env)?)));
+        let late = |_| Failure::new(Exit::Unavailable, format!("its files were not read within {} s", READ.as_secs()));
+        let read = timeout(READ, reading).await.map_err(late)?;
+        read.map_err(|broken| Failure::new(Exit::Internal, broken.to_string()))?
+    }
+
+    /// The new values, and the keys that count from the next start on.
+    fn parts(&self, config: Config) -> Result<(Reload, Vec<String>), Failure> {
+        let HostContext { env, config: old, resolved, .. } = self.context;
+        let Some(opened) = self.permission.get() else { return Err(not_open()) };
         let permission =
             Permission { policy: rules(&config)?, workspace: opened.workspace.clone(), sandbox: opened.sandbox };
-        let Some(ResolvedModel { choice, .. }) = resolved else { return Err(super::failure::not_open()) };
+        let Some(ResolvedModel { choice, .. }) = resolved else { return Err(not_open()) };
         let price = model::price(&choice.name, &config);
         model::affordable(&choice.name, price, &config, env)?;
         let reload = Reload { limits: limits(&config), permission: Arc::new(permission), price };
-        Ok((reload, rest(old) != rest(&config)))
+        Ok((reload, old.next_start(&config)))
     }
-}
-
-/// What counts from the next start on.
-fn rest(config: &Config) -> String {
-    let Config { model, providers, secrets, features, sandbox, instructions, .. } = config;
-    format!("{model:?}{providers:?}{secrets:?}{features:?}{sandbox:?}{instructions:?}")
 }

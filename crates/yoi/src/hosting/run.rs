@@ -8,12 +8,13 @@ use super::session_location::{SessionLocation, now};
 use crate::exit::{Exit, Failure};
 use crate::host_log::{self, HostLog};
 use crate::socket::live_pod::LivePod;
-use crate::socket::message::HostFacts;
+use crate::socket::message::{HostFacts, ReloadReport};
 use crate::socket::server::Served;
 use authority::{Ambient, GitGuard};
 use pod::control::{Callbacks, Client, Fatal, Permission};
 use std::sync::{Arc, OnceLock};
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// The host of one pod: its control thread, the threads of callbacks, and what is to be cleaned up after them.
@@ -27,6 +28,7 @@ pub(crate) struct Hosting<'a> {
     pub(super) host_log: OnceLock<HostLog>,
     /// What the pod was opened with.
     pub(super) permission: OnceLock<Arc<Permission>>,
+    pub(super) reloads: watch::Sender<ReloadReport>,
     /// Watches what git would run, once commands can.
     pub(super) git: OnceLock<Option<Arc<GitGuard>>>,
 }
@@ -56,7 +58,8 @@ impl<'a> Hosting<'a> {
         authority::become_subreaper(context.ambient).map_err(|e| fail(e.to_string()))?;
         let callbacks = Callbacks::new(runtime.handle().clone());
         let (host_log, permission, git) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Ok(Self { context, runtime, callbacks, tag, swept, log_wanted, host_log, permission, git })
+        let reloads = watch::Sender::default();
+        Ok(Self { context, runtime, callbacks, tag, swept, log_wanted, host_log, permission, reloads, git })
     }
 
     /// Opens the pod and runs it until it ends. `work` uses it; once `work` is done, the pod is closed with `reason`.
@@ -108,7 +111,7 @@ impl<'a> Hosting<'a> {
             (std::process::id(), env!("CARGO_PKG_VERSION").to_owned(), authority::escape(&env.cwd));
         let facts = HostFacts { pid, since: now(), version, sandbox: sandbox.to_owned(), cwd };
         let (client, dir, runtime) = (client.clone(), place.dir(), self.runtime.handle().clone());
-        let pod = LivePod { client, dir, name, undo, facts, runtime };
+        let pod = LivePod { client, dir, name, undo, facts, reloads: self.reloads.subscribe(), runtime };
         let served = Served::start(Ambient::claim(), pod);
         let told = |failure: Failure| {
             messages.warn(&format!("warning: other commands cannot reach this pod: {}", failure.message));

@@ -42,7 +42,9 @@ pub(super) async fn carry_out(pod: &LivePod, ask: Ask, client: &str, uid: u32) -
     let done = match ask {
         Ask::Status => {
             return Progress::Answered(match pod.client.status().await {
-                Some(status) => Answer::Status(Box::new(LiveStatus::of(status, &pod.facts))),
+                Some(status) => {
+                    Answer::Status(Box::new(LiveStatus::of(status, &pod.facts, pod.reloads.borrow().clone())))
+                }
                 None => Answer::Failed(failure(&SubmitError::Closed)),
             });
         }

@@ -1,9 +1,10 @@
 //! The pod behind a socket, as far as its clients can reach it.
 
-use super::message::{HostFacts, Undone};
+use super::message::{HostFacts, ReloadReport, Undone};
 use pod::control::{BetweenTurns, Client};
 use std::path::{Path, PathBuf};
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 
 /// Undoes the file changes after a record, in the pod of this directory and name.
 pub(crate) type UndoInPod = fn(&Path, &str, u64, BetweenTurns, &Handle) -> Undone;
@@ -16,6 +17,7 @@ pub(crate) struct LivePod {
     /// Undoes file changes of a pod of this process.
     pub(crate) undo: UndoInPod,
     pub(crate) facts: HostFacts,
+    pub(crate) reloads: watch::Receiver<ReloadReport>,
     /// The runtime of the control thread.
     pub(crate) runtime: Handle,
 }

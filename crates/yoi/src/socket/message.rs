@@ -115,6 +115,7 @@ pub(crate) struct LiveStatus {
     pub(crate) version: String,
     pub(crate) sandbox: String,
     pub(crate) cwd: String,
+    pub(crate) reload: ReloadReport,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,7 +160,7 @@ impl Queued {
 }
 
 impl LiveStatus {
-    pub(crate) fn of(status: PodStatus, host: &HostFacts) -> Self {
+    pub(crate) fn of(status: PodStatus, host: &HostFacts, reload: ReloadReport) -> Self {
         let (state, turn, step) = match status.activity {
             Activity::Idle if status.held.is_some() => (LiveState::Held, None, None),
             Activity::Idle => (LiveState::Idle, None, None),
@@ -188,8 +189,18 @@ impl LiveStatus {
             version,
             sandbox,
             cwd,
+            reload,
         }
     }
+}
+
+/// What the newest reload of the configuration left.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ReloadReport {
+    /// Keys that have changed since the start and count from the next one on.
+    pub(crate) next_start: Vec<String>,
+    /// Why the configuration could not be used. The one before stays.
+    pub(crate) refused: Option<String>,
 }
 
 /// What does not change while a process hosts a pod.

@@ -4,6 +4,8 @@ mod idle;
 mod keys;
 mod lives;
 mod outside;
+mod recorded_options;
+mod reloads;
 mod service;
 
 use crate::scene::{Done, Scene, gone, signal};
