@@ -175,6 +175,19 @@ impl PodPlace {
     }
 }
 
+/// Copies a session that no process holds.
+pub fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            std::fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
 /// The built-in features without a way to start children.
 #[must_use]
 pub fn registry(workspace: Workspace, link: PodLink) -> FeatureRegistry {

@@ -1,12 +1,17 @@
-//! The release binary as a child process, in a home of its own.
+//! The release binary as a child process, in a home of its own: runs, and pods that stay.
 
-use crate::machine;
+use crate::machine::{self, Usage};
 use crate::server::{Arrival, Server};
+use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+
+/// How long a pod is idle before it is measured: a thread that ran a callback waits ten seconds for the next one.
+const UNUSED: Duration = Duration::from_secs(12);
 
 /// The program and where it works.
 pub struct Program {
@@ -56,15 +61,10 @@ impl Program {
     pub fn kept_waiting(&self, server: &Server, name: &str, calls: usize, keep: Duration) -> Ran {
         server.expect(calls, "true");
         server.keep_waiting(keep);
-        let dir = |name: &str| self.root.path().join(name);
-        let mut command = Command::new(&self.binary);
-        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", dir("home"));
-        command.env("XDG_STATE_HOME", dir("state")).env("XDG_CONFIG_HOME", dir("config")).env("TMPDIR", dir("tmp"));
-        command.arg("-C").arg(self.project());
+        let mut command = self.command();
         command.args(["run", "--quiet", "-m", "bench/model", "--max-steps", "100000", "--pod", name, "go"]);
-        command.stdin(Stdio::null()).stdout(Stdio::null());
         let began = Instant::now();
-        let mut child = command.spawn().unwrap();
+        let mut child = command.stdout(Stdio::null()).spawn().unwrap();
         server.watch(child.id());
         let status = child.wait().unwrap();
         let whole = began.elapsed();
@@ -73,6 +73,57 @@ impl Program {
         assert_eq!(arrivals.len(), calls + 1);
         let first = arrivals.first().unwrap().at;
         Ran { start: first.duration_since(began), whole, arrivals }
+    }
+
+    /// Where the program keeps its pods.
+    #[must_use]
+    pub fn pods(&self) -> PathBuf {
+        self.root.path().join("state/yoi/pods")
+    }
+
+    /// Starts the pod `name` as a process that stays; its number.
+    pub fn start(&self, name: &str) -> u32 {
+        let started = self.output(&["start", name, "--json", "-q", "-m", "bench/model"]);
+        let answer: Value = serde_json::from_slice(&started.stdout).unwrap();
+        answer.get("pid").and_then(Value::as_u64).and_then(|pid| u32::try_from(pid).ok()).unwrap()
+    }
+
+    /// Ends it.
+    pub fn stop(&self, name: &str) {
+        drop(self.output(&["stop", name]));
+    }
+
+    /// What the pod `name` has in use as a process that stays, once it has been idle for a while.
+    #[must_use]
+    pub fn idle(&self, name: &str) -> Usage {
+        let pid = self.start(name);
+        thread::sleep(UNUSED);
+        let usage = machine::usage(pid);
+        self.stop(name);
+        usage
+    }
+
+    /// What `yoi ls --all` prints, and how long it takes.
+    #[must_use]
+    pub fn list(&self) -> (String, Duration) {
+        let began = Instant::now();
+        let output = self.output(&["ls", "--all"]);
+        (String::from_utf8(output.stdout).unwrap(), began.elapsed())
+    }
+
+    fn output(&self, args: &[&str]) -> Output {
+        let output = self.command().args(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        output
+    }
+
+    fn command(&self) -> Command {
+        let dir = |name: &str| self.root.path().join(name);
+        let mut command = Command::new(&self.binary);
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", dir("home"));
+        command.env("XDG_STATE_HOME", dir("state")).env("XDG_CONFIG_HOME", dir("config")).env("TMPDIR", dir("tmp"));
+        command.arg("-C").arg(self.project()).stdin(Stdio::null());
+        command
     }
 }
 

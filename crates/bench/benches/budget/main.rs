@@ -1,6 +1,7 @@
 //! Prints the budget table: each figure beside its floor, measured in turns in the same run.
 //!
-//! `cargo bench -p bench` measures everything in about three minutes; `cargo bench -p bench -- quick` takes fewer rounds.
+//! `cargo bench -p bench` measures everything in about six minutes; `cargo bench -p bench -- quick` takes fewer rounds,
+//! and `-- restore list` measures these parts.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a measurement that cannot be made ends the program")]
 
@@ -11,7 +12,7 @@ mod runs;
 mod table;
 
 use authority::Ambient;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use table::Table;
@@ -27,8 +28,35 @@ struct Amount {
     idle: Duration,
 }
 
+/// One part of the table.
+type Part = fn(&Ambient, &Path, Amount, &mut Table);
+
+const PARTS: [(&str, Part); 9] = [
+    ("start", |_, binary, amount, table| runs::start(binary, amount, table)),
+    ("steps", runs::steps),
+    ("memory", |_, binary, amount, table| runs::memory(binary, amount, table)),
+    ("restore", |ambient, binary, amount, table| {
+        inside::encoded(ambient, table);
+        restore::restore(ambient, binary, amount, table);
+    }),
+    ("list", list::list),
+    ("features", |_, _, amount, table| inside::features(amount, table)),
+    ("gates", |_, _, amount, table| {
+        inside::door(amount, table);
+        inside::gates(amount, table);
+    }),
+    ("latency", |_, _, amount, table| inside::latency(amount, table)),
+    ("binary", |_, binary, _, table| {
+        let bytes = std::fs::metadata(binary).unwrap().len() as f64 / 1e6;
+        table.figure("release binary", bytes, "MB", Some(24.0));
+    }),
+];
+
 fn main() {
-    let quick = std::env::args().any(|arg| arg == "quick");
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let quick = args.iter().any(|arg| arg == "quick");
+    let named = |name: &str| args.iter().any(|arg| arg == name);
+    let all = !PARTS.iter().any(|(name, _)| named(name));
     let amount = if quick {
         Amount { rounds: 5, steps: 300, idle: Duration::from_secs(5) }
     } else {
@@ -39,18 +67,9 @@ fn main() {
     let binary = release();
     println!("load {:.2} when it began; {amount:?}", bench::machine::load());
     let mut table = Table::default();
-    runs::start(&binary, amount, &mut table);
-    runs::steps(&ambient, &binary, amount, &mut table);
-    runs::memory(&binary, amount, &mut table);
-    inside::encoded(&ambient, &mut table);
-    restore::restore(&ambient, amount, &mut table);
-    list::list(&ambient, &binary, amount, &mut table);
-    inside::features(amount, &mut table);
-    inside::door(amount, &mut table);
-    inside::gates(amount, &mut table);
-    inside::latency(amount, &mut table);
-    let bytes = std::fs::metadata(&binary).unwrap().len() as f64 / 1e6;
-    table.figure("release binary", bytes, "MB", Some(20.0));
+    for (_, part) in PARTS.iter().filter(|(name, _)| all || named(name)) {
+        part(&ambient, &binary, amount, &mut table);
+    }
     table.print();
     println!("load {:.2} when it ended", bench::machine::load());
 }

@@ -4,8 +4,10 @@ use crate::Amount;
 use crate::table::Table;
 use authority::Ambient;
 use bench::counting::CountingDisk;
-use bench::pods::PodPlace;
+use bench::pods::{PodPlace, copy};
+use bench::program::Program;
 use bench::ratio::{median, ms};
+use bench::server::Server;
 use llm_worker::history::{Counters, History};
 use pod::session::resume::{ResumedSession, resume};
 use provider::openai_chat::{Chat, Flavour};
@@ -20,6 +22,8 @@ use std::time::Instant;
 const RECORDS: u64 = 100_000;
 /// A full segment and a group behind it, in bytes; what stands behind a checkpoint is no longer.
 const TAIL: f64 = 16.8e6;
+/// Private memory of an idle pod of that session, in MB.
+const IDLE: f64 = 16.0;
 
 /// What each part took, in milliseconds.
 #[derive(Default)]
@@ -32,7 +36,7 @@ struct Times {
 }
 
 /// Opens a session of 100,000 records again and again.
-pub(crate) fn restore(ambient: &Ambient, amount: Amount, table: &mut Table) {
+pub(crate) fn restore(ambient: &Ambient, binary: &Path, amount: Amount, table: &mut Table) {
     let place = PodPlace::new();
     let records = || Reader::open(&place.session()).map_or(0, |reader| reader.durable());
     while records() < RECORDS {
@@ -64,6 +68,28 @@ pub(crate) fn restore(ambient: &Ambient, amount: Amount, table: &mut Table) {
     table.ratio("  and fold", (median(&times.open) + median(&times.fold), least), "ms", Some(2.0));
     table.ratio("  and encode the history: all of it", (median(&times.whole), least), "ms", None);
     table.ratio("    of that, encoding", (median(&times.history), least), "ms", None);
+    memory(&place, binary, table);
+}
+
+/// What a pod of this session has in use once it is idle, restored from its checkpoint and from the whole log, and how
+/// much of that is the history's.
+fn memory(place: &PodPlace, binary: &Path, table: &mut Table) {
+    let server = Server::start();
+    let program = Program::new(binary, &server);
+    let empty = program.idle("empty").private;
+    let (long, whole) = (program.pods().join("long"), program.pods().join("whole"));
+    copy(&place.session(), &long);
+    copy(&place.session(), &whole);
+    std::fs::remove_dir_all(whole.join("idx")).unwrap();
+    let (private, folded) = (program.idle("long").private, program.idle("whole").private);
+    let (opened, past) = place.open(&CountingDisk::default());
+    let items = resume(past).unwrap().restored.items.len();
+    opened.journal.close();
+    let mega = |bytes: u64| bytes as f64 / 1e6;
+    table.figure("private memory of an idle pod of this session", mega(private), "MB", Some(IDLE));
+    let each = private.saturating_sub(empty) as f64 / items as f64;
+    table.figure(&format!("  for each of its {items} items"), each, "B", None);
+    table.figure("  restored without a checkpoint", mega(folded), "MB", Some(IDLE));
 }
 
 /// Folds and encodes; answers how many records stood behind the checkpoint.
