@@ -8,6 +8,9 @@ use llm_worker::{ResultStatus, ToolOutcome};
 use std::cmp::Reverse;
 use std::fmt::Display;
 
+/// A next step for models, which is of no use to a person.
+const TOOL_HINT: &str = "; List or Glob shows the files that exist";
+
 /// The result of a call, or its error as text.
 pub(crate) fn good(outcome: &ToolOutcome) -> Result<&ToolOutcome, String> {
     let how = match outcome.status {
@@ -17,7 +20,8 @@ pub(crate) fn good(outcome: &ToolOutcome) -> Result<&ToolOutcome, String> {
         ResultStatus::Cancelled => "was cancelled",
         ResultStatus::Interrupted => "was interrupted",
     };
-    Err(format!("A step {how}: {}", bounded(outcome.text().lines(), 12)))
+    let text = outcome.text();
+    Err(format!("A step {how}: {}", bounded(text.strip_suffix(TOOL_HINT).unwrap_or(&text).lines(), 12)))
 }
 
 /// The path, the line and the text of a row `path:line:text`.

@@ -37,8 +37,10 @@ pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
     }
     if args.name.is_none() && (args.diff.is_some() || args.unused) {
         let flag = if args.unused { "--unused" } else { "--diff" };
-        return Err(Failure::new(Exit::Usage, format!("{flag} needs the name of a pod"))
-            .help("write yoi features NAME; `yoi ls` lists the names"));
+        return Err(Failure::new(Exit::Usage, format!("{flag} needs the name of a pod")).help(format!(
+            "write yoi features NAME {}; `yoi ls` lists the names",
+            if args.unused { flag } else { "--diff 1" }
+        )));
     }
     if args.schema {
         out::json(&schema(args)?);
