@@ -18,6 +18,7 @@ use super::client::{Client, Command, Reply, client};
 use super::commit::Batch;
 use super::core::{Core, Fatal};
 use super::limits::RunLimits;
+use super::model_backoff::{ModelBackoff, ModelPause};
 use super::pipeline::{ActorCommit, CommitResult};
 use super::queue::{self, TakeRule};
 use super::stream::{Stream, StreamEvent};
@@ -38,7 +39,7 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::error;
+use tracing::{error, warn};
 
 /// The use of grants is journaled again at the first turn after this time.
 const GRANTS_EVERY: Duration = Duration::from_secs(60 * 60);
@@ -55,6 +56,7 @@ pub struct Actor {
     /// The clients that wait for an [`ActorCommit::Client`], in the order of the commits.
     replies: VecDeque<Reply<()>>,
     turn_block: TurnBlock,
+    model_backoff: ModelBackoff,
     /// Limits of a turn whose input sets none.
     limits: RunLimits,
     /// The newest input that existed when the pod was opened.
@@ -119,6 +121,7 @@ enum DriverEvent {
     ObserversFlushed(Result<(), JoinError>),
     Retry,
     TurnBlockEnded,
+    ModelPauseEnded,
     Shown,
 }
 
@@ -135,6 +138,7 @@ impl Actor {
             submissions: Submissions::default(),
             replies: VecDeque::new(),
             turn_block: TurnBlock::default(),
+            model_backoff: ModelBackoff::default(),
             limits,
             opened_at,
             closing: Closing::Open,
@@ -228,6 +232,17 @@ impl Actor {
 
     /// The inputs of the turn that begins now; none if no turn begins.
     fn next_turn(&self) -> Option<Vec<InputId>> {
+        if self.model_backoff.pause().is_some() { None } else { self.due_turn() }
+    }
+
+    /// The pause that keeps a turn from beginning. A pod in which no turn is due waits for nothing.
+    fn waits_for_model(&self) -> Option<&ModelPause> {
+        let pause = self.model_backoff.pause()?;
+        (matches!(self.at, At::Idle(_)) && self.due_turn().is_some()).then_some(pause)
+    }
+
+    /// The inputs of the turn that is to begin, as soon as the model can be reached.
+    fn due_turn(&self) -> Option<Vec<InputId>> {
         let Core { state, pipeline, stays, .. } = &self.core;
         // What waits when the pod closes is kept for the next start.
         let is_open = matches!(self.closing, Closing::Open) && !self.turn_block.is_active() && !self.starts();
@@ -239,6 +254,7 @@ impl Actor {
 
     /// Waits for the next event. Every branch is cancel-safe.
     async fn next(&mut self, cancel: &CancellationToken) -> DriverEvent {
+        let model_at = self.waits_for_model().map(|pause| pause.until);
         let Self { core, at, commands, asked, submissions, turn_block, closing, observer_flush, .. } = self;
         let (room, behind) = (!core.outbox.is_full(), !core.outbox.is_empty());
         let (mut accepts_requests, mut suspended, mut cancellable) = (core.accepts_feature_requests(), false, false);
@@ -268,6 +284,7 @@ impl Actor {
             Some(flushed) = observer_flush.join_next() => DriverEvent::ObserversFlushed(flushed),
             () = outbox.progress(), if behind => DriverEvent::Shown,
             () = sleep_until(retry_at) => DriverEvent::Retry,
+            () = sleep_until(model_at) => DriverEvent::ModelPauseEnded,
         }
     }
 
@@ -275,7 +292,11 @@ impl Actor {
         let Self { core, at, submissions, preamble, .. } = self;
         match (event, at) {
             (DriverEvent::Committed(done), _) => {
+                let accepted = core.state.inputs;
                 let result = core.commit_ended(done)?;
+                if core.state.inputs > accepted {
+                    self.model_backoff.end_pause();
+                }
                 self.committed(result)?;
             }
             (DriverEvent::Cancelled, At::Turn(turn)) => turn.cancel()?,
@@ -305,7 +326,13 @@ impl Actor {
             }
             (DriverEvent::Task(result), At::Turn(turn)) => turn.task_result(core, result)?,
             (DriverEvent::Stream(event), At::Turn(turn)) => turn.streamed(core, event)?,
-            (DriverEvent::Cancelled | DriverEvent::TurnBlockEnded | DriverEvent::Shown, _)
+            (
+                DriverEvent::Cancelled
+                | DriverEvent::TurnBlockEnded
+                | DriverEvent::ModelPauseEnded
+                | DriverEvent::Shown,
+                _,
+            )
             | (DriverEvent::Task(_) | DriverEvent::Stream(_), At::Idle(_) | At::Between) => {}
         }
         Ok(())
@@ -382,6 +409,9 @@ impl Actor {
             self.submissions.taken(turn.own().iter().copied());
             let (history, end) = turn.finish(&self.core)?;
             self.at = At::Idle(Box::new(history));
+            if let Some(pause) = self.core.stays.then(|| self.model_backoff.turn_ended(&end)).flatten() {
+                warn!(?pause, "the model could not be reached: the next turn waits");
+            }
             self.submissions.turn_ended(&end);
         }
         Ok(())

@@ -4,6 +4,7 @@ use crate::session::fold::Hold;
 use crate::session::queue::QueuedInput;
 use llm_worker::effect::Outcome;
 use llm_worker::{Cost, Usage};
+use serde::{Deserialize, Serialize};
 
 /// What a live pod does now, from its memory.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,6 +12,8 @@ pub struct PodStatus {
     pub activity: Activity,
     /// Why no turn begins, or why the running one waits.
     pub held: Option<Hold>,
+    /// Why a turn that is due does not begin yet.
+    pub model_wait: Option<ModelWait>,
     /// Why the disk refused the newest commit; the pod tries again.
     pub disk: Option<String>,
     /// The inputs that wait, in order.
@@ -29,6 +32,15 @@ pub struct PodStatus {
     pub folded: u64,
     /// Gates, tools and observers that did not return.
     pub stuck: usize,
+}
+
+/// The model could not be reached; a pod that stays tries again by itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelWait {
+    /// For people.
+    pub reason: String,
+    /// Seconds until then, rounded up.
+    pub retry_in_s: u64,
 }
 
 /// What the actor does.

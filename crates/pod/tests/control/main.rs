@@ -24,6 +24,7 @@ mod live_queue;
 mod live_wakes;
 mod logged_queue;
 mod lost_records;
+mod model_backoff;
 mod outbox;
 mod parallel_calls;
 mod record_mirrors;

@@ -3,10 +3,15 @@
 use crate::exit::{Exit, Failure};
 use crate::hosting::session_location::{now, open_failure};
 use crate::pods::Pods;
+use crate::show::escape::line;
 use crate::socket::client::{LiveClient, Reached};
 use crate::socket::message::LiveStatus;
+use pod::control::ModelWait;
 use pod::record::{HoldCause, InputId};
 use session_store::OpenError;
+
+/// Characters of the reason why a model could not be reached.
+const WHY: usize = 120;
 
 /// Connects to a pod; none if it is not running.
 pub(crate) async fn reach(pods: &Pods, name: &str, command: &'static str) -> Result<Option<LiveClient>, Failure> {
@@ -38,6 +43,11 @@ pub(crate) fn waits(status: &LiveStatus, name: &str) -> Option<String> {
         _ => format!("`yoi resume {name}`"),
     };
     Some(format!("{name} is held: {}; the input waits until {end}", held.reason))
+}
+
+/// What a pod waits for whose model could not be reached, and for how long.
+pub(crate) fn model_wait(wait: &ModelWait) -> String {
+    format!("for the model: {}; tries again in {} s", line(&wait.reason, WHY), wait.retry_in_s)
 }
 
 /// What failed while the end of an input's turn was waited for.

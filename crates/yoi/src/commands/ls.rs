@@ -2,6 +2,7 @@
 
 use crate::cli::LsArgs;
 use crate::commands::left_running::{HELP, LeftRunning};
+use crate::commands::live::model_wait;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::hosting::session_location::now;
@@ -10,6 +11,7 @@ use crate::show::escape::line;
 use crate::show::out;
 use crate::socket::client::{block_on, statuses};
 use llm_worker::Cost;
+use pod::control::ModelWait;
 use pod::session::restore::duration;
 use pod::session::summary::Summary;
 use session_store::{ReadError, Reader, Session};
@@ -47,6 +49,7 @@ struct PodRow {
     /// A process has it. Its own state is more than its files tell.
     live: bool,
     held: Option<String>,
+    model_wait: Option<ModelWait>,
     left: Option<LeftRunning>,
 }
 
@@ -108,6 +111,7 @@ fn ask_live(pods: &Pods, rows: &mut [PodRow]) -> Result<(), Failure> {
         let Some(status) = found.remove(&row.name) else { continue };
         row.state = status.state.text();
         row.held = status.held.map(|held| held.reason);
+        row.model_wait = status.model_wait;
     }
     Ok(())
 }
@@ -149,7 +153,7 @@ fn json(row: &PodRow) -> serde_json::Value {
     serde_json::json!({
         "name": row.name, "state": row.state, "model": row.model, "turns": row.turns, "tokens": row.tokens,
         "cost": row.cost.map(Cost::dollars),
-        "held": row.held, "last_us": row.last, "problem": row.problem, "left_running": row.left.as_ref().map_or(&[][..], |left| &left.pids),
+        "held": row.held, "model_wait": row.model_wait, "last_us": row.last, "problem": row.problem, "left_running": row.left.as_ref().map_or(&[][..], |left| &left.pids),
     })
 }
 
@@ -169,9 +173,10 @@ fn print(rows: &[PodRow]) {
         };
         let last = row.problem.clone().unwrap_or(ago);
         let last = row.left.as_ref().map_or(last.clone(), |left| format!("{last}, {}", left.text()));
-        let last = match &row.held {
-            Some(why) => format!("{last}, held: {}", line(why, WHY)),
-            None => last,
+        let last = match (&row.held, &row.model_wait) {
+            (Some(why), _) => format!("{last}, held: {}", line(why, WHY)),
+            (None, Some(wait)) => format!("{last}, waiting {}", model_wait(wait)),
+            (None, None) => last,
         };
         let cost = row.cost.map_or_else(|| "-".to_owned(), |cost| cost.to_string());
         out::line(&format!(

@@ -3,6 +3,7 @@
 
 use crate::cli::StatusArgs;
 use crate::commands::left_running::{HELP, LeftRunning};
+use crate::commands::live::model_wait;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::hosting::session_location::now;
@@ -142,6 +143,9 @@ impl Found {
             add("held", held.reason.clone());
             add("", next_step(held.cause, &self.name, self.live.is_some() || self.silent.is_some()));
         }
+        if let Some(wait) = self.live.as_ref().and_then(|live| live.model_wait.as_ref()) {
+            add("waiting", model_wait(wait));
+        }
         if let Some(disk) = self.live.as_ref().and_then(|live| live.disk.as_ref()) {
             add("disk", format!("{disk}; yoi retries until the write succeeds"));
         }
@@ -219,6 +223,7 @@ impl Found {
         json!({
             "name": self.name, "state": self.state(), "turn": live.and_then(|live| live.turn),
             "step": live.and_then(|live| live.step), "calls": self.calls().collect::<Vec<_>>(), "held": self.held(),
+            "model_wait": live.and_then(|live| live.model_wait.as_ref()),
             "disk": live.and_then(|live| live.disk.clone()), "queued": self.queued(), "model": self.model(),
             "sandbox": self.sandbox(), "turns": state.turns, "requests": state.requests, "usage": state.usage,
             "cost": state.cost.map(Cost::dollars), "context": self.context, "last_outcome": state.last_outcome,

@@ -3,7 +3,7 @@
 use crate::exit::{Exit, Failure};
 use llm_worker::effect::Outcome;
 use llm_worker::{Cost, Usage};
-use pod::control::{Activity, PodStatus, TurnEnd};
+use pod::control::{Activity, ModelWait, PodStatus, TurnEnd};
 use pod::record::{InputId, InputLimits, InputMode};
 use pod::session::fold::Hold;
 use pod::session::queue::QueuedInput;
@@ -96,6 +96,8 @@ pub(crate) struct LiveStatus {
     pub(crate) turn: Option<u64>,
     pub(crate) step: Option<u64>,
     pub(crate) held: Option<Hold>,
+    /// Why a turn that is due does not begin yet.
+    pub(crate) model_wait: Option<ModelWait>,
     /// Why the disk refused the newest commit.
     pub(crate) disk: Option<String>,
     pub(crate) queued: Vec<Queued>,
@@ -174,6 +176,7 @@ impl LiveStatus {
             turn,
             step,
             held: status.held,
+            model_wait: status.model_wait,
             disk: status.disk,
             queued: status.queued.iter().map(Queued::of).collect(),
             notices: status.notices,

@@ -200,3 +200,24 @@ fn files_are_undone_between_turns() {
     assert_eq!(stays.scene.yoi(&["run", "--pod", "p", "again"]).ends(0).out, "two\n");
     stays.stop();
 }
+
+#[test]
+fn a_pod_that_waits_for_its_model_says_so_and_a_resume_tries_at_once() {
+    let mut stays = Stays::start(&[waiting(), json!({ "error": { "message": "no route to the model" } })]);
+    let first = stays.client(&["send", "p", "--wait", "first"]);
+    reached(&stays.scene.file("started"));
+    stays.scene.yoi(&["send", "p", "second"]).ends(0);
+    stays.release();
+    finish(first).ends(5);
+    let status = stays.status();
+    assert_eq!((&status["state"], &status["model_wait"]["reason"]), (&json!("idle"), &json!("no route to the model")));
+    assert!((1..=30).contains(&status["model_wait"]["retry_in_s"].as_u64().unwrap()), "{status}");
+    let shown = "for the model: no route to the model; tries again in ";
+    stays.scene.yoi(&["status", "p"]).ends(0).prints(&[&format!("waiting   {shown}")]);
+    stays.scene.yoi(&["ls"]).ends(0).prints(&["idle", &format!("waiting {shown}")]);
+    assert_eq!(stays.scene.yoi(&["ls", "--json"]).ends(0).json()[0]["model_wait"]["reason"], "no route to the model");
+    stays.scene.yoi(&["resume", "p"]).ends(0);
+    while stays.status()["turns"] != 2 {}
+    assert!(stays.status()["model_wait"].is_null(), "nothing is due");
+    stays.stop();
+}

@@ -3,10 +3,12 @@
 use super::super::client::{Command, Reload, Reply};
 use super::super::core::Fatal;
 use super::super::pipeline::ActorCommit;
-use super::super::status::{Activity, PodStatus};
+use super::super::status::{Activity, ModelWait, PodStatus};
 use super::super::submit_error::SubmitError;
 use super::{Actor, At, Closing};
 use crate::record::{HoldCause, Record, Resumed, Suspended, Who};
+use std::time::Duration;
+use tokio::time::Instant;
 
 impl Actor {
     /// Does what a client asks for.
@@ -70,6 +72,7 @@ impl Actor {
     }
 
     fn resume(&mut self, by: Option<Who>, reply: Reply<()>) {
+        self.model_backoff.end_pause();
         let answer = match &self.core.state.held {
             Some(hold) if hold.cause == HoldCause::Required => Err(SubmitError::Required(hold.reason.clone())),
             Some(hold) => return self.commit_hold(Resumed { cause: Some(hold.cause), by }.into(), reply),
@@ -99,6 +102,10 @@ impl Actor {
         PodStatus {
             activity,
             held: state.held.clone(),
+            model_wait: self.waits_for_model().map(|pause| ModelWait {
+                reason: pause.reason.clone(),
+                retry_in_s: whole_seconds(pause.until.saturating_duration_since(Instant::now())),
+            }),
             disk: core.pipeline.trouble().map(str::to_owned),
             queued: state.queued.iter().cloned().collect(),
             notices: state.notices.len(),
@@ -112,4 +119,9 @@ impl Actor {
             stuck: core.callbacks.stuck(),
         }
     }
+}
+
+/// Rounded up: nothing comes before.
+fn whole_seconds(time: Duration) -> u64 {
+    time.as_secs() + u64::from(time.subsec_nanos() > 0)
 }
