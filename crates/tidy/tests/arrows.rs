@@ -26,6 +26,8 @@ const ARROWS: &[Row] = &[
     Row { name: "tools",         ours: &["authority", "llm-worker"],                            never: &["cap-std", "clap", "hyper", "landlock", "rustix", "toml"] },
     // messages between a pod and its clients; no sockets, runtimes, terminals
     Row { name: "protocol",      ours: &[],                                                     never: &["clap", "crossterm", "hyper", "ratatui", "rustix", "tokio", "toml"] },
+    // a connection to a pod and one model of it; draws nothing, no pod, no store
+    Row { name: "client",        ours: &["protocol"],                                           never: &["clap", "crossterm", "hyper", "ratatui", "rustix", "toml"] },
     // what a command line would run; no policy, pods, tools, files
     Row { name: "shell",         ours: &[],                                                     never: &["clap", "hyper", "rustix", "serde_json", "tokio", "toml"] },
     // the named process; no concrete tools, vendors, terminals, argv

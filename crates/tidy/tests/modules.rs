@@ -10,6 +10,7 @@ use tidy::modules::{Room, arrows, circles};
 const CIRCLES: &[(&str, usize)] = &[
     ("authority", 3),
     ("builtins", 2),
+    ("client", 1),
     ("http-client", 1),
     ("llm-worker", 2),
     ("pod", 6),

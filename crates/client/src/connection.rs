@@ -1,0 +1,263 @@
+//! One connection to a pod: requests and their answers, and the events between them. Everything is bounded. Only
+//! waiting for the next event is not: a pod that is idle says nothing.
+
+use crate::error::ClientError;
+use crate::line_buffer::{LineBuffer, LineFault};
+use protocol::error::{Error, ErrorKind};
+use protocol::event::Event;
+use protocol::message::{Message, request_line};
+use protocol::method::{Ask, Hello, Role, Welcome};
+use protocol::{MAX_LINE, MAX_MESSAGE, VERSION};
+use serde_json::value::RawValue;
+use std::collections::{BTreeSet, VecDeque};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::time::Duration;
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+/// The socket in a pod's directory.
+pub const SOCKET: &str = "sock";
+
+/// Events that are kept while an answer is awaited, and their bytes.
+pub const MAX_QUEUED: usize = 4096;
+const MAX_QUEUED_BYTES: usize = 8 << 20;
+
+/// Requests without an answer: those before the last one were given up by their callers.
+pub const MAX_UNANSWERED: usize = 64;
+
+/// How long a pod may take for an answer from memory.
+const FROM_MEMORY: Duration = Duration::from_secs(5);
+
+/// How long it may take for another answer. Its disk may be slow, and an answer may mean that it has written.
+const FROM_DISK: Duration = Duration::from_secs(60);
+
+/// How long it may take to undo file changes.
+const UNDONE: Duration = Duration::from_secs(600);
+
+/// A connection that has said hello.
+pub struct Connection {
+    stream: UnixStream,
+    received: LineBuffer,
+    /// The rest of the requests that the socket did not take yet: a request is sent whole, or the connection is over.
+    unsent: Vec<u8>,
+    /// The highest number of a request.
+    asked: u64,
+    unanswered: BTreeSet<u64>,
+    /// Events that arrived before an answer, with the bytes of their lines.
+    queued: VecDeque<(Event, usize)>,
+    queued_bytes: usize,
+    /// Events were dropped behind the queued ones.
+    overrun: bool,
+    /// Nothing more is read: what follows in the stream is unknown.
+    over: bool,
+}
+
+/// What a client says first.
+#[must_use]
+pub fn hello(client: &str, role: Role) -> Hello {
+    Hello { versions: vec![VERSION], client: client.to_owned(), name: None, role }
+}
+
+/// How long the answer to a request may take.
+fn bound<A: Ask>() -> Duration {
+    match A::NAME {
+        "hello" | "status" | "features" => FROM_MEMORY,
+        "undo" => UNDONE,
+        _ => FROM_DISK,
+    }
+}
+
+impl Connection {
+    /// Connects to the pod in this directory.
+    ///
+    /// # Errors
+    /// No process serves it, or it does not welcome this client.
+    pub async fn connect(dir: &Path, hello: &Hello) -> Result<(Self, Welcome), ClientError> {
+        let stream = timeout(FROM_MEMORY, open(dir)).await.map_err(|_late| ClientError::Silent(FROM_MEMORY))?;
+        Self::greet(stream.map_err(ClientError::Unreachable)?, hello).await
+    }
+
+    /// Says hello over a stream that is connected to a pod.
+    ///
+    /// # Errors
+    /// The pod has no version of the protocol in common with this client, or does not welcome it.
+    pub async fn greet(stream: UnixStream, hello: &Hello) -> Result<(Self, Welcome), ClientError> {
+        let mut connection = Self {
+            stream,
+            received: LineBuffer::new(MAX_MESSAGE),
+            unsent: Vec::new(),
+            asked: 0,
+            unanswered: BTreeSet::new(),
+            queued: VecDeque::new(),
+            queued_bytes: 0,
+            overrun: false,
+            over: false,
+        };
+        match connection.ask(hello).await {
+            Ok(welcome) if hello.versions.contains(&welcome.version) => Ok((connection, welcome)),
+            Ok(welcome) => Err(ClientError::Version(format!("it answers with version {}", welcome.version))),
+            Err(ClientError::Refused(error) | ClientError::Dismissed(error)) if error.kind == ErrorKind::Version => {
+                Err(ClientError::Version(error.message))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Asks, and waits for the answer for a bounded time. Events that arrive meanwhile are kept for [`Self::next`].
+    ///
+    /// If it is dropped, the request may have been carried out; its answer is passed over.
+    ///
+    /// # Errors
+    /// The pod's answer is an error, or the connection is over.
+    pub async fn ask<A: Ask>(&mut self, ask: &A) -> Result<A::Answer, ClientError> {
+        self.ask_within(ask, bound::<A>()).await
+    }
+
+    /// As [`Self::ask`], with another bound for the wait.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub async fn ask_within<A: Ask>(&mut self, ask: &A, within: Duration) -> Result<A::Answer, ClientError> {
+        let id = self.begin(ask)?;
+        let answer = timeout(within, self.answer(id)).await.map_err(|_late| ClientError::Silent(within))??;
+        let result = answer.map_err(ClientError::Refused)?;
+        serde_json::from_str(result.get()).map_err(|error| {
+            self.over = true;
+            ClientError::Garbled(format!("the answer to `{}`: {error}", A::NAME))
+        })
+    }
+
+    /// The next event. Cancel-safe.
+    ///
+    /// # Errors
+    /// The connection is over.
+    pub async fn next(&mut self) -> Result<Event, ClientError> {
+        if let Some((event, bytes)) = self.queued.pop_front() {
+            self.queued_bytes -= bytes;
+            return Ok(event);
+        }
+        self.goes_on()?;
+        loop {
+            // The others were given up.
+            if let (Message::Event(event), _) = self.message().await? {
+                return Ok(event);
+            }
+        }
+    }
+
+    fn goes_on(&self) -> Result<(), ClientError> {
+        match (self.overrun, self.over) {
+            (true, _) => Err(ClientError::Overrun),
+            (false, true) => Err(ClientError::Closed),
+            (false, false) => Ok(()),
+        }
+    }
+
+    /// Hands in a request; gives its number.
+    fn begin<A: Ask>(&mut self, ask: &A) -> Result<u64, ClientError> {
+        self.goes_on()?;
+        if self.unanswered.len() >= MAX_UNANSWERED {
+            return Err(ClientError::Unanswered(self.unanswered.len()));
+        }
+        let id = self.asked + 1;
+        let line = request_line(id, ask).map_err(|error| ClientError::Garbled(error.to_string()))?;
+        if line.len() > MAX_LINE {
+            return Err(ClientError::TooLong(line.len()));
+        }
+        self.asked = id;
+        self.unanswered.insert(id);
+        self.unsent.extend_from_slice(line.as_bytes());
+        Ok(id)
+    }
+
+    /// The answer with this number. Cancel-safe.
+    async fn answer(&mut self, id: u64) -> Result<Result<Box<RawValue>, Error>, ClientError> {
+        loop {
+            match self.message().await? {
+                (Message::Answer { id: Some(found), answer }, _) if found == id => return Ok(answer),
+                (Message::Answer { .. }, _) => {}
+                (Message::Event(event), bytes) => self.keep(event, bytes),
+            }
+        }
+    }
+
+    /// Keeps an event. Behind one that was dropped none is kept: what is handed out has no gap.
+    fn keep(&mut self, event: Event, bytes: usize) {
+        self.overrun |= self.queued.len() >= MAX_QUEUED || self.queued_bytes + bytes > MAX_QUEUED_BYTES;
+        if !self.overrun {
+            self.queued.push_back((event, bytes));
+            self.queued_bytes += bytes;
+        }
+    }
+
+    /// The next message, and the bytes of its line. An answer is one to a request that had none.
+    async fn message(&mut self) -> Result<(Message, usize), ClientError> {
+        let received = self.received().await;
+        self.over |= received.is_err();
+        received
+    }
+
+    async fn received(&mut self) -> Result<(Message, usize), ClientError> {
+        let line = self.line().await?;
+        let message = Message::read(&line).map_err(|error| ClientError::Garbled(error.to_string()))?;
+        match message {
+            Message::Answer { id: None, answer: Err(error) } => Err(ClientError::Dismissed(error)),
+            Message::Answer { id, .. } if !id.is_some_and(|id| self.unanswered.remove(&id)) => {
+                let what = id.map_or_else(|| "no request".to_owned(), |id| format!("request {id}"));
+                Err(ClientError::Garbled(format!("an answer to {what}, which waits for none")))
+            }
+            message => Ok((message, line.len())),
+        }
+    }
+
+    async fn line(&mut self) -> Result<String, ClientError> {
+        loop {
+            match self.received.take() {
+                Ok(Some(line)) => return Ok(line),
+                Ok(None) => self.exchange().await?,
+                Err(LineFault::TooLong) => {
+                    return Err(ClientError::Garbled(format!("a line of more than {MAX_MESSAGE} bytes")));
+                }
+                Err(LineFault::NotUtf8) => return Err(ClientError::Garbled("a line that is not UTF-8".to_owned())),
+            }
+        }
+    }
+
+    /// Waits for the socket, then writes and reads what it takes and has. A pod that does not read while it has
+    /// something to say is read.
+    async fn exchange(&mut self) -> Result<(), ClientError> {
+        let writes = !self.unsent.is_empty();
+        let interest = if writes { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
+        let ready = self.stream.ready(interest).await.map_err(ClientError::Io)?;
+        if writes && ready.is_writable() {
+            match self.stream.try_write(&self.unsent) {
+                Ok(written) => drop(self.unsent.drain(..written)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                // It may have said why it takes nothing.
+                Err(_closed) => self.unsent.clear(),
+            }
+        }
+        if !ready.is_readable() {
+            return Ok(());
+        }
+        match self.stream.try_read_buf(self.received.room()) {
+            Ok(0) if self.received.is_within_line() => Err(ClientError::Cut),
+            Ok(0) => Err(ClientError::Closed),
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Err(ClientError::Closed),
+            Err(error) => Err(ClientError::Io(error)),
+        }
+    }
+}
+
+/// A state directory may have a long name, and the address of a socket has 108 bytes: an open directory leads to the
+/// socket in it by a short path.
+async fn open(dir: &Path) -> io::Result<UnixStream> {
+    let dir = File::open(dir)?;
+    UnixStream::connect(format!("/proc/self/fd/{}/{SOCKET}", dir.as_raw_fd())).await
+}

@@ -1,0 +1,210 @@
+//! The status, as records change it: what the pod's own fold counts, counted again from the mirrors.
+//!
+//! Lost records are not bridged as the pod does it: only a repaired copy of a damaged journal has gaps, and the pod
+//! that is started on it has a status behind them.
+
+use protocol::record::{RecordBody, RecordView, Usage};
+use protocol::status::{DeliveryMode, HoldStatus, Host, Queued, State, Status};
+use serde_json::{Map, Value};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// After this many turns in a row that a crash interrupted, the pod is held.
+const MAX_CRASHES: u32 = 3;
+
+/// Waiting inputs that are kept; a pod accepts fewer.
+const MAX_WAITING: usize = 1024;
+
+/// Counters without a mirror that are added up.
+const MAX_COUNTERS: usize = 64;
+
+/// Characters of a waiting input's text in a status.
+const SHOWN: usize = 200;
+
+/// The status of a pod without a record.
+pub(super) fn before_any_record(pod: &str) -> Status {
+    let nowhere = String::new;
+    let host = Host { pid: 0, since_us: 0, version: nowhere(), sandbox: nowhere(), cwd: nowhere() };
+    Status {
+        pod: pod.to_owned(),
+        state: State::Idle,
+        turn: None,
+        step: None,
+        held: None,
+        disk: None,
+        queued: Vec::new(),
+        notices: 0,
+        turns: 0,
+        requests: 0,
+        usage: Usage::default(),
+        cost: None,
+        last_outcome: None,
+        model: String::new(),
+        stuck: 0,
+        seq: 0,
+        host,
+    }
+}
+
+/// The status after the pod has sent one. Of one that is older than the records that were folded, only what no record
+/// tells is taken.
+pub(super) fn rebased(now: &Status, sent: &Status) -> Status {
+    if sent.seq < now.seq {
+        return Status { disk: sent.disk.clone(), stuck: sent.stuck, host: sent.host.clone(), ..now.clone() };
+    }
+    // A status of a turn that waits has no step.
+    let step = sent.step.or_else(|| now.step.filter(|_| sent.turn == now.turn));
+    Status { step, ..sent.clone() }
+}
+
+/// A number for comparing what the records of two statuses come to: they are equal if it is, but for hash collisions.
+/// Where they run, and what no record tells, is not in it.
+#[must_use]
+pub fn digest(status: &Status) -> u64 {
+    let Status { pod: _, disk: _, stuck: _, seq: _, host: _, .. } = status;
+    let mut value = serde_json::to_value(status).unwrap_or_default();
+    if let Some(fields) = value.as_object_mut() {
+        fields.retain(|name, _| !matches!(name.as_str(), "pod" | "disk" | "stuck" | "seq" | "host"));
+    }
+    let mut hasher = DefaultHasher::new();
+    value.to_string().hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Folds the next record.
+pub(super) fn fold(status: &mut Status, record: &RecordView, crashes: u32) {
+    status.seq = record.seq;
+    match &record.body {
+        RecordBody::HostStarted(started) => {
+            let (version, sandbox, cwd) = (started.version.clone(), started.sandbox.clone(), started.cwd.clone());
+            status.host = Host { pid: started.pid, since_us: record.time_us, version, sandbox, cwd };
+            resumed(status, "required");
+            if crashes < MAX_CRASHES {
+                resumed(status, "bug");
+            }
+            status.state = State::Idle;
+        }
+        RecordBody::HostStopped(_) => status.state = State::Stopping,
+        RecordBody::SurfaceSet(set) => status.model.clone_from(&set.surface.model),
+        RecordBody::Suspended(suspended) => match suspended.cause.as_deref() {
+            // With the first the pod retries, without a cause it ends.
+            Some("disk") | None => {}
+            Some(cause) => hold(status, cause, &suspended.reason),
+        },
+        RecordBody::Resumed(ended) => ended.cause.iter().for_each(|cause| resumed(status, cause)),
+        RecordBody::TurnStarted(started) => {
+            (status.turns, status.turn, status.step) = (started.turn, Some(started.turn), Some(0));
+        }
+        RecordBody::Request(request) => {
+            status.requests = request.number;
+            status.step = status.step.map(|step| step.saturating_add(1));
+        }
+        RecordBody::Response(response) => spend(status, &response.usage, response.cost),
+        RecordBody::NotificationQueued(_) => status.notices = status.notices.saturating_add(1),
+        RecordBody::SystemItem(item) if item.topic == "notification" => {
+            status.notices = status.notices.saturating_sub(1);
+        }
+        RecordBody::TurnFinished(finished) => {
+            if let Some(unanswered) = &finished.unanswered {
+                spend(status, &unanswered.usage, unanswered.cost);
+            }
+            (status.turn, status.step) = (None, None);
+            turn_ended(status, &finished.outcome.outcome, crashes);
+            status.last_outcome = Some(finished.outcome.clone());
+        }
+        body => queue(status, body),
+    }
+    status.state = state(status, &record.body);
+}
+
+fn state(status: &Status, body: &RecordBody) -> State {
+    match (status.state, status.turn) {
+        (State::Stopping, _) => State::Stopping,
+        (State::Held, Some(_)) if !goes_on(body) => State::Held,
+        (_, Some(_)) => State::Working,
+        (_, None) if status.held.is_some() => State::Held,
+        (_, None) => State::Idle,
+    }
+}
+
+/// Whether the turn that waits goes on with this record.
+fn goes_on(body: &RecordBody) -> bool {
+    matches!(body, RecordBody::TurnStarted(_) | RecordBody::Request(_) | RecordBody::Resumed(_))
+}
+
+fn queue(status: &mut Status, body: &RecordBody) {
+    let queued = &mut status.queued;
+    let place = |queued: &[Queued], input| queued.iter().position(|waiting| waiting.input == input);
+    match body {
+        RecordBody::InputQueued(accepted) => {
+            let steers = accepted.mode.as_deref() == Some("steer");
+            let mode = if steers { DeliveryMode::Steer } else { DeliveryMode::Queue };
+            queued.push(Queued { input: accepted.input, mode, text: shown(&accepted.text) });
+            queued.truncate(MAX_WAITING);
+            resumed(status, "cancel");
+        }
+        RecordBody::InputConsumed(consumed) => queued.retain(|waiting| waiting.input != consumed.input),
+        RecordBody::InputWithdrawn(withdrawn) => queued.retain(|waiting| waiting.input != withdrawn.input),
+        RecordBody::InputEdited(edited) => {
+            for waiting in queued.iter_mut().filter(|waiting| waiting.input == edited.input) {
+                waiting.text = shown(&edited.text);
+            }
+        }
+        RecordBody::InputMoved(moved) => {
+            let Some(from) = place(queued, moved.input) else { return };
+            let entry = queued.remove(from);
+            let to = moved.before.and_then(|before| place(queued, before)).unwrap_or(queued.len());
+            queued.insert(to, entry);
+        }
+        _ => {}
+    }
+}
+
+fn shown(text: &str) -> String {
+    text.chars().take(SHOWN).collect()
+}
+
+/// A pause by a person outlasts every other cause.
+fn hold(status: &mut Status, cause: &str, reason: &str) {
+    if status.held.as_ref().is_none_or(|held| held.cause != "person") {
+        status.held = Some(HoldStatus { cause: cause.to_owned(), reason: reason.to_owned() });
+    }
+}
+
+fn resumed(status: &mut Status, cause: &str) {
+    status.held.take_if(|held| held.cause == cause);
+}
+
+/// The holds that follow from the end of a turn have no record of their own.
+fn turn_ended(status: &mut Status, outcome: &str, crashes: u32) {
+    match outcome {
+        "interrupted" if crashes >= MAX_CRASHES => {
+            hold(status, "bug", &format!("{MAX_CRASHES} turns in a row ended with the process"));
+        }
+        "cancelled" => hold(status, "cancel", "the turn was cancelled"),
+        "step_limit" => hold(status, "budget", "the turn reached its step limit"),
+        "cost_limit" => hold(status, "budget", "the turn reached its cost limit"),
+        _ => {}
+    }
+}
+
+fn spend(status: &mut Status, usage: &Usage, cost: Option<u64>) {
+    let sum = &mut status.usage;
+    sum.input = sum.input.saturating_add(usage.input);
+    sum.output = sum.output.saturating_add(usage.output);
+    sum.cached = sum.cached.saturating_add(usage.cached);
+    add(&mut sum.other, &usage.other);
+    if let Some(cost) = cost {
+        status.cost = Some(status.cost.unwrap_or_default().saturating_add(cost));
+    }
+}
+
+/// Adds the counters without a mirror.
+fn add(sum: &mut Map<String, Value>, more: &Map<String, Value>) {
+    for (name, count) in more {
+        let before = sum.get(name).and_then(Value::as_u64).unwrap_or_default();
+        let known = sum.contains_key(name) || sum.len() < MAX_COUNTERS;
+        if let Some(count) = count.as_u64().filter(|_| known) {
+            sum.insert(name.clone(), before.saturating_add(count).into());
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! One connection: requests, answers, events between, and what is no message.
+
+use crate::scripted_pod::{ScriptedPod, Talk, attached, hello, line, scene, seq, status, welcome};
+use client::ClientError;
+use client::connection::{Connection, MAX_QUEUED, MAX_UNANSWERED};
+use protocol::MAX_MESSAGE;
+use protocol::error::{Error, ErrorKind};
+use protocol::event::{AlertEvent, DeltaEvent, DeltaPart, Event, Severity};
+use protocol::message::answer_line;
+use protocol::method::{Attach, GetStatus, SendInput};
+use serde_json::json;
+use std::time::Duration;
+use tokio::join;
+
+const SHORT: Duration = Duration::from_millis(30);
+
+/// Connects, while the pod plays its part.
+async fn with<T>(pod: impl AsyncFnOnce(Talk) -> Talk, client: impl AsyncFnOnce(Connection) -> T) -> T {
+    let scripted = ScriptedPod::new();
+    let played = async { pod(scripted.welcome().await).await };
+    let used = async {
+        let (connection, welcome) = Connection::connect(&scripted.dir, &hello()).await.unwrap();
+        assert_eq!(welcome.session, "s-1");
+        client(connection).await
+    };
+    // The pod's end stays open until the client has finished.
+    let (_open, got) = join!(played, used);
+    got
+}
+
+#[test]
+fn events_before_an_answer_are_kept_in_order() {
+    scene(with(
+        async |mut talk| {
+            let asked = talk.hear().await.unwrap();
+            for seq in 1..=3 {
+                talk.record(seq).await;
+            }
+            talk.answer(asked.id, &status(3)).await;
+            talk.record(4).await;
+            talk
+        },
+        async |mut connection| {
+            assert_eq!(connection.ask(&GetStatus {}).await.unwrap().seq, 3);
+            for wanted in 1..=4 {
+                assert_eq!(seq(&connection.next().await.unwrap()), wanted);
+            }
+        },
+    ));
+}
+
+#[test]
+fn answers_in_any_order_reach_their_request_or_nobody() {
+    for late_first in [true, false] {
+        scene(with(
+            async |mut talk| {
+                let (one, two) = (talk.hear().await.unwrap(), talk.hear().await.unwrap());
+                let mut answers = [(one.id, 1), (two.id, 2)];
+                if !late_first {
+                    answers.reverse();
+                }
+                for (id, seq) in answers {
+                    talk.answer(id, &status(seq)).await;
+                }
+                talk.record(9).await;
+                talk
+            },
+            async |mut connection| {
+                let silent = connection.ask_within(&GetStatus {}, SHORT).await;
+                assert!(matches!(silent, Err(ClientError::Silent(SHORT))), "{silent:?}");
+                assert_eq!(connection.ask(&GetStatus {}).await.unwrap().seq, 2);
+                assert_eq!(seq(&connection.next().await.unwrap()), 9);
+            },
+        ));
+    }
+}
+
+#[test]
+fn a_pod_that_never_answers_gets_few_requests_and_costs_a_bounded_wait() {
+    scene(with(
+        async |talk| talk,
+        async |mut connection| {
+            for _ in 0..MAX_UNANSWERED {
+                let silent = connection.ask_within(&GetStatus {}, Duration::from_millis(1)).await;
+                assert!(matches!(silent, Err(ClientError::Silent(_))), "{silent:?}");
+            }
+            let refused = connection.ask(&GetStatus {}).await;
+            assert!(matches!(refused, Err(ClientError::Unanswered(MAX_UNANSWERED))), "{refused:?}");
+        },
+    ));
+}
+
+#[test]
+fn an_answer_that_is_an_error_leaves_the_connection() {
+    scene(with(
+        async |mut talk| {
+            let asked = talk.hear().await.unwrap();
+            let busy = Error::new(ErrorKind::Busy, "64 inputs wait");
+            talk.send(answer_line::<()>(Some(asked.id), Err(&busy)).unwrap().as_bytes()).await;
+            let asked = talk.hear().await.unwrap();
+            talk.answer(asked.id, &status(1)).await;
+            let closing = Error::new(ErrorKind::Closing, "the pod is stopping");
+            talk.send(answer_line::<()>(None, Err(&closing)).unwrap().as_bytes()).await;
+            talk
+        },
+        async |mut connection| {
+            let refused = connection.ask(&GetStatus {}).await;
+            assert!(matches!(&refused, Err(ClientError::Refused(e)) if e.kind == ErrorKind::Busy), "{refused:?}");
+            assert_eq!(connection.ask(&GetStatus {}).await.unwrap().seq, 1);
+            let over = connection.next().await;
+            assert!(matches!(&over, Err(ClientError::Dismissed(e)) if e.kind == ErrorKind::Closing), "{over:?}");
+            assert!(matches!(connection.next().await, Err(ClientError::Closed)));
+        },
+    ));
+}
+
+#[test]
+fn what_is_no_message_ends_the_connection() {
+    let long = vec![b'x'; MAX_MESSAGE + 1];
+    let status = |id: u64| answer_line(Some(id), Ok(&status(1))).unwrap();
+    let cases: Vec<(Vec<u8>, &str)> = vec![
+        (long, "more than"),
+        (b"{\"x\":\"\xff\"}\n".to_vec(), "not UTF-8"),
+        (b"{\"jsonrpc\"\n".to_vec(), "EOF"),
+        (b"7\n".to_vec(), "invalid type"),
+        (b"\n".to_vec(), "EOF"),
+        (b"{\"method\":\"status\",\"params\":{}}\n".to_vec(), "missing field"),
+        (status(99).into_bytes(), "request 99"),
+        (status(1).into_bytes(), "request 1,"),
+        (b"{\"jsonrpc\":\"2.0\",\"result\":{}}\n".to_vec(), "no request"),
+    ];
+    for (bytes, says) in cases {
+        scene(with(
+            async |mut talk| {
+                talk.send(&bytes).await;
+                talk
+            },
+            async |mut connection| {
+                let Err(ClientError::Garbled(what)) = connection.next().await else { panic!("{says}") };
+                assert!(what.contains(says), "{what}");
+                assert!(matches!(connection.ask(&GetStatus {}).await, Err(ClientError::Closed)));
+            },
+        ));
+    }
+}
+
+#[test]
+fn an_end_within_a_message_is_told_from_one_between() {
+    let whole = format!("{{\"method\":\"record\",\"params\":{}}}\n", line(1));
+    for (sent, cut) in [(whole.len(), false), (whole.len() - 1, true), (1, true)] {
+        scene(with(
+            async |mut talk| {
+                talk.room = sent;
+                talk.send(whole.as_bytes()).await;
+                talk.room = 0;
+                talk.send(b"x").await;
+                talk
+            },
+            async |mut connection| {
+                if !cut {
+                    assert_eq!(seq(&connection.next().await.unwrap()), 1);
+                }
+                match connection.next().await {
+                    Err(ClientError::Cut) => assert!(cut),
+                    Err(ClientError::Closed) => assert!(!cut),
+                    other => panic!("{other:?}"),
+                }
+            },
+        ));
+    }
+}
+
+#[test]
+fn what_a_later_pod_adds_is_passed_on_or_over() {
+    scene(async {
+        let scripted = ScriptedPod::new();
+        let played = async {
+            let mut talk = scripted.accept().await;
+            let asked = talk.hear().await.unwrap();
+            let mut later = serde_json::to_value(welcome("s-1")).unwrap();
+            (later["colour"], later["methods"]) = (json!("red"), json!(["dance"]));
+            talk.answer(asked.id, &later).await;
+            talk.send(b"{\"jsonrpc\":\"2.0\",\"trace\":1,\"method\":\"weather\",\"params\":{\"rain\":true}}\n").await;
+            let alert = AlertEvent { level: Severity::Info, from: None, text: "t".to_owned() };
+            talk.event(&Event::Alert(alert)).await;
+            talk
+        };
+        let used = async {
+            let (mut connection, welcome) = Connection::connect(&scripted.dir, &hello()).await.unwrap();
+            assert_eq!(welcome.methods, ["dance"]);
+            let Event::Other { event, params } = connection.next().await.unwrap() else { panic!() };
+            assert_eq!((event.as_str(), &params["rain"]), ("weather", &json!(true)));
+            assert!(matches!(connection.next().await, Ok(Event::Alert(_))));
+        };
+        join!(played, used)
+    });
+}
+
+#[test]
+fn a_pod_of_another_version_is_named() {
+    for answers in [true, false] {
+        scene(async {
+            let scripted = ScriptedPod::new();
+            let played = async {
+                let mut talk = scripted.accept().await;
+                let asked = talk.hear().await.unwrap();
+                assert_eq!(asked.params["versions"], json!([1]));
+                if answers {
+                    let welcome = protocol::method::Welcome { version: 2, ..welcome("s-1") };
+                    talk.answer(asked.id, &welcome).await;
+                } else {
+                    let error = Error::new(ErrorKind::Version, "this pod speaks version 2");
+                    talk.send(answer_line::<()>(Some(asked.id), Err(&error)).unwrap().as_bytes()).await;
+                }
+                talk
+            };
+            let hello = hello();
+            let (_open, connected) = join!(played, Connection::connect(&scripted.dir, &hello));
+            let Err(ClientError::Version(what)) = connected else { panic!() };
+            assert!(what.contains("version 2"), "{what}");
+        });
+    }
+}
+
+#[test]
+fn no_pod_is_unreachable() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in [".", "missing"] {
+        let connected = scene(Connection::connect(&dir.path().join(name), &hello()));
+        assert!(matches!(connected, Err(ClientError::Unreachable(_))), "{name}");
+    }
+}
+
+#[test]
+fn a_pod_that_speaks_before_it_reads_is_read() {
+    // Each side has more to say than the socket takes.
+    let text = "x".repeat(1 << 20);
+    let part = DeltaPart::Text { text: text.clone() };
+    let delta = Event::Delta(DeltaEvent { turn: 1, request: 1, part });
+    scene(with(
+        async |mut talk| {
+            for _ in 0..4 {
+                talk.event(&delta).await;
+            }
+            let asked = talk.hear().await.unwrap();
+            talk.answer(asked.id, &json!({ "input": asked.params["text"].as_str().unwrap().len() })).await;
+            talk
+        },
+        async |mut connection| {
+            let ask = SendInput { text: text.clone(), cmd_id: "c".to_owned(), ..SendInput::default() };
+            assert_eq!(connection.ask(&ask).await.unwrap().input, 1 << 20);
+            for _ in 0..4 {
+                assert_eq!(connection.next().await.unwrap(), delta);
+            }
+            let ask = SendInput { text: text.repeat(2), ..ask };
+            assert!(matches!(connection.ask(&ask).await, Err(ClientError::TooLong(_))));
+        },
+    ));
+}
+
+#[test]
+fn too_many_events_before_an_answer_end_the_connection_behind_those_that_were_kept() {
+    scene(with(
+        async |mut talk| {
+            let asked = talk.hear().await.unwrap();
+            for seq in 1..=MAX_QUEUED as u64 + 9 {
+                talk.record(seq).await;
+            }
+            talk.answer(asked.id, &attached(9, None)).await;
+            talk
+        },
+        async |mut connection| {
+            assert_eq!(connection.ask(&Attach::default()).await.unwrap().status.seq, 9);
+            for wanted in 1..=MAX_QUEUED as u64 {
+                assert_eq!(seq(&connection.next().await.unwrap()), wanted);
+            }
+            assert!(matches!(connection.next().await, Err(ClientError::Overrun)));
+            assert!(matches!(connection.ask(&GetStatus {}).await, Err(ClientError::Overrun)));
+        },
+    ));
+}
