@@ -227,7 +227,7 @@ impl Actor {
 
     /// Whether the records of the start are on their way.
     fn starts(&self) -> bool {
-        self.core.stays && !self.core.state.hosted
+        self.core.pipeline.starts()
     }
 
     /// The inputs of the turn that begins now; none if no turn begins.

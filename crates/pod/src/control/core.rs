@@ -52,6 +52,8 @@ pub struct Core {
     pub(crate) pipeline: Pipeline,
     /// Whether the pod is one of [`HostMode::Stay`].
     pub(crate) stays: bool,
+    /// Whether the pod was asked to end: no commit waits for the disk any more.
+    pub(crate) is_ending: bool,
 }
 
 /// How a pod behaves while it has no client.

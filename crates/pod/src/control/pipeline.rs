@@ -116,10 +116,22 @@ impl Pipeline {
 
     /// Whether a change of the queue or a hold is on its way: no turn begins or takes an input meanwhile.
     pub(super) fn changes_queue(&self) -> bool {
-        let changes =
-            |part: ActorPart| matches!(part.commit, ActorCommit::Queue | ActorCommit::Client | ActorCommit::TurnEnd);
-        let flies = |flight: &Flight| matches!(flight.part, CommitPart::Actor(part) if changes(part));
-        self.flights.iter().any(flies) || self.held.iter().any(|held| changes(held.part))
+        self.has(|commit| matches!(commit, ActorCommit::Queue | ActorCommit::Client | ActorCommit::TurnEnd))
+    }
+
+    /// Whether the records of the start are on their way.
+    pub(super) fn starts(&self) -> bool {
+        self.has(|commit| commit == ActorCommit::Start)
+    }
+
+    fn has(&self, wanted: impl Fn(ActorCommit) -> bool) -> bool {
+        let flies = |flight: &Flight| matches!(flight.part, CommitPart::Actor(part) if wanted(part.commit));
+        self.flights.iter().any(flies) || self.held.iter().any(|held| wanted(held.part.commit))
+    }
+
+    /// The pod ends: what the disk refused is tried again at once.
+    pub(super) fn hurry(&mut self) {
+        self.retry_at = self.retry_at.map(|at| at.min(Instant::now()));
     }
 
     /// Why the disk refused the newest commit, until one is accepted.
@@ -185,7 +197,10 @@ impl Core {
         self.announce(batch.records());
         let (records, first) = (batch.records().len(), batch.records().first().map_or("", Record::kind));
         let span = debug_span!("commit", records, first, refused = Empty);
-        let commit = self.store.journal.append(batch);
+        let again = matches!(part, CommitPart::Actor(ActorPart { commit: ActorCommit::Stop, refusals: 1.., .. }));
+        let journal = &self.store.journal;
+        // The end of a pod is recorded on a full disk, too.
+        let commit = if again { journal.append_reserved(batch) } else { journal.append(batch) };
         self.pipeline.flights.push_back(Flight { commit, part, span, waiters });
     }
 
@@ -273,7 +288,7 @@ impl Core {
                 }
                 let refusals = self.pipeline.refusals.saturating_add(1);
                 self.pipeline.refusals = refusals;
-                return self.suspend(why, refusals).map(|()| Some(CommitResult::Refused(request)));
+                return self.suspend(why, refusals, None).map(|()| Some(CommitResult::Refused(request)));
             }
             CommitPart::Actor(part) => part,
         };
@@ -291,7 +306,7 @@ impl Core {
             let own = batch.map(|batch| batch.behind(part.piggybacked).into_records()).unwrap_or_default();
             return Ok(Some(CommitResult::ActorRefused(part.commit, own, SubmitError::Disk(reason))));
         }
-        match self.suspend(why, part.refusals).and(batch.ok_or(Fatal::Journal(reason.clone()))) {
+        match self.suspend(why, part.refusals, Some(part.commit)).and(batch.ok_or(Fatal::Journal(reason.clone()))) {
             Ok(mut batch) => {
                 let mut waiters = waiters;
                 if !matches!(part.commit, ActorCommit::Repair | ActorCommit::Stop) {
@@ -333,8 +348,9 @@ impl Core {
         }
     }
 
-    /// Reports that the disk refused a commit and schedules the retry; an error after too many refusals.
-    fn suspend(&mut self, why: &Refusal, refusals: u32) -> Result<(), Fatal> {
+    /// Reports that the disk refused a commit, of the actor or of the turn, and schedules the retry; unless the commit
+    /// waits for the disk, an error after too many refusals.
+    fn suspend(&mut self, why: &Refusal, refusals: u32, of_actor: Option<ActorCommit>) -> Result<(), Fatal> {
         let reason = why.to_string();
         warn!(reason, refusals, "the journal refused a commit");
         let pause = DISK_PAUSE.saturating_mul(1 << (refusals - 1).min(5)).min(MAX_DISK_PAUSE);
@@ -344,7 +360,9 @@ impl Core {
         if !(matches!(why, Refusal::Behind) || known && self.stays) {
             self.outbox.show(Event::Suspended { reason: reason.clone() });
         }
-        if refusals > DISK_RETRIES && !self.stays { Err(Fatal::Journal(reason)) } else { Ok(()) }
+        // A start that cannot be recorded promises nothing, and its starter waits.
+        let waits = self.stays && !self.is_ending && of_actor != Some(ActorCommit::Start);
+        if refusals > DISK_RETRIES && !waits { Err(Fatal::Journal(reason)) } else { Ok(()) }
     }
 
     /// For a pod that cannot continue: awaits the commits in flight. Those that became durable are folded and their

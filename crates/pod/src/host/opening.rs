@@ -109,6 +109,7 @@ impl Opening {
             pending,
             pipeline,
             stays: false,
+            is_ending: false,
         };
         (core, rest)
     }

@@ -3,14 +3,14 @@
 use crate::fixtures::{echo, live, pod, sound};
 use llm_worker::effect::Outcome;
 use llm_worker::{StopReason, ToolEffect};
-use pod::control::{Activity, HostMode, NewInput, PodStatus, SubmitError};
+use pod::control::{Activity, Fatal, HostMode, NewInput, PodStatus, SubmitError};
 use pod::feature::*;
 use pod::hook::{PreRequest, RequestView, Verdict};
 use pod::record::Record;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use testkit::{ENOSPC, Fault, Latch, LivePod, PATIENCE, PodUnderTest, ScriptedAnswer};
+use testkit::{ENOSPC, Fault, Latch, LiveEnd, LivePod, Over, PATIENCE, PodUnderTest, ScriptedAnswer};
 
 fn stays(answers: Vec<ScriptedAnswer>) -> PodUnderTest {
     let mut pod = pod(answers, vec![echo("Echo", ToolEffect::Effectful)]);
@@ -139,6 +139,74 @@ fn a_disk_that_is_full_for_five_minutes_makes_the_turn_wait() {
     let told = over.pod.records().iter().any(|(_, record)| matches!(record, Record::Resumed(_)));
     assert!(told, "readers of the log learn that it was full");
     sound(&over.pod, "a full disk");
+}
+
+fn ended_by_the_disk(over: &Over) -> bool {
+    matches!(&over.end, LiveEnd::Ended(end) if matches!(end.result, Err(Fatal::Journal(_))))
+}
+
+/// Its starter waits for it and can tell a person why; a pod that waits for the disk cannot.
+#[test]
+fn a_start_that_the_disk_refuses_ends_soon() {
+    for crashed in [false, true] {
+        let mut pod = stays(vec![]);
+        if crashed {
+            // The next start finds a log without an end.
+            pod.points.kill("host_started", 0);
+            pod = LivePod::open(pod).map_or_else(|over| *over, LivePod::wait).pod;
+            pod.revive();
+        }
+        let disk = pod.disk.clone();
+        pod.points.at("commit:host_started", 0, move || disk.fail_at(0, Fault::Ever(ENOSPC)));
+        let over = match LivePod::open(pod) {
+            Ok(live) => {
+                spin(&live, |status| status.disk.is_some());
+                live.advance(Duration::from_secs(2));
+                live.wait()
+            }
+            Err(over) => *over,
+        };
+        assert!(ended_by_the_disk(&over), "{crashed}");
+    }
+}
+
+/// A person waits for it. What waited for the disk is tried again at once.
+#[test]
+fn a_pod_that_is_asked_to_end_does_not_wait_for_the_disk() {
+    for idle in [false, true] {
+        let answer = Latch::new("the answer");
+        let live = live(stays(vec![ScriptedAnswer::new().wait_at(&answer).say("one").stop(StopReason::EndTurn)]));
+        if !idle {
+            send(&live, "one");
+            live.until(|status| status.requests == 1);
+        }
+        live.pod.disk.fail_at(0, Fault::Ever(ENOSPC));
+        answer.open();
+        if !idle {
+            spin(&live, |status| status.disk.is_some());
+            // Now the next attempt is half a minute away.
+            (0..6).for_each(|_| live.advance(Duration::from_secs(30)));
+        }
+        live.ask(live.client().leave("stopped by the test"));
+        if idle {
+            spin(&live, |status| status.disk.is_some());
+            live.advance(Duration::from_secs(2));
+        }
+        assert!(ended_by_the_disk(&live.wait()), "{idle}");
+    }
+}
+
+/// The journal has room in reserve for it.
+#[test]
+fn an_end_that_the_disk_refused_once_is_recorded() {
+    let live = live(stays(vec![]));
+    live.pod.disk.fail_at(0, Fault::Once(ENOSPC));
+    live.ask(live.client().close("closed by the test"));
+    spin(&live, |status| status.disk.is_some());
+    live.advance(Duration::from_secs(2));
+    let over = live.wait();
+    assert!(!over.state().hosted);
+    assert!(matches!(over.pod.records().last(), Some((_, Record::HostStopped(_)))));
 }
 
 /// Else the next turn takes the same input, and the one after it.

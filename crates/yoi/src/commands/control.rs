@@ -9,8 +9,9 @@ use crate::pods::Pods;
 use crate::show::out;
 use crate::socket::client::{LiveClient, Reached, block_on, owner};
 use crate::socket::message::{Ask, LiveState, LiveStatus};
+use pod::session::summary::Summary;
 use rustix::process::Signal;
-use session_store::Owner;
+use session_store::{Owner, Reader};
 use std::path::Path;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -97,9 +98,46 @@ pub(crate) fn stop(args: &StopArgs, env: &Env) -> Result<Exit, Failure> {
             };
             return Err(Failure::new(Exit::Busy, format!("{name} is still stopping (process {pid})")).help(help));
         }
-        out::line(&format!("{name} is stopped"));
-        Ok(Exit::Done)
+        let told = match &mut live {
+            Some(live) if asked => live.ended().await,
+            Some(_) | None => None,
+        };
+        stopped(&name, recorded(&dir)?, told)
     })?
+}
+
+/// What the journal of a pod that has ended says about its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RecordedEnd {
+    There,
+    Missing,
+}
+
+fn recorded(dir: &Path) -> Result<RecordedEnd, Failure> {
+    let summary = Reader::open(dir).ok().and_then(|reader| Summary::read(&reader, || {}).ok());
+    let state = summary.unwrap_or_default().state;
+    // Another process may have the pod by now.
+    let missing = (state.hosted || state.turn_open) && owner(dir)?.is_none();
+    Ok(if missing { RecordedEnd::Missing } else { RecordedEnd::There })
+}
+
+/// Says that a pod is stopped, and what `yoi status` says about it. `told`: why it could not end in good order.
+fn stopped(name: &str, end: RecordedEnd, told: Option<Failure>) -> Result<Exit, Failure> {
+    let kept = "what it acknowledged is kept";
+    match (end, told) {
+        (RecordedEnd::There, _) => out::line(&format!("{name} is stopped")),
+        (RecordedEnd::Missing, Some(Failure { exit, message, help: _ })) => {
+            let text = format!("{name} is stopped, but its end could not be written to its journal: {message}");
+            let help = format!("{kept}; fix the cause, then `yoi start {name}` recovers it");
+            return Err(Failure::new(exit, text).help(help));
+        }
+        (RecordedEnd::Missing, None) => {
+            out::line(&format!(
+                "{name} is stopped before it could record its end; {kept}, `yoi start {name}` recovers it"
+            ));
+        }
+    }
+    Ok(Exit::Done)
 }
 
 /// Whether the process of the pod took the request; it may end before it answers.

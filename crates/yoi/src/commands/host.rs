@@ -129,6 +129,7 @@ impl PodThatStays<'_> {
         let work = async |client: &Client| self.serve(client, &hosting, &signals, &place, session).await;
         let driven = hosting.run(session_parts, &CancellationToken::new(), STOPPED, work);
         let done = driven.and_then(|driven| ended(driven, &place));
+        let done = done.map_err(|failure| if self.ready.get() { failure } else { self.not_begun(failure) });
         signals.over();
         hosting.clean_up(done.is_err());
         hosting.end();
@@ -163,7 +164,6 @@ impl PodThatStays<'_> {
             SignalPlan::Detached => {
                 let null = let_go(hosting).map_err(|error| streams(&error))?;
                 reply(&HostReply::Ready(ready));
-                self.ready.set(true);
                 rustix::stdio::dup2_stdout(&null).map_err(|error| streams(&error.into()))?;
             }
             SignalPlan::Run | SignalPlan::Service | SignalPlan::Terminal => {
@@ -173,6 +173,7 @@ impl PodThatStays<'_> {
                 }
             }
         }
+        self.ready.set(true);
         let reloads = async {
             loop {
                 signals.reload.notified().await;
@@ -186,6 +187,16 @@ impl PodThatStays<'_> {
         // The next start goes on with the turn that runs.
         client.leave(STOPPED).await;
         Ok(())
+    }
+
+    /// A start that the journal did not take.
+    fn not_begun(&self, failure: Failure) -> Failure {
+        if failure.exit != Exit::Journal {
+            return failure;
+        }
+        let name = self.name;
+        Failure::new(Exit::Journal, format!("{name} cannot start: {}", failure.message))
+            .help(format!("nothing was started; free disk space or fix the cause, then run `yoi start {name}` again"))
     }
 
     /// Returns once the start is in the journal, and the prompt, if there is one.

@@ -3,6 +3,7 @@
 use crate::exit::{Exit, Failure};
 use crate::pods::{damaged, salvage};
 use llm_worker::ErrorKind;
+use pod::control::Fatal;
 use pod::host::HostError;
 use pod::session::restore::RestoreError;
 use session_store::ReadError;
@@ -17,15 +18,9 @@ pub(crate) fn host_failure(error: &HostError, name: Option<&str>) -> Failure {
     {
         return damaged(name, damage);
     }
-    let exit = match error.kind() {
-        ErrorKind::Corrupt => Exit::Data,
-        ErrorKind::Bug => Exit::Internal,
-        ErrorKind::Exhausted if matches!(error, HostError::Fatal(pod::control::Fatal::Stuck)) => Exit::Internal,
-        // An answer that fits no record: no disk is to blame.
-        ErrorKind::FixInput => Exit::Failed,
-        ErrorKind::Retry | ErrorKind::Denied | ErrorKind::Unavailable | ErrorKind::Exhausted | ErrorKind::Cancelled => {
-            Exit::Journal
-        }
+    let exit = match error {
+        HostError::Fatal(fatal) => fatal_failure(fatal).exit,
+        error => exit(error.kind()),
     };
     let failure = Failure::new(exit, error.to_string());
     match (exit, name) {
@@ -35,6 +30,24 @@ pub(crate) fn host_failure(error: &HostError, name: Option<&str>) -> Failure {
         (Exit::Data, Some(name)) => failure.help(salvage(name)),
         (Exit::Failed, Some(name)) => failure.help(format!("ask for less at a time, then continue with --pod {name}")),
         _ => failure,
+    }
+}
+
+/// A pod that ended because it could not continue, without a next step.
+pub(super) fn fatal_failure(fatal: &Fatal) -> Failure {
+    let exit = if matches!(fatal, Fatal::Stuck) { Exit::Internal } else { exit(fatal.kind()) };
+    Failure::new(exit, fatal.to_string())
+}
+
+fn exit(kind: ErrorKind) -> Exit {
+    match kind {
+        ErrorKind::Corrupt => Exit::Data,
+        ErrorKind::Bug => Exit::Internal,
+        // An answer that fits no record: no disk is to blame.
+        ErrorKind::FixInput => Exit::Failed,
+        ErrorKind::Retry | ErrorKind::Denied | ErrorKind::Unavailable | ErrorKind::Exhausted | ErrorKind::Cancelled => {
+            Exit::Journal
+        }
     }
 }
 

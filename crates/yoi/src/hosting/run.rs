@@ -1,6 +1,7 @@
 //! A pod of this process from its opening to its end.
 
 use super::context::{ChildTag, HostContext};
+use super::failure::fatal_failure;
 use super::leftovers::Swept;
 use super::messages::Messages;
 use super::open::OpenedSession;
@@ -88,7 +89,7 @@ impl<'a> Hosting<'a> {
             client.close(reason).await;
             let end = pod.await.result;
             if let Some(served) = served {
-                served.answered().await;
+                served.answered(end.as_ref().copied().map_err(fatal_failure)).await;
             }
             Ok(Driven { work: Some(work), end })
         })
@@ -111,8 +112,9 @@ impl<'a> Hosting<'a> {
             (std::process::id(), env!("CARGO_PKG_VERSION").to_owned(), authority::escape(&env.cwd));
         let facts = HostFacts { pid, since: now(), version, sandbox: sandbox.to_owned(), cwd };
         let (client, dir, runtime) = (client.clone(), place.dir(), self.runtime.handle().clone());
-        let pod = LivePod { client, dir, name, undo, facts, reloads: self.reloads.subscribe(), runtime };
-        let served = Served::start(Ambient::claim(), pod);
+        let (ended, end) = watch::channel(None);
+        let pod = LivePod { client, dir, name, undo, facts, reloads: self.reloads.subscribe(), runtime, end };
+        let served = Served::start(Ambient::claim(), pod, ended);
         let told = |failure: Failure| {
             messages.warn(&format!("warning: other commands cannot reach this pod: {}", failure.message));
         };

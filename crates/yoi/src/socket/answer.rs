@@ -22,6 +22,8 @@ pub(super) enum Progress {
     Answered(Answer),
     /// The input is durable; whether the client waits for the end of its turn.
     Accepted(Accepted, bool),
+    /// The pod was asked to end.
+    Stopping,
 }
 
 impl Progress {
@@ -32,6 +34,16 @@ impl Progress {
             Ok(end) => Answer::Ended { end: Box::new(end), folded: *pod.client.folded().borrow() },
             Err(SubmitError::NotWaiting(_)) => Answer::failed(Exit::Failed, format!("input {input} was withdrawn")),
             Err(error) => Answer::Failed(failure(&error)),
+        })
+    }
+
+    /// Waits for the end of the pod.
+    pub(super) async fn stopped(pod: &LivePod) -> Self {
+        let mut end = pod.end.clone();
+        let told = end.wait_for(Option::is_some).await.ok().and_then(|end| end.clone());
+        Self::Answered(match told {
+            Some(Err(failure)) => Answer::Failed(failure),
+            Some(Ok(())) | None => Answer::Done,
         })
     }
 }
@@ -63,7 +75,12 @@ pub(super) async fn carry_out(pod: &LivePod, ask: Ask, client: &str, uid: u32) -
         }
         Ask::Pause => pod.client.pause(by()).await,
         Ask::Resume => pod.client.resume(by()).await,
-        Ask::Stop { now } => return Progress::Answered(stop(now).await),
+        Ask::Stop { now } => {
+            return match stop(now).await {
+                Answer::Done => Progress::Stopping,
+                failed => Progress::Answered(failed),
+            };
+        }
         Ask::Undo { to } => return Progress::Answered(undo(pod, to).await),
     };
     Progress::Answered(match done {

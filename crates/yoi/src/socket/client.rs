@@ -132,6 +132,16 @@ impl LiveClient {
         }
     }
 
+    /// Why the pod that was asked to stop last did not end in good order, if it says so. For when it has ended: it
+    /// does not wait long.
+    pub(crate) async fn ended(&mut self) -> Option<Failure> {
+        match timeout(ENDING, self.hear(self.asked)).await {
+            Ok(Ok(Answer::Failed(failure))) => Some(self.named(failure)),
+            // It ended without a word, or in good order.
+            Ok(_) | Err(_) => None,
+        }
+    }
+
     /// Undoes file changes after this record.
     pub(crate) async fn undo(&mut self, to: u64) -> Result<Undone, Failure> {
         match self.ask(Ask::Undo { to }).await? {

@@ -160,6 +160,11 @@ impl Connection {
                 }
                 self.answer(id, Answer::Accepted { input }).await
             }
+            Progress::Stopping => {
+                let pod = self.pod.clone();
+                self.running.spawn(async move { (id, Progress::stopped(&pod).await, place) });
+                self.answer(id, Answer::Done).await
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! The pod behind a socket, as far as its clients can reach it.
 
 use super::message::{HostFacts, ReloadReport, Undone};
+use crate::exit::Failure;
 use pod::control::{BetweenTurns, Client};
 use std::path::{Path, PathBuf};
 use tokio::runtime::Handle;
@@ -8,6 +9,9 @@ use tokio::sync::watch;
 
 /// Undoes the file changes after a record, in the pod of this directory and name.
 pub(crate) type UndoInPod = fn(&Path, &str, u64, BetweenTurns, &Handle) -> Undone;
+
+/// The end of a pod: why it was not an orderly one.
+pub(crate) type PodEnd = Result<(), Failure>;
 
 /// What clients of a pod can reach.
 pub(crate) struct LivePod {
@@ -20,4 +24,6 @@ pub(crate) struct LivePod {
     pub(crate) reloads: watch::Receiver<ReloadReport>,
     /// The runtime of the control thread.
     pub(crate) runtime: Handle,
+    /// How the pod ended, once it has.
+    pub(crate) end: watch::Receiver<Option<PodEnd>>,
 }

@@ -32,7 +32,7 @@ pub(crate) enum Ask {
     },
     Pause,
     Resume,
-    /// Answered before the process ends.
+    /// Answered before the process ends, and a second time when the pod has ended.
     Stop {
         now: bool,
     },

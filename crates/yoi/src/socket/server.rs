@@ -1,7 +1,7 @@
 //! The pod's end of the socket: bound by the process that holds the pod's lock, removed when it ends.
 
 use super::connection::{Idle, MAX_WAITING, Shares, attend};
-use super::live_pod::LivePod;
+use super::live_pod::{LivePod, PodEnd};
 use super::message::{Answer, Response};
 use super::{PREPARED, SOCKET, SocketDir};
 use crate::exit::{Exit, Failure};
@@ -13,7 +13,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::{AbortHandle, JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tracing::warn;
@@ -37,11 +37,13 @@ pub(crate) struct Served {
     closing: Arc<Notify>,
     dir: SocketDir,
     inode: u64,
+    end: watch::Sender<Option<PodEnd>>,
 }
 
 impl Served {
     /// Serves a pod whose lock this process holds, on the current runtime. Replaces what a killed process left.
-    pub(crate) fn start(ambient: Ambient, pod: LivePod) -> Result<Self, Failure> {
+    /// `end` is told to clients once it is known.
+    pub(crate) fn start(ambient: Ambient, pod: LivePod, end: watch::Sender<Option<PodEnd>>) -> Result<Self, Failure> {
         let fail = |error: io::Error| {
             let path = authority::escape(&pod.dir.join(SOCKET));
             Failure::new(Exit::Journal, format!("the socket {path}: {}", authority::explain(&error)))
@@ -50,7 +52,7 @@ impl Served {
         let (listener, inode) = bind(&dir).map_err(fail)?;
         let closing = Arc::new(Notify::new());
         let task = pod.runtime.clone().spawn(listen(ambient, listener, Arc::new(pod), closing.clone()));
-        Ok(Self { task, closing, dir, inode })
+        Ok(Self { task, closing, dir, inode, end })
     }
 
     /// Removes the socket: called before the lock is released, since the next process binds a socket of the same name.
@@ -63,7 +65,8 @@ impl Served {
     }
 
     /// Waits, after [`Self::close`] and the end of the pod, until its clients have their answers.
-    pub(crate) async fn answered(mut self) {
+    pub(crate) async fn answered(mut self, end: PodEnd) {
+        self.end.send_replace(Some(end));
         // A client that does not read its answer is left.
         drop(timeout(ANSWERED, &mut self.task).await);
     }

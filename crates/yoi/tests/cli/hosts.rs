@@ -1,5 +1,6 @@
 //! Pods that stay: processes of their own, started, ended, killed, and started again as they were.
 
+mod full_disk;
 mod idle;
 mod keys;
 mod lives;

@@ -58,6 +58,8 @@ impl Actor {
             }
             (Command::Close { reason, leave }, at) => {
                 self.closing.ask(reason);
+                core.is_ending = true;
+                core.pipeline.hurry();
                 if let (true, At::Turn(turn)) = (leave, at) {
                     turn.leave()?;
                 }
