@@ -52,7 +52,7 @@ fn names_this_build_does_not_have_are_refused_with_the_nearest() {
     let wrong: [(String, &[&str]); 7] = [
         (
             "[features.\"builtin:shel\"]\nenabled = false\n".into(),
-            &["config.toml:1: features.\"builtin:shel\"", "did you mean `builtin:shell`?"],
+            &["config.toml:1: there is no feature `builtin:shel`", "did you mean `builtin:shell`?"],
         ),
         (
             "[features.\"builtin:weather\"]\nenabled = false\n".into(),

@@ -135,7 +135,9 @@ fn a_log_that_cannot_be_written_is_a_warning() {
     scene.yoi(&["run", "--pod", "p", "list the files"]).ends(0);
     let path = scene.pod("p").join("host.log");
     fs::create_dir(&path).unwrap();
-    with(&scene, "info", &["run", "--pod", "p", "list the files"]).ends(0).says(&["warning: no log of the host: "]);
+    with(&scene, "info", &["run", "--pod", "p", "list the files"])
+        .ends(0)
+        .says(&["warning: the log of the host cannot be written: "]);
     fs::remove_dir(&path).unwrap();
     // A device that is always full, as a disk would be.
     if Path::new("/dev/full").exists() {

@@ -159,11 +159,8 @@ fn an_invalid_project_file_stops_the_run_and_is_named() {
         (b"limits = { max_cost_usd = nan }\n", "project/yoi.toml:1: `max_cost_usd` must be"),
         (b"limits = { max_cost_usd = -1 }\n", "project/yoi.toml:1: `max_cost_usd` must be"),
         (b"model = \"x\"\n", "project/yoi.toml:1: `model`: `x` is not a model"),
-        (
-            b"[features.\"builtin:shel\"]\nenabled = true\n",
-            "project/yoi.toml:1: features.\"builtin:shel\": there is no",
-        ),
-        (b"[features.\"nobody\"]\nx = 1\n", "project/yoi.toml:1: features.\"nobody\""),
+        (b"[features.\"builtin:shel\"]\nenabled = true\n", "project/yoi.toml:1: there is no feature `builtin:shel`"),
+        (b"[features.\"nobody\"]\nx = 1\n", "project/yoi.toml:1: `nobody` is not a feature id"),
         (b"[[permissions.rules]]\ntool = \"Bsh\"\ndecision = \"deny\"\n", "yoi.toml:1: permissions.rules[0].tool"),
         (b"[providers.x]\nkey = \"sk-canary-0123456789\"\n", "project/yoi.toml:2: an API key must not be written"),
         (b"[sandbox]\nmode = \"of\"\n", "project/yoi.toml:2:"),
@@ -186,7 +183,7 @@ fn an_invalid_project_file_stops_the_run_and_is_named() {
 fn a_required_feature_is_not_switched_on_by_it() {
     let scene = Scene::new();
     scene.write("yoi.toml", "\n[features.\"builtin:loop-detect\"]\nrequired = true\n");
-    let says = ["builtin:loop-detect is required by", "project/yoi.toml:3 but is not available"];
+    let says = ["builtin:loop-detect is required by", "project/yoi.toml:3 but is disabled"];
     scene.yoi(&["run", "list the files"]).ends(78).says(&says);
     scene.config("[features.\"builtin:loop-detect\"]\nenabled = true\n");
     scene.yoi(&["run", "list the files"]).ends(0);

@@ -66,24 +66,24 @@ fn damage_in_a_sealed_segment_is_named_and_a_copy_goes_on() {
     let model = model(&scene);
     scene.yoi(&["verify", "p"]).ends(0);
     let seq = damage(&segments, "tool_finished");
-    // Where the next batch began, nobody can say any more.
+    // Where the next batch began is unknown.
     let next = seq + 1;
     let found = scene.yoi(&["verify", "p"]).ends(65);
     found
-        .says(&[&format!("the pod p is damaged: records {seq} to {next} are lost (at byte "), "--salvage NEW"])
-        .prints(&[&format!("lost: records {seq} to {next}: at byte ")]);
+        .says(&["the pod p is damaged: 2 records are lost", "--salvage NEW"])
+        .prints(&[&format!("lost: records {seq} to {next} (at byte ")]);
     let refused = scene.yoi(&["run", "--pod", "p", "-m", &model, "go on"]).ends(65);
     refused.says(&[
         &format!("the pod p is damaged: records {seq} to {next} are lost (at byte "),
         "`yoi verify p --salvage NEW`",
     ]);
 
-    scene.yoi(&["verify", "p", "--salvage", "q"]).ends(0).prints(&[&format!("lost: records {seq} to {next}: ")]);
+    scene.yoi(&["verify", "p", "--salvage", "q"]).ends(0).prints(&[&format!("lost: records {seq} to {next} (")]);
     let ran = scene.yoi(&["run", "--pod", "q", "-m", &model, "go on"]).ends(0);
     assert_eq!(ran.out, "went on\n");
     ran.says(&[&format!("restored from a damaged journal: records {seq} to {next} are lost")]);
     let good = scene.yoi(&["verify", "q"]).ends(0);
-    good.prints(&[&format!("records {seq} to {next} are lost: record {seq} at byte"), "behind lost records"]);
+    good.prints(&[&format!("records {seq} to {next} are lost: record {seq} at byte"), "after lost records"]);
     let told = scene.yoi(&["log", "q"]).ends(0);
     told.prints(&[&format!("! records {seq} to {next} are lost"), "(host) This session was restored", "went on"]);
     // And again, as any other pod.

@@ -115,7 +115,7 @@ fn a_project_that_was_away_for_a_while_is_worked_in_again() {
     fs::rename(&here, &away).unwrap();
     let elsewhere =
         |args: &[&str]| finish(around.scene.command(args).current_dir(around.scene.path("home")).spawn().unwrap());
-    elsewhere(&["start", "p"]).ends(0).prints(&["p is running already"]);
+    elsewhere(&["start", "p"]).ends(0).prints(&["p is already running"]);
     assert_eq!(elsewhere(&["status", "p", "--json"]).ends(0).json()["state"], "working");
     fs::rename(&away, &here).unwrap();
     around.goes_on(host);
