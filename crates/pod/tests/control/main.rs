@@ -11,6 +11,7 @@ mod bounds;
 mod callbacks;
 mod cancel;
 mod checkpoints;
+mod client_model;
 mod disk_faults;
 mod fixtures;
 mod fold;

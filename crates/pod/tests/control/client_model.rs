@@ -1,0 +1,221 @@
+//! The model that a client folds from lines is what the pod folds from records, at every record.
+
+use crate::record_strategy::{WAYS, record};
+use client::model::{PodModel, digest};
+use llm_worker::effect::Outcome;
+use llm_worker::{Cost, StopReason, Usage};
+use pod::record::{
+    HoldCause, HostStarted, HostStopped, InputMode, Record, Recovery, Suspended, TurnFinished, Unanswered,
+};
+use pod::session::fold::SessionState;
+use pod::session::queue::QueuedInput;
+use proptest::prelude::*;
+use protocol::event::Event;
+use protocol::method::{Attached, Draft};
+use protocol::record::RecordLine;
+use protocol::status::{DeliveryMode, Host, Queued, State, Status};
+use serde_json::json;
+
+/// Records that `record_strategy` does not make, or not with all that counts.
+fn more(kind: u64, n: u64, state: &SessionState) -> Record {
+    match kind {
+        0 => {
+            let bare =
+                json!({ "version": "1", "pid": 1, "project": "/p", "cwd": "/p", "sandbox": "on", "config_digest": "" });
+            mirror::<HostStarted>(bare).into()
+        }
+        1..=3 => {
+            let Record::Recovery(recovery) = crate::record_strategy::recovered(0) else { panic!() };
+            Recovery { open_turn: true, ..recovery }.into()
+        }
+        4 | 5 => {
+            let outcome = match n % 5 {
+                0 => Outcome::CostLimit,
+                1 => Outcome::Aborted { reason: "r".to_owned() },
+                _ => Outcome::Interrupted,
+            };
+            let usage = Usage { input: n % 97, output: 1, cached: 2, cache_write: n % 3 };
+            let unanswered = Some(Unanswered { usage, cost: n.is_multiple_of(2).then(|| Cost::billionths(n % 1000)) });
+            TurnFinished { turn: state.turns, outcome, unanswered }.into()
+        }
+        6 => HostStopped { reason: "done".to_owned() }.into(),
+        7 => {
+            let causes = [HoldCause::Required, HoldCause::Bug, HoldCause::Disk, HoldCause::Gate, HoldCause::Budget];
+            let cause = causes.get(n as usize / 10 % 6).copied();
+            Suspended { reason: format!("because {n}"), cause, by: None }.into()
+        }
+        _ => {
+            let Record::Response(mut response) = record(10, n, Some(state)) else { panic!() };
+            response.stop = StopReason::Paused;
+            response.usage.cache_write = n % 5;
+            response.into()
+        }
+    }
+}
+
+/// What may come next; a live pod writes no gap.
+fn next(way: u8, n: u64, state: &SessionState) -> Vec<Record> {
+    let of = |way| record(way, n, Some(state));
+    match way {
+        // An answer that goes on behind a pause of its provider.
+        WAYS => vec![more(9, n, state), of(9), of(5)],
+        way if way < WAYS => vec![of(way)].into_iter().filter(|record| !matches!(record, Record::Gap(_))).collect(),
+        _ => vec![more(n % 10, n, state)],
+    }
+}
+
+fn line(seq: u64, record: &Record) -> RecordLine {
+    let mut line = record.to_json(seq);
+    (line["t"], line["v"]) = (json!(seq), json!(1));
+    RecordLine::new(line.to_string()).unwrap()
+}
+
+/// A value as clients read it.
+fn mirror<T: serde::de::DeserializeOwned>(value: impl serde::Serialize) -> T {
+    serde_json::from_value(serde_json::to_value(value).unwrap()).unwrap()
+}
+
+/// The status of a live pod with this state.
+fn status(state: &SessionState, seq: u64, known: &Known) -> Status {
+    let turn = state.turn_open.then_some(state.turns);
+    let queued = |waiting: &QueuedInput| {
+        let mode = if waiting.mode == InputMode::Steer { DeliveryMode::Steer } else { DeliveryMode::Queue };
+        Queued { input: waiting.input, mode, text: waiting.text.chars().take(200).collect() }
+    };
+    Status {
+        pod: "p".to_owned(),
+        state: match (known.stopping, turn) {
+            (true, _) => State::Stopping,
+            (false, Some(_)) => State::Working,
+            (false, None) if state.held.is_some() => State::Held,
+            (false, None) => State::Idle,
+        },
+        turn,
+        step: turn.map(|_| state.requests - known.requests_before),
+        held: state.held.as_ref().map(mirror),
+        disk: None,
+        queued: state.queued.iter().map(queued).collect(),
+        notices: state.notices.len() as u64,
+        turns: state.turns,
+        requests: state.requests,
+        usage: mirror(state.usage),
+        cost: state.cost.map(Cost::count),
+        last_outcome: state.last_outcome.as_ref().map(mirror),
+        model: state.surface.as_ref().map(|(surface, _)| surface.model.clone()).unwrap_or_default(),
+        stuck: 0,
+        seq,
+        host: Host { pid: 0, since_us: 0, version: String::new(), sandbox: String::new(), cwd: String::new() },
+    }
+}
+
+/// What the pod knows of its turn and its end besides the folded state.
+#[derive(Clone, Default)]
+struct Known {
+    /// Requests before the open turn.
+    requests_before: u64,
+    stopping: bool,
+    /// The newest `turn_started`.
+    turn_began: u64,
+}
+
+impl Known {
+    fn take(&mut self, record: &Record, seq: u64, state: &SessionState) {
+        match record {
+            Record::TurnStarted(_) => (self.requests_before, self.turn_began) = (state.requests, seq),
+            Record::HostStarted(_) => self.stopping = false,
+            Record::HostStopped(_) => self.stopping = true,
+            _ => {}
+        }
+    }
+}
+
+/// What both have, and no status has: the calls without a result and the newest answer.
+fn assert_progress(model: &PodModel, state: &SessionState) -> Result<(), TestCaseError> {
+    let open = model.unfinished_calls().map(|call| (call.id.clone(), call.name.clone(), call.started_us.is_some()));
+    let wanted = state.open_calls.iter().map(|(id, call)| (id.to_string(), call.name.clone(), call.started.is_some()));
+    prop_assert_eq!(open.collect::<Vec<_>>(), wanted.collect::<Vec<_>>());
+    prop_assert_eq!(model.last_answer(), state.last_answer.as_deref());
+    Ok(())
+}
+
+/// A session and the clients that follow it.
+#[derive(Default)]
+struct Session {
+    state: SessionState,
+    known: Known,
+    seq: u64,
+    clients: Vec<Client>,
+}
+
+/// A client's model. It knows calls and answers of the turns that began after this record.
+struct Client {
+    model: PodModel,
+    since: u64,
+    /// It gets statuses before the records that they know.
+    ahead: bool,
+}
+
+impl Session {
+    fn begun() -> Self {
+        let of = |ahead| Client { model: PodModel::before_any_record("p"), since: 0, ahead };
+        Self { clients: vec![of(false), of(true), of(false)], ..Self::default() }
+    }
+
+    fn status(&self) -> Status {
+        status(&self.state, self.seq, &self.known)
+    }
+
+    /// Appends a record, if it can stand here, and tells it to the clients.
+    fn append(&mut self, record: &Record, status_first: bool) -> Result<(), TestCaseError> {
+        if self.state.apply(record).is_err() {
+            return Ok(());
+        }
+        self.seq += 1;
+        self.known.take(record, self.seq, &self.state);
+        let status = self.status();
+        let event = Event::Record(line(self.seq, record));
+        for Client { model, since, ahead } in &mut self.clients {
+            if *ahead && status_first {
+                model.apply(&Event::Status(Box::new(status.clone())));
+            }
+            if !matches!(record, Record::FeatureState(_)) {
+                model.apply(&event);
+            }
+            let shown = Status { seq: self.seq, host: status.host.clone(), ..model.status().clone() };
+            prop_assert_eq!(&shown, &status);
+            prop_assert_eq!(digest(model.status()), digest(&status));
+            if *since == 0 || self.known.turn_began > *since {
+                assert_progress(model, &self.state)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One client is new, and one has lost its connection.
+    fn attach(&mut self) {
+        let attached = Attached { status: self.status(), draft: Draft::default(), page: None };
+        self.clients[2].model.resume(&attached);
+        self.clients.push(Client { model: PodModel::new(&attached), since: self.seq, ahead: false });
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_client_counts_as_the_pod(
+        ways in prop::collection::vec((0..WAYS + 5, prop_oneof![0..9_u64, 0..90_u64, any::<u64>()]), 0..160),
+        attaches in 0..160_u64,
+    ) {
+        let mut session = Session::begun();
+        for (way, n) in ways {
+            for record in next(way, n, &session.state) {
+                session.append(&record, n.is_multiple_of(3))?;
+            }
+            // A status does not tell how often a crash interrupted turns.
+            if session.seq >= attaches && session.clients.len() == 3 && session.state.crashes == 0 {
+                session.attach();
+            }
+        }
+    }
+}
