@@ -58,7 +58,7 @@ pub(crate) fn all(place: &Scene, killed: &[Shown]) -> Result<(), String> {
     if verify.status.success() { Ok(()) } else { Err(format!("verify: {}", said(&verify))) }
 }
 
-fn records(place: &Scene) -> Result<BTreeMap<u64, Record>, String> {
+pub(crate) fn records(place: &Scene) -> Result<BTreeMap<u64, Record>, String> {
     let reader = Reader::open(&place.pod()).map_err(|e| e.to_string())?;
     let frames = reader.frames().map(|frame| {
         let frame = frame.map_err(|e| e.to_string())?;

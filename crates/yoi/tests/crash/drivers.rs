@@ -20,7 +20,7 @@ const CLOCK: usize = 4;
 /// Points of one recovery, by default.
 const RECOVERY_SAMPLE: usize = 7;
 /// How long a child may take to come up.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What will be done.
 pub(crate) struct Plan {
@@ -228,7 +228,7 @@ impl Tally {
     }
 
     /// Said at once: what follows may hang for the same reason.
-    fn fail(&mut self, what: String) {
+    pub(crate) fn fail(&mut self, what: String) {
         println!("FAILED {what}\n");
         self.failed.push(what);
     }

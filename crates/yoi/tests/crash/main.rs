@@ -1,11 +1,13 @@
-//! kill -9 at every named point and at random moments of a run of 50 calls, and during the recovery from that.
+//! kill -9 at every named point and at random moments of a run of 50 calls, and during the recovery from that; and of
+//! the host of a pod that stays, while clients work with it.
 //!
 //! This program is the driver and, started by itself with [`victim::ROLE`] set, the `yoi` that is killed. After each
 //! kill the next `yoi run` on the pod must restore it, and [`checks`] says what must hold then.
 //!
 //! `YOI_TEST_CRASH=all` kills at every selected point instead of an even sample; `YOI_TEST_SEED` repeats the random
 //! moments of a run that printed it. `YOI_TEST_EDIT_KILLS=200` is how many runs that only edit files are killed;
-//! `YOI_TEST_CRASH=edits` does nothing else.
+//! `YOI_TEST_CRASH=edits` does nothing else, and `YOI_TEST_CRASH=live` only kills pods that stay and their
+//! clients, at every selected point.
 
 #![allow(
     clippy::unwrap_used,
@@ -18,6 +20,7 @@
 mod checks;
 mod drivers;
 mod edits;
+mod live;
 mod moments;
 mod scene;
 mod script;
@@ -42,6 +45,11 @@ fn main() -> ExitCode {
         edits::kills(seed, &mut tally);
         return tally.end(began.elapsed());
     }
+    if std::env::var("YOI_TEST_CRASH").is_ok_and(|text| text == "live") {
+        println!("seed {seed}");
+        live::kills(seed, &mut tally);
+        return tally.end(began.elapsed());
+    }
     let plan = Plan::choose(seed);
     println!(
         "{} points reached, {} names; killing at {} of them, at {} random ones, {} times by the clock; seed {seed}",
@@ -55,5 +63,6 @@ fn main() -> ExitCode {
     drivers::survivors(&mut tally);
     drivers::recoveries(&plan, &mut tally);
     edits::kills(seed, &mut tally);
+    live::kills(seed, &mut tally);
     tally.end(began.elapsed())
 }

@@ -63,7 +63,7 @@ impl Scene {
     }
 
     pub(crate) fn run_command(&self, point: Option<&str>) -> Command {
-        let model = format!("scripted:{}", self.root.path().join("script.jsonl").display());
+        let model = self.model();
         let mut command = self.yoi(&["run", "--pod", POD, "--json", "-m", &model, "go on"]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(point) = point {
@@ -72,9 +72,23 @@ impl Scene {
         command
     }
 
+    /// The script as a model.
+    pub(crate) fn model(&self) -> String {
+        format!("scripted:{}", self.root.path().join("script.jsonl").display())
+    }
+
+    /// For what a process leaves word of.
+    pub(crate) fn record_file(&self) -> PathBuf {
+        self.root.path().join("points")
+    }
+
+    pub(crate) fn temporary(&self) -> PathBuf {
+        self.root.path().join("tmp")
+    }
+
     /// A run that writes down the points it reaches.
     pub(crate) fn record(&self) -> (Output, Vec<String>) {
-        let file = self.root.path().join("points");
+        let file = self.record_file();
         drop(fs::remove_file(&file));
         let output = self.run_command(None).env(victim::RECORD, &file).output().unwrap();
         (output, fs::read_to_string(&file).unwrap().lines().map(str::to_owned).collect())
