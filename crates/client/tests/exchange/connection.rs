@@ -6,7 +6,7 @@ use client::connection::{Connection, MAX_QUEUED, MAX_UNANSWERED};
 use protocol::MAX_MESSAGE;
 use protocol::error::{Error, ErrorKind};
 use protocol::event::{AlertEvent, DeltaEvent, DeltaPart, Event, Severity};
-use protocol::message::answer_line;
+use protocol::message::{answer_line, record_line};
 use protocol::method::{Attach, GetStatus, SendInput};
 use serde_json::json;
 use std::time::Duration;
@@ -254,6 +254,41 @@ fn a_pod_that_speaks_before_it_reads_is_read() {
             }
             let ask = SendInput { text: text.repeat(2), ..ask };
             assert!(matches!(connection.ask(&ask).await, Err(ClientError::TooLong(_))));
+        },
+    ));
+}
+
+#[test]
+fn waiting_can_be_given_up_at_any_byte_and_taken_up_again() {
+    let text = "é".repeat(300 << 10);
+    scene(with(
+        async |mut talk| {
+            for byte in record_line(&line(1)).as_bytes() {
+                talk.send(&[*byte]).await;
+                tokio::task::yield_now().await;
+            }
+            // The client gives up while the socket has taken a part of its request.
+            tokio::time::sleep(SHORT * 2).await;
+            let (first, second) = (talk.hear().await.unwrap(), talk.hear().await.unwrap());
+            assert_eq!(first.params["text"].as_str(), Some(text.as_str()));
+            talk.answer(second.id, &status(2)).await;
+            talk
+        },
+        async |mut connection| {
+            let mut given_up = 0;
+            let event = loop {
+                let next = connection.next();
+                tokio::select! {
+                    biased;
+                    event = next => break event.unwrap(),
+                    () = tokio::task::yield_now() => given_up += 1,
+                }
+            };
+            assert!(seq(&event) == 1 && given_up > 50, "{given_up}");
+            let ask = SendInput { text: text.clone(), cmd_id: "c".to_owned(), ..SendInput::default() };
+            let silent = connection.ask_within(&ask, SHORT).await;
+            assert!(matches!(silent, Err(ClientError::Silent(_))), "{silent:?}");
+            assert_eq!(connection.ask(&GetStatus {}).await.unwrap().seq, 2);
         },
     ));
 }

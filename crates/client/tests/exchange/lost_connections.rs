@@ -42,7 +42,9 @@ async fn serve(talk: &mut Talk, journal: &[(u64, String)]) -> Option<()> {
     let asked = talk.hear().await?;
     assert_eq!(asked.method, "attach");
     let after = asked.params["after"].as_u64().unwrap();
-    let now = Status { model: "m".to_owned(), ..folded(journal, after).status().clone() };
+    // The pod may be ahead of the cursor.
+    let upto = if after % 2 == 0 { u64::MAX } else { after };
+    let now = Status { model: "m".to_owned(), ..folded(journal, upto).status().clone() };
     talk.answer(asked.id, &Attached { status: now, ..attached(0, None) }).await;
     for (seq, line) in journal.iter().filter(|(seq, _)| *seq > after) {
         talk.send(record_line(line).as_bytes()).await;

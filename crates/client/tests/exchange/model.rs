@@ -3,7 +3,7 @@
 use crate::scripted_pod::{attached, page, status};
 use client::model::{MAX_ALERTS, MAX_ENTRIES, MAX_ENTRY_BYTES, PodModel, digest};
 use protocol::event::{AlertEvent, DeltaEvent, DeltaPart, Event, Lagged, Severity};
-use protocol::method::Draft;
+use protocol::method::{Attached, Draft, RecordPage};
 use protocol::record::RecordLine;
 use protocol::status::{HoldStatus, State, Status};
 use serde_json::{Value, json};
@@ -90,6 +90,9 @@ fn a_retry_voids_an_answer_and_lost_deltas_show() {
     model.apply(&delta(1, 1, retrying));
     let retry = model.live().unwrap();
     assert_eq!((retry.text.as_str(), retry.retry.as_ref().unwrap().attempt, retry.incomplete), ("", 1, false));
+    let mut overtaken = model.clone();
+    overtaken.apply(&delta(1, 2, text("next")));
+    assert!(!overtaken.live().unwrap().incomplete);
     model.apply(&delta(1, 1, text("anew")));
     assert!(live(&model) == Some((1, "anew")) && model.live().unwrap().retry.is_none());
     // Deltas that were lost before the first one that arrived belong to the answer, too.
@@ -146,6 +149,23 @@ fn calls_are_open_from_their_item_to_their_result() {
     assert_eq!(model.unfinished_calls().count(), 1);
     let call = model.unfinished_calls().next().unwrap();
     assert_eq!((call.id.as_str(), call.name.as_str()), ("c2", "T"));
+}
+
+#[test]
+fn the_first_page_tells_of_the_turn_and_counts_nothing_again() {
+    let call = record(3, "item", json!({ "item": { "type": "tool_call", "id": "c1", "name": "T" } }));
+    let events = [turn(), vec![call, answer(4, "a"), response(5, "tool_use")]].concat();
+    let records = events.iter().map(|event| match event {
+        Event::Record(line) => line.clone(),
+        _ => panic!(),
+    });
+    let sent = Status { turn: Some(1), step: Some(1), turns: 1, requests: 1, state: State::Working, ..status(5) };
+    let page = RecordPage { records: records.collect(), first: 1 };
+    let mut model = PodModel::new(&Attached { status: sent.clone(), ..attached(5, Some(page)) });
+    assert_eq!((model.status(), model.last_answer(), model.unfinished_calls().count()), (&sent, Some("a"), 1));
+    // A delta of an answer that the page has is late.
+    model.apply(&delta(1, 1, text("a")));
+    assert_eq!((live(&model), model.seen(), model.before()), (None, 5, None));
 }
 
 #[test]
@@ -213,7 +233,7 @@ fn alerts_and_drafts_are_the_newest_and_bounded() {
         assert_eq!(model.draft().text, now);
     }
     // The next process counts from 1.
-    model.resume(&protocol::method::Attached { draft: draft("c", 1), ..attached(0, None) });
+    model.resume(&Attached { draft: draft("c", 1), ..attached(0, None) });
     assert_eq!(model.draft(), &draft("c", 1));
     let before = model.clone();
     model.apply(&Event::Other { event: "weather".to_owned(), params: json!({ "rain": true }) });
