@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use tokio::join;
 
 const SHORT: Duration = Duration::from_millis(300);
+const LONG: Duration = Duration::from_secs(50);
 
 async fn begin(pod: &ScriptedPod) -> Attachment {
     Attachment::begin(&pod.dir, hello(), Attach::default()).await.unwrap().0
@@ -45,7 +46,7 @@ fn the_cursor_is_the_newest_record_that_was_handed_out() {
             assert_eq!(attachment.cursor(), 5);
             assert_eq!(seq(&attachment.next().await.unwrap()), 8);
             attachment.ask(&GetStatus {}).await.unwrap();
-            assert_eq!(attachment.resume(SHORT).await.unwrap().status.seq, 9);
+            assert_eq!(attachment.resume(LONG).await.unwrap().status.seq, 9);
             assert_eq!((seq(&attachment.next().await.unwrap()), attachment.cursor()), (9, 9));
         };
         join!(played, used)
@@ -95,7 +96,7 @@ fn a_record_that_does_not_follow_ends_the_connection() {
                     "{refused:?}"
                 );
                 assert!(matches!(attachment.next().await, Err(ClientError::Closed)));
-                attachment.resume(SHORT).await.unwrap();
+                attachment.resume(LONG).await.unwrap();
                 assert_eq!(seq(&attachment.next().await.unwrap()), 6);
             };
             join!(played, used)
@@ -122,7 +123,7 @@ fn a_repeated_request_has_its_cmd_id() {
             let input = SendInput { text: "go".to_owned(), cmd_id: cmd_id(), ..SendInput::default() };
             let lost = attachment.ask(&input).await.unwrap_err();
             assert!(matches!(lost, ClientError::Closed) && lost.may_pass(), "{lost:?}");
-            attachment.resume(SHORT).await.unwrap();
+            attachment.resume(LONG).await.unwrap();
             assert_eq!(attachment.ask(&input).await.unwrap().input, 1);
         };
         join!(played, used)
@@ -149,7 +150,7 @@ fn another_session_and_lost_records_are_no_place_to_go_on() {
             let used = async {
                 let mut attachment = begin(&pod).await;
                 attachment.next().await.unwrap();
-                match attachment.resume(SHORT).await {
+                match attachment.resume(LONG).await {
                     Err(ClientError::AnotherSession) => assert!(other),
                     Err(ClientError::Behind { cursor: 9, seq: 8 }) => assert!(!other),
                     resumed => panic!("{resumed:?}"),
@@ -183,7 +184,7 @@ fn resuming_tries_again_with_pauses_and_ends_in_time() {
         let used = async {
             let mut attachment = begin(&pod).await;
             let began = Instant::now();
-            assert!(attachment.resume(Duration::from_secs(5)).await.is_ok());
+            assert!(attachment.resume(LONG).await.is_ok());
             assert!(began.elapsed() >= Duration::from_millis(150), "two pauses, the second one longer");
             let began = Instant::now();
             let given_up = attachment.resume(SHORT).await;
@@ -210,7 +211,7 @@ fn a_pod_that_is_gone_is_given_up_and_one_that_refuses_at_once() {
         };
         let used = async {
             let mut attachment = begin(&pod).await;
-            let refused = attachment.resume(Duration::from_secs(50)).await;
+            let refused = attachment.resume(LONG).await;
             assert!(matches!(refused, Err(ClientError::Refused(_))), "{refused:?}");
             attachment
         };
@@ -220,7 +221,7 @@ fn a_pod_that_is_gone_is_given_up_and_one_that_refuses_at_once() {
         assert!(!dir.exists());
         let began = Instant::now();
         assert!(matches!(attachment.resume(SHORT).await, Err(ClientError::Unreachable(_))));
-        assert!(began.elapsed() < SHORT * 2 && began.elapsed() > SHORT / 4, "{:?}", began.elapsed());
+        assert!(began.elapsed() < SHORT * 10 && began.elapsed() > SHORT / 4, "{:?}", began.elapsed());
     });
 }
 
@@ -254,7 +255,7 @@ fn an_overrun_loses_no_record() {
                         wanted += 1;
                     }
                     Err(ClientError::Overrun) => {
-                        attachment.resume(SHORT).await.unwrap();
+                        attachment.resume(LONG).await.unwrap();
                         resumed += 1;
                     }
                     other => panic!("{other:?}"),

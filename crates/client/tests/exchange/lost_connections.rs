@@ -86,7 +86,7 @@ async fn follow(pod: &ScriptedPod, last: u64) -> (Vec<String>, PodModel) {
             Err(lost) => lost,
         };
         assert!(matches!(lost, ClientError::Cut | ClientError::Closed), "{lost:?}");
-        attachment.resume(Duration::from_secs(5)).await.unwrap();
+        attachment.resume(Duration::from_secs(50)).await.unwrap();
     }
 }
 
