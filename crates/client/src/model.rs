@@ -89,7 +89,7 @@ impl PodModel {
             }
             Event::Status(status) => self.status = tally::rebased(&self.status, status),
             Event::Draft(draft) if draft.revision >= self.draft.revision => self.draft = draft.clone(),
-            Event::Draft(_) | Event::SystemItem(_) | Event::Other { .. } => {}
+            Event::Draft(_) | Event::SystemItem(_) | Event::Ended(_) | Event::Other { .. } => {}
         }
     }
 

@@ -10,6 +10,7 @@ pub mod feature;
 pub mod foreign;
 pub mod hook;
 pub mod host;
+pub mod ipc;
 pub mod mailbox;
 pub mod permission;
 pub mod record;

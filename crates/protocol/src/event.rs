@@ -1,7 +1,7 @@
 //! What a pod tells an attached client. Records are complete and in order; everything else is a hint: a client that
 //! misses one can ask.
 
-use crate::method::Draft;
+use crate::method::{Draft, Failure};
 use crate::record::{RecordLine, SystemItem};
 use crate::status::Status;
 use schemars::JsonSchema;
@@ -95,6 +95,8 @@ events! {
     Status(Box<Status>) = "status",
     /// The draft changed.
     Draft(Draft) = "draft",
+    /// The pod has ended: the last event, also for clients that are not attached.
+    Ended(PodEnded) = "ended",
 }
 
 /// A text of the host or of a feature that the model reads.
@@ -164,6 +166,14 @@ impl DeltaPart {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lagged {
     pub deltas: u64,
+}
+
+/// The end of a pod.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PodEnded {
+    /// Why it could not end in good order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
 }
 
 /// A short text for the people who watch.

@@ -18,8 +18,8 @@ pub const VERSION: u32 = 1;
 /// Bytes of a client's line. A record has at most 1 MiB, and so has an input on its way to the pod, with its escapes.
 pub const MAX_LINE: usize = 3 << 19;
 
-/// Bytes of a pod's line: a record, or a page of records with a status.
-pub const MAX_MESSAGE: usize = 4 << 20;
+/// Bytes of a pod's line: a record, a page of records with a status, or the answer of a model, whose parts are records.
+pub const MAX_MESSAGE: usize = 16 << 20;
 
 /// Records of one page, and their bytes.
 pub const MAX_PAGE: u32 = 1000;

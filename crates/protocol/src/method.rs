@@ -2,7 +2,7 @@
 //! request with the same one is not carried out again, and gets the answer of the first.
 
 use crate::event::EventKind;
-use crate::record::{RecordLine, Who};
+use crate::record::{Outcome, RecordLine, Usage, Who};
 use crate::status::{DeliveryMode, Status};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -79,6 +79,8 @@ methods! {
     GetFeatures = "features" -> Report,
     /// An input. Answered once it is durable.
     SendInput = "input" -> AcceptedInput,
+    /// Waits for the end of the turn that takes an input.
+    Wait = "wait" -> TurnEnded,
     /// Replaces the text of an input that waits.
     EditInput = "edit_input" -> Done,
     /// Takes back an input that waits.
@@ -106,7 +108,12 @@ impl Method {
     #[must_use]
     pub fn cmd_id(&self) -> Option<&str> {
         Some(match self {
-            Self::Hello(_) | Self::Attach(_) | Self::Page(_) | Self::GetStatus(_) | Self::GetFeatures(_) => {
+            Self::Hello(_)
+            | Self::Attach(_)
+            | Self::Page(_)
+            | Self::GetStatus(_)
+            | Self::GetFeatures(_)
+            | Self::Wait(_) => {
                 return None;
             }
             Self::SendInput(SendInput { cmd_id, .. })
@@ -261,6 +268,35 @@ pub struct SendInput {
 pub struct AcceptedInput {
     /// Its number in the session.
     pub input: u64,
+}
+
+/// Parameters of `wait`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Wait {
+    pub input: u64,
+}
+
+/// The answer to `wait`: how the turn ended that took the input.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TurnEnded {
+    pub outcome: Outcome,
+    /// The model's last text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+    /// Requests.
+    pub steps: u64,
+    pub usage: Usage,
+    /// Billionths of a US dollar, if a price was known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<u64>,
+    /// Why the pod is held now, if a gate asked for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<String>,
+    /// The newest record by then.
+    pub seq: u64,
+    /// Fields without a mirror.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
 }
 
 /// Parameters of `edit_input`.

@@ -21,6 +21,9 @@ pub struct Status {
     /// Why the disk refused the newest commit; the pod tries again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<String>,
+    /// Why a turn that is due does not begin yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_wait: Option<ModelRetry>,
     /// The inputs that wait, in order.
     #[serde(default)]
     pub queued: Vec<Queued>,
@@ -56,6 +59,19 @@ pub struct Host {
     pub sandbox: String,
     /// The working directory.
     pub cwd: String,
+    /// What the newest reload of the configuration left.
+    #[serde(default)]
+    pub reload: ReloadReport,
+}
+
+/// What a reload of the configuration left.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReloadReport {
+    /// Keys that have changed since the start and count from the next one on.
+    pub next_start: Vec<String>,
+    /// Why the configuration could not be used. The one before stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
 }
 
 /// What a pod does, in one word.
@@ -71,6 +87,15 @@ pub enum State {
     /// A state of a later version.
     #[serde(other)]
     Unknown,
+}
+
+/// The model could not be reached; the pod tries again by itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelRetry {
+    /// For people.
+    pub reason: String,
+    /// Seconds until then, rounded up.
+    pub retry_in_s: u64,
 }
 
 /// Why no turn begins.

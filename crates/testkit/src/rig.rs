@@ -100,7 +100,7 @@ impl PodRun {
     pub fn records(&self) -> Vec<(u64, Record)> {
         let record = |event: &Event| match event {
             Event::Record { seq, record } => Some((*seq, (**record).clone())),
-            Event::Delta(_) | Event::Suspended { .. } | Event::Alert(_) => None,
+            Event::Delta { .. } | Event::Suspended { .. } | Event::Alert(_) => None,
         };
         self.events.iter().filter_map(record).collect()
     }

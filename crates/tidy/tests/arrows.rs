@@ -35,7 +35,7 @@ const ARROWS: &[Row] = &[
     // the built-in features, through the public door; no sockets, store files, pod internals
     Row { name: "builtins",      ours: &["authority", "http-client", "llm-worker", "pod", "shell", "tools"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     // the binary: the composition root
-    Row { name: "yoi",           ours: &["authority", "builtins", "llm-worker", "offline", "pod", "provider", "session-store", "tools"], never: &[] },
+    Row { name: "yoi",           ours: &["authority", "builtins", "client", "llm-worker", "offline", "pod", "protocol", "provider", "session-store", "tools"], never: &[] },
     // scripted model, failing store, wait points: for authors of features
     Row { name: "testkit",       ours: &["authority", "llm-worker", "pod", "session-store"],    never: &["clap", "hyper"] },
     // the budget table

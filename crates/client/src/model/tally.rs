@@ -4,7 +4,7 @@
 //! that is started on it has a status behind them.
 
 use protocol::record::{RecordBody, RecordView, Usage};
-use protocol::status::{DeliveryMode, HoldStatus, Host, Queued, State, Status};
+use protocol::status::{DeliveryMode, HoldStatus, Host, Queued, ReloadReport, State, Status};
 use serde_json::{Map, Value};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -23,7 +23,14 @@ const SHOWN: usize = 200;
 /// The status of a pod without a record.
 pub(super) fn before_any_record(pod: &str) -> Status {
     let nowhere = String::new;
-    let host = Host { pid: 0, since_us: 0, version: nowhere(), sandbox: nowhere(), cwd: nowhere() };
+    let host = Host {
+        pid: 0,
+        since_us: 0,
+        version: nowhere(),
+        sandbox: nowhere(),
+        cwd: nowhere(),
+        reload: ReloadReport::default(),
+    };
     Status {
         pod: pod.to_owned(),
         state: State::Idle,
@@ -31,6 +38,7 @@ pub(super) fn before_any_record(pod: &str) -> Status {
         step: None,
         held: None,
         disk: None,
+        model_wait: None,
         queued: Vec::new(),
         notices: 0,
         turns: 0,
@@ -76,7 +84,8 @@ pub(super) fn fold(status: &mut Status, record: &RecordView, crashes: u32) {
     match &record.body {
         RecordBody::HostStarted(started) => {
             let (version, sandbox, cwd) = (started.version.clone(), started.sandbox.clone(), started.cwd.clone());
-            status.host = Host { pid: started.pid, since_us: record.time_us, version, sandbox, cwd };
+            let reload = ReloadReport::default();
+            status.host = Host { pid: started.pid, since_us: record.time_us, version, sandbox, cwd, reload };
             resumed(status, "required");
             if crashes < MAX_CRASHES {
                 resumed(status, "bug");

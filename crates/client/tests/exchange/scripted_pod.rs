@@ -150,6 +150,7 @@ pub(crate) fn status(seq: u64) -> Status {
         step: None,
         held: None,
         disk: None,
+        model_wait: None,
         queued: Vec::new(),
         notices: 0,
         turns: 0,
@@ -160,7 +161,7 @@ pub(crate) fn status(seq: u64) -> Status {
         model: "m".to_owned(),
         stuck: 0,
         seq,
-        host: Host { pid: 7, since_us: 1, version, sandbox, cwd },
+        host: Host { pid: 7, since_us: 1, version, sandbox, cwd, reload: protocol::status::ReloadReport::default() },
     }
 }
 

@@ -127,7 +127,7 @@ enum DriverEvent {
 
 impl Actor {
     pub(crate) fn new(core: Core, history: History, preamble: Preamble, limits: RunLimits) -> (Self, Client) {
-        let (client, commands) = client(core.outbox.following(), limits);
+        let (client, commands) = client(&core, limits);
         let opened_at = core.state.inputs;
         let actor = Self {
             core,

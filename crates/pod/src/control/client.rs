@@ -2,14 +2,18 @@
 
 use super::authorize::Permission;
 use super::between_turns::{BetweenTurns, Opened};
+use super::core::Core;
 use super::limits::RunLimits;
 use super::status::PodStatus;
 use super::submit_error::SubmitError;
 use super::turn_end::TurnEnd;
+use crate::feature::{FeatureRegistry, Lines, MAX_NOTIFICATION, MAX_PER_TURN, RegistryReport, check_text};
+use crate::mailbox::events::Event;
+use crate::mailbox::requests::{Declined, Notification};
 use crate::record::{InputId, InputLimits, InputMode, Record, Who};
 use llm_worker::Price;
 use std::sync::Arc;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 /// Commands that may wait for the actor.
 const MAX_COMMANDS: usize = 64;
@@ -28,6 +32,8 @@ pub(super) enum Command {
     Pause(Option<Who>, Reply<()>),
     Resume(Option<Who>, Reply<()>),
     Status(oneshot::Sender<PodStatus>),
+    Wait(InputId, EndReply),
+    Notify(Notification, oneshot::Sender<Result<u64, Declined>>),
     BetweenTurns(Reply<Opened>),
     /// Records of the holder of the [`BetweenTurns`].
     Append(Vec<Record>, Reply<()>),
@@ -132,17 +138,20 @@ pub struct Reload {
 }
 
 /// The handle on an open pod: inputs, their queue, cancelling, pausing and closing. Clones share it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Client {
     commands: mpsc::Sender<Command>,
     folded: watch::Receiver<u64>,
+    transient: broadcast::Sender<Event>,
+    registry: Arc<FeatureRegistry>,
     limits: RunLimits,
 }
 
 /// Creates a client and the actor's receiving end.
-pub(super) fn client(folded: watch::Receiver<u64>, limits: RunLimits) -> (Client, mpsc::Receiver<Command>) {
+pub(super) fn client(core: &Core, limits: RunLimits) -> (Client, mpsc::Receiver<Command>) {
     let (commands, receiver) = mpsc::channel(MAX_COMMANDS);
-    (Client { commands, folded, limits }, receiver)
+    let (folded, transient) = (core.outbox.following(), core.outbox.transient());
+    (Client { commands, folded, transient, registry: core.registry.clone(), limits }, receiver)
 }
 
 impl Client {
@@ -261,6 +270,35 @@ impl Client {
         self.ask(Command::Resume(by, reply), done).await
     }
 
+    /// Waits for the end of the turn that takes an input; the ends of the newest turns are remembered.
+    ///
+    /// # Errors
+    /// `Over` if its turn ended long ago or it was withdrawn before; `NotWaiting` if it is withdrawn now, or there is none of
+    /// this number; the pod has ended.
+    pub async fn wait(&self, input: InputId) -> Result<TurnEnd, SubmitError> {
+        let (reply, end) = oneshot::channel();
+        self.ask(Command::Wait(input, reply), end).await
+    }
+
+    /// Leaves the model a text, which the next step delivers; with `wake` an idle pod begins a turn for it. Returns once
+    /// it is durable. Bounded as the notifications of one feature are.
+    ///
+    /// # Errors
+    /// The text has no or too many bytes, too many wait, the disk refused, or the pod has ended.
+    pub async fn notify(&self, text: String, wake: bool, by: Option<Who>) -> Result<(), SubmitError> {
+        check_text("a notification", &text, MAX_NOTIFICATION as usize, Lines::Many).map_err(SubmitError::TooLong)?;
+        let notification = Notification { feature: None, by, text, wake, per_turn: MAX_PER_TURN };
+        let (reply, done) = oneshot::channel();
+        let sent = self.commands.send(Command::Notify(notification, reply)).await;
+        sent.map_err(|_closed| SubmitError::Closed)?;
+        match done.await {
+            Ok(Ok(_number)) => Ok(()),
+            Ok(Err(Declined::TooMany(why))) => Err(SubmitError::TooMany(why)),
+            Ok(Err(Declined::Refused(why))) => Err(SubmitError::Disk(why)),
+            Err(_closed) => Err(SubmitError::Closed),
+        }
+    }
+
     /// Keeps turns from beginning until the result is dropped.
     ///
     /// # Errors
@@ -312,6 +350,18 @@ impl Client {
     #[must_use]
     pub fn folded(&self) -> watch::Receiver<u64> {
         self.folded.clone()
+    }
+
+    /// The events that are no records, from now on; a slow receiver misses some.
+    #[must_use]
+    pub fn transient(&self) -> broadcast::Receiver<Event> {
+        self.transient.subscribe()
+    }
+
+    /// The install report of the pod's features.
+    #[must_use]
+    pub fn features(&self) -> &RegistryReport {
+        self.registry.report()
     }
 
     /// The limits of a turn whose input was submitted without limits.

@@ -21,6 +21,9 @@ use tokio::task::{JoinError, JoinSet};
 /// An input up to this many bytes, encoded as JSON, is in the history whole.
 pub const MAX_INLINE_INPUT: usize = 256 * 1024;
 
+/// Ends of turns that are remembered.
+const MAX_ENDED: usize = 8;
+
 /// Of a longer input: this much of its beginning and of its end.
 const INPUT_ENDS: usize = 16 * 1024;
 
@@ -37,6 +40,8 @@ pub(super) struct Submissions {
     /// Those of the running turn, with its inputs.
     taken: Vec<InputId>,
     current: Vec<EndReply>,
+    /// The newest ends of turns with their inputs, for clients that ask late.
+    ended: VecDeque<(Vec<InputId>, TurnEnd)>,
 }
 
 /// The stage of the oldest change.
@@ -105,7 +110,10 @@ impl Submissions {
 
     /// Sends the end of a turn to the clients that wait for it.
     pub(super) fn turn_ended(&mut self, end: &TurnEnd) {
-        self.taken.clear();
+        if self.ended.len() >= MAX_ENDED {
+            self.ended.pop_front();
+        }
+        self.ended.push_back((std::mem::take(&mut self.taken), end.clone()));
         for reply in self.current.drain(..) {
             drop(reply.send(Ok(end.clone())));
         }
@@ -155,14 +163,23 @@ impl Submissions {
         };
         let Submission { accepted, end, .. } = submission;
         drop(accepted.send(Ok(input)));
+        self.wait(core, input, end);
+        None
+    }
+
+    /// Has a client wait for the end of the turn that takes an accepted input.
+    pub(super) fn wait(&mut self, core: &Core, input: InputId, end: EndReply) {
         if core.state.queued.get(input).is_some() {
             self.queued.entry(input).or_default().push(end);
         } else if self.taken.contains(&input) {
             self.current.push(end);
+        } else if let Some((_, ended)) = self.ended.iter().find(|(inputs, _)| inputs.contains(&input)) {
+            drop(end.send(Ok(ended.clone())));
         } else {
-            drop(end.send(Err(SubmitError::Over(input))));
+            let known = (1..=core.state.inputs).contains(&input);
+            let error = if known { SubmitError::Over(input) } else { SubmitError::NotWaiting(input) };
+            drop(end.send(Err(error)));
         }
-        None
     }
 
     /// Has the gates judge a text, and stores a large one.

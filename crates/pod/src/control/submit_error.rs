@@ -26,6 +26,9 @@ pub enum SubmitError {
     /// Too many inputs wait.
     #[error("{MAX_QUEUED} inputs are already waiting")]
     Busy,
+    /// Too many notifications of clients wait, or came in this turn.
+    #[error("{0}")]
+    TooMany(String),
     /// A turn took the input, it was withdrawn, or there was none with this number.
     #[error("input {0} is not waiting")]
     NotWaiting(InputId),
@@ -50,7 +53,7 @@ impl SubmitError {
         match self {
             Self::Blob(error) => crate::session::kind_of_store(error.kind()),
             Self::Unstorable(_) => ErrorKind::FixInput,
-            Self::Busy | Self::Working => ErrorKind::Retry,
+            Self::Busy | Self::TooMany(_) | Self::Working => ErrorKind::Retry,
             Self::Refused(_) => ErrorKind::Denied,
             Self::TooLong(_) | Self::NotWaiting(_) | Self::Over(_) => ErrorKind::FixInput,
             Self::Closed | Self::Disk(_) | Self::Required(_) => ErrorKind::Unavailable,

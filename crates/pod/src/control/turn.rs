@@ -379,7 +379,10 @@ impl Running {
                 self.step_span = info_span!(parent: &self.turn_span, "step", request = number, bytes);
                 self.stream = Some(Stream::of(core.model.clone(), request));
             }
-            Effect::Delta(delta) => core.outbox.show(Event::Delta(delta)),
+            Effect::Delta(delta) => {
+                let (turn, request) = (self.info.number, core.state.requests);
+                core.outbox.show(Event::Delta { turn, request, delta });
+            }
             Effect::Judge(call) => self.judge(call),
             Effect::Run(run) => self.tasks.calls.wait(run.id(), run.into_start()),
             Effect::CancelModel => {

@@ -38,7 +38,7 @@ pub use declare::service::{
     ServiceRequirement,
 };
 pub use declare::state::{StateDeclaration, StateKey, StateScope};
-pub(crate) use declare::text::{clamp, escape_line, sanitize, sanitize_lines, secret};
+pub(crate) use declare::text::{Lines, check as check_text, clamp, escape_line, sanitize, sanitize_lines, secret};
 pub use declare::tool::{DEFAULT_DEADLINE, MAX_DEADLINE, ToolDeclaration, ToolKey};
 pub use install::builder::{CALLBACK_LIMIT, FeatureRegistryBuilder};
 pub use install::context::{FeatureDiagnosticSink, FeatureInstallContext};

@@ -7,7 +7,7 @@ use crate::record::Record;
 use llm_worker::effect::Delta;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 
 /// How many events may wait in the channel.
 pub const CHANNEL: usize = 256;
@@ -19,13 +19,16 @@ pub const BACKLOG: usize = 1024;
 /// alone are bounded.
 pub const MOST: usize = 4 * BACKLOG;
 
+/// How many events that are no records are kept for clients. One that does not keep up misses the oldest.
+const TRANSIENT: usize = 1024;
+
 /// An event for the watcher of a pod: `yoi run` prints it, tests check it.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// A record became durable.
     Record { seq: u64, record: Arc<Record> },
-    /// Part of an answer that is not durable yet.
-    Delta(Delta),
+    /// Part of an answer that is not durable yet, and the number of its request.
+    Delta { turn: u64, request: u64, delta: Delta },
     /// The disk refused a commit; the pod retries it shortly. Not the record `suspended`, which ends a pod.
     Suspended { reason: String },
     /// A text for people; in no log and no context.
@@ -55,13 +58,16 @@ pub struct Outbox {
     backlog: VecDeque<Event>,
     /// The newest folded record: readers of the files may read up to it.
     folded: watch::Sender<u64>,
+    /// Everything but records, for clients, who may miss some.
+    transient: broadcast::Sender<Event>,
 }
 
 impl Outbox {
     /// An outbox without a watcher.
     #[must_use]
     pub fn unwatched() -> Self {
-        Self { watcher: None, backlog: VecDeque::new(), folded: watch::Sender::default() }
+        let transient = broadcast::Sender::new(TRANSIENT);
+        Self { watcher: None, backlog: VecDeque::new(), folded: watch::Sender::default(), transient }
     }
 
     /// An outbox and the receiving end for its watcher.
@@ -73,6 +79,10 @@ impl Outbox {
 
     /// Sends one event, now or as soon as there is room.
     pub fn show(&mut self, event: Event) {
+        if self.transient.receiver_count() > 0 && !matches!(event, Event::Record { .. }) {
+            // The last client may have left meanwhile.
+            drop(self.transient.send(event.clone()));
+        }
         if self.watcher.is_some() {
             self.backlog.push_back(event);
             self.flush();
@@ -87,6 +97,11 @@ impl Outbox {
     /// Follows the newest folded record; readers of the files may read up to it.
     pub(crate) fn following(&self) -> watch::Receiver<u64> {
         self.folded.subscribe()
+    }
+
+    /// For clients that want the events that are no records.
+    pub(crate) fn transient(&self) -> broadcast::Sender<Event> {
+        self.transient.clone()
     }
 
     /// Whether the watcher is so far behind that the model's stream should wait.

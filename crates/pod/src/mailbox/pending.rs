@@ -24,6 +24,9 @@ pub(crate) const MAX_ALERTS: u32 = 8;
 pub(crate) const MAX_WAKES: u32 = 12;
 const MAX_ALL_WAKES: u32 = 60;
 
+/// The sender of notifications of clients, in the journal.
+const CLIENT: &str = "client";
+
 /// Between turns the allowances are renewed after this time.
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
@@ -52,13 +55,13 @@ pub(crate) struct Pending {
     keeper: Keeper,
     waiting: VecDeque<PendingRecord>,
     /// By feature, since the start of the turn, or of this hour while no turn is open.
-    used: BTreeMap<FeatureId, UsedAllowance>,
+    used: BTreeMap<Option<FeatureId>, UsedAllowance>,
     used_since: Instant,
     /// By feature, in this day.
     notes: BTreeMap<FeatureId, usize>,
     notes_since: Instant,
     /// By feature, in this hour.
-    wakes: BTreeMap<FeatureId, u32>,
+    wakes: BTreeMap<Option<FeatureId>, u32>,
     wakes_since: Instant,
     /// The highest notification number given; the number of a refused one is not reused.
     numbered: u64,
@@ -203,7 +206,7 @@ impl Pending {
     }
 
     fn allows_alert(&mut self, feature: &FeatureId) -> bool {
-        let used = self.used.entry(feature.clone()).or_default();
+        let used = self.used.entry(Some(feature.clone())).or_default();
         used.alerts = used.alerts.saturating_add(1);
         used.alerts <= MAX_ALERTS
     }
@@ -267,12 +270,13 @@ impl Pending {
         reply: oneshot::Sender<Result<u64, Declined>>,
         pod: &mut RequestContext<'_>,
     ) -> bool {
-        let Notification { feature, text, wake, per_turn } = notification;
+        let Notification { feature, by, text, wake, per_turn } = notification;
         let in_flight = Arc::strong_count(&self.in_flight) - 1;
         let waiting = pod.state.notices.len() + in_flight;
         let used = self.used.entry(feature.clone()).or_default();
+        let sender = feature.as_ref().map_or_else(|| CLIENT.to_owned(), ToString::to_string);
         let declined = if used.notices >= per_turn {
-            Some(format!("{feature} may notify {per_turn} times in a turn and did"))
+            Some(format!("{sender} may notify {per_turn} times in a turn and did"))
         } else if waiting >= MAX_WAITING {
             Some(format!("{waiting} notifications wait for the model's next step already"))
         } else {
@@ -288,21 +292,22 @@ impl Pending {
         let registry_generation = pod.registry.generation();
         let text = pod.registry.redactor().text(&text).into_owned();
         let in_flight = Arc::clone(&self.in_flight);
-        let wake = wake && self.may_wake(&feature, pod.outbox);
-        let queued = NotificationQueued { number, feature: feature.to_string(), registry_generation, text, wake };
+        let wake = wake && self.may_wake(feature, pod.outbox);
+        let queued = NotificationQueued { number, feature: sender, registry_generation, text, wake, by };
         self.wait(queued, Some(Box::new(NotificationWaiter { number, reply, _in_flight: in_flight })));
         true
     }
 
-    /// Counts a wake of this feature. Beyond the bounds its notification waits for the next turn, and people are told once.
-    fn may_wake(&mut self, feature: &FeatureId, outbox: &mut Outbox) -> bool {
+    /// Counts a wake of this sender. Beyond the bounds its notification waits for the next turn, and people are told once.
+    fn may_wake(&mut self, feature: Option<FeatureId>, outbox: &mut Outbox) -> bool {
         let own = self.wakes.entry(feature.clone()).or_default();
         *own = own.saturating_add(1);
         let (own, all) = (*own, self.wakes.values().fold(0_u32, |all, one| all.saturating_add(*one)));
         if own == MAX_WAKES + 1 || (own <= MAX_WAKES && all == MAX_ALL_WAKES + 1) {
+            let whose = if feature.is_some() { "its" } else { "clients'" };
             let text =
-                "woke the pod too often; until the hour is over its notifications wait for the next turn".to_owned();
-            outbox.show(Event::Alert(Alert { level: AlertLevel::Warning, from: Some(feature.clone()), text }));
+                format!("woke the pod too often; until the hour is over {whose} notifications wait for the next turn");
+            outbox.show(Event::Alert(Alert { level: AlertLevel::Warning, from: feature, text }));
         }
         own <= MAX_WAKES && all <= MAX_ALL_WAKES
     }
@@ -311,7 +316,7 @@ impl Pending {
         if self.allows_alert(&feature) {
             let text = sanitize(text, MAX_MESSAGE, pod.registry.redactor());
             pod.outbox.show(Event::Alert(Alert { level, from: Some(feature), text }));
-        } else if self.used.get(&feature).is_some_and(|used| used.alerts == MAX_ALERTS + 1) {
+        } else if self.used.get(&Some(feature.clone())).is_some_and(|used| used.alerts == MAX_ALERTS + 1) {
             let text = "further alerts of this turn are dropped".to_owned();
             pod.outbox.show(Event::Alert(Alert { level: AlertLevel::Warning, from: Some(feature), text }));
         }

@@ -4,7 +4,7 @@
 //! durable. A record without a waiter is piggybacked on the next commit; the first waiter starts a commit at once.
 
 use crate::feature::FeatureId;
-use crate::record::{FeatureState, Record};
+use crate::record::{FeatureState, Record, Who};
 use llm_worker::CallId;
 use std::sync::Arc;
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -18,7 +18,7 @@ pub(crate) enum DriverRequest {
     AnnounceChange { call: CallId, change: Box<Record>, reply: oneshot::Sender<Result<(), String>> },
     /// A feature's session state has a new value; `bytes` is its size as JSON.
     UpdateState { state: FeatureState, bytes: usize, waiter: Box<dyn CommitWaiter> },
-    /// A feature notifies the model.
+    /// A feature or a client notifies the model.
     Notify { notification: Notification, reply: oneshot::Sender<Result<u64, Declined>> },
     /// A feature alerts people; `text` is not sanitized yet.
     Alert { feature: FeatureId, level: AlertLevel, text: String },
@@ -30,7 +30,9 @@ pub(crate) enum DriverRequest {
 
 /// A notification that waits for its commit; its size is within the grant.
 pub(crate) struct Notification {
-    pub(crate) feature: FeatureId,
+    /// The sender; none for a client of the pod.
+    pub(crate) feature: Option<FeatureId>,
+    pub(crate) by: Option<Who>,
     pub(crate) text: String,
     /// Whether an idle pod starts a turn for it.
     pub(crate) wake: bool,

@@ -1,5 +1,6 @@
 //! Records that a feature causes: its state, notes and notifications. Do not depend on capabilities.
 
+use super::Who;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use std::sync::Arc;
 pub struct NotificationQueued {
     /// Rises within a session.
     pub number: u64,
+    /// The sender: a feature's id, or `client`.
     pub feature: String,
     /// The generation of the registry that accepted it.
     #[serde(rename = "generation")]
@@ -18,6 +20,9 @@ pub struct NotificationQueued {
     /// An idle pod starts a turn for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wake: bool,
+    /// Who sent it, if a client did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Who>,
 }
 
 /// Body of `feature_state`: the new whole value of a durable state. Only its feature reads it; never model-visible.

@@ -204,7 +204,7 @@ impl Bridge {
                 raise(&mut self.state.notified, *number);
                 let (number, feature, text) = (*number, feature.clone(), text.clone());
                 let registry_generation = *registry_generation;
-                let queued = NotificationQueued { number, feature, registry_generation, text, wake: false };
+                let queued = NotificationQueued { number, feature, registry_generation, text, wake: false, by: None };
                 self.state.notices.insert(number, queued);
             }
         }

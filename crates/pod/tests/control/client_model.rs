@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use protocol::event::Event;
 use protocol::method::{Attached, Draft};
 use protocol::record::RecordLine;
-use protocol::status::{DeliveryMode, Host, Queued, State, Status};
+use protocol::status::{DeliveryMode, Host, Queued, ReloadReport, State, Status};
 use serde_json::json;
 
 /// Records that `record_strategy` does not make, or not with all that counts.
@@ -94,6 +94,7 @@ fn status(state: &SessionState, seq: u64, known: &Known) -> Status {
         step: turn.map(|_| state.requests - known.requests_before),
         held: state.held.as_ref().map(mirror),
         disk: None,
+        model_wait: None,
         queued: state.queued.iter().map(queued).collect(),
         notices: state.notices.len() as u64,
         turns: state.turns,
@@ -104,7 +105,14 @@ fn status(state: &SessionState, seq: u64, known: &Known) -> Status {
         model: state.surface.as_ref().map(|(surface, _)| surface.model.clone()).unwrap_or_default(),
         stuck: 0,
         seq,
-        host: Host { pid: 0, since_us: 0, version: String::new(), sandbox: String::new(), cwd: String::new() },
+        host: Host {
+            pid: 0,
+            since_us: 0,
+            version: String::new(),
+            sandbox: String::new(),
+            cwd: String::new(),
+            reload: ReloadReport::default(),
+        },
     }
 }
 

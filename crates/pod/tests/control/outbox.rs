@@ -11,12 +11,12 @@ use testkit::{Latch, ScriptedAnswer, within};
 use tokio_util::sync::CancellationToken;
 
 fn delta(number: usize) -> Event {
-    Event::Delta(Delta::Text(number.to_string()))
+    Event::Delta { turn: 1, request: 1, delta: Delta::Text(number.to_string()) }
 }
 
 fn number(event: &Event) -> usize {
     match event {
-        Event::Delta(Delta::Text(text)) => text.trim().parse().unwrap(),
+        Event::Delta { delta: Delta::Text(text), .. } => text.trim().parse().unwrap(),
         other => panic!("{other:?}"),
     }
 }
@@ -86,7 +86,7 @@ fn a_watcher_that_does_not_read_holds_back_the_stream() {
     ran.end();
     let ahead = ahead.load(Ordering::SeqCst);
     assert!((fits..fits + 64).contains(&ahead), "{ahead} events taken while nobody read");
-    let texts: Vec<usize> = ran.events.iter().filter(|e| matches!(e, Event::Delta(_))).map(number).collect();
+    let texts: Vec<usize> = ran.events.iter().filter(|e| matches!(e, Event::Delta { .. })).map(number).collect();
     assert!(texts.into_iter().eq(0..fits + more));
     told_what_is_durable(&ran, &pod.records(), 0, "slow");
     sound(&pod, "slow");

@@ -107,7 +107,15 @@ const FEATURE: &str = "builtin:t";
 
 fn notification(number: u64) -> Record {
     let (feature, text) = (FEATURE.to_owned(), format!("words {number}"));
-    NotificationQueued { number, feature, registry_generation: 1, text, wake: false }.into()
+    NotificationQueued {
+        number,
+        feature,
+        registry_generation: 1,
+        text,
+        wake: number.is_multiple_of(2),
+        by: who(number),
+    }
+    .into()
 }
 
 fn delivered(number: u64) -> Record {

@@ -31,7 +31,10 @@ fn it_is_durable_before_the_answer_and_the_next_step_brings_it() {
         _ => None,
     });
     let (feature, text) = (ID.to_string(), "look at the tests".to_owned());
-    assert_eq!(queued, Some(NotificationQueued { number: 1, feature, registry_generation: 1, text, wake: false }));
+    assert_eq!(
+        queued,
+        Some(NotificationQueued { number: 1, feature, registry_generation: 1, text, wake: false, by: None })
+    );
 }
 
 #[test]

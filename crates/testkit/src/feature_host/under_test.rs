@@ -142,7 +142,7 @@ impl FeatureUnderTest {
                 Record::ToolFinished(finished) => Some((finished.call, finished.outcome.clone())),
                 _other_kind => None,
             },
-            Event::Delta(_) | Event::Suspended { .. } | Event::Alert(_) => None,
+            Event::Delta { .. } | Event::Suspended { .. } | Event::Alert(_) => None,
         };
         let mut results: Vec<_> = self.events.iter().skip(told).filter_map(finished).collect();
         results.sort_by_key(|(call, _)| *call);
@@ -220,7 +220,7 @@ impl FeatureUnderTest {
     pub fn alerts(&self) -> Vec<Alert> {
         let mine = |event: &Event| match event {
             Event::Alert(alert) if alert.from.as_ref() == Some(&self.id) => Some(alert.clone()),
-            Event::Alert(_) | Event::Record { .. } | Event::Delta(_) | Event::Suspended { .. } => None,
+            Event::Alert(_) | Event::Record { .. } | Event::Delta { .. } | Event::Suspended { .. } => None,
         };
         self.events.iter().filter_map(mine).collect()
     }

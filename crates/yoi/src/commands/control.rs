@@ -7,9 +7,10 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
 use crate::show::out;
-use crate::socket::client::{LiveClient, Reached, block_on, owner};
-use crate::socket::message::{Ask, LiveState, LiveStatus};
+use crate::socket::{LiveClient, Reached, block_on, owner};
 use pod::session::summary::Summary;
+use protocol::method::{Ask, Cancel, Done, Pause, Resume, Shutdown};
+use protocol::status::{State, Status};
 use rustix::process::Signal;
 use session_store::{Owner, Reader};
 use std::path::Path;
@@ -27,35 +28,53 @@ const APART: Duration = Duration::from_millis(50);
 const LOOK: Duration = Duration::from_millis(10);
 
 pub(crate) fn pause(args: &PodArgs, env: &Env) -> Result<Exit, Failure> {
-    tell(args, env, "yoi pause", Ask::Pause, |name, before| match before.state {
-        LiveState::Working => format!("{name} pauses before its next request; `yoi resume {name}` continues"),
-        LiveState::Idle | LiveState::Held | LiveState::Stopping => {
-            format!("{name} is paused; `yoi resume {name}` continues")
-        }
-    })
+    tell(
+        args,
+        env,
+        "yoi pause",
+        |cmd_id| Pause { cmd_id },
+        |name, before| match before.state {
+            State::Working => format!("{name} pauses before its next request; `yoi resume {name}` continues"),
+            State::Idle | State::Held | State::Stopping | State::Unknown => {
+                format!("{name} is paused; `yoi resume {name}` continues")
+            }
+        },
+    )
 }
 
 pub(crate) fn resume(args: &PodArgs, env: &Env) -> Result<Exit, Failure> {
-    tell(args, env, "yoi resume", Ask::Resume, |name, before| match before.held {
-        Some(_) => format!("{name} is resumed"),
-        None => format!("{name} was not held"),
-    })
+    tell(
+        args,
+        env,
+        "yoi resume",
+        |cmd_id| Resume { cmd_id },
+        |name, before| match before.held {
+            Some(_) => format!("{name} is resumed"),
+            None => format!("{name} was not held"),
+        },
+    )
 }
 
 pub(crate) fn cancel(args: &PodArgs, env: &Env) -> Result<Exit, Failure> {
-    tell(args, env, "yoi cancel", Ask::Cancel { input: None }, |name, before| match before.state {
-        LiveState::Working => format!("the turn of {name} is being cancelled"),
-        LiveState::Idle | LiveState::Held | LiveState::Stopping => format!("{name} has no running turn"),
-    })
+    tell(
+        args,
+        env,
+        "yoi cancel",
+        |cmd_id| Cancel { input: None, cmd_id },
+        |name, before| match before.state {
+            State::Working => format!("the turn of {name} is being cancelled"),
+            State::Idle | State::Held | State::Stopping | State::Unknown => format!("{name} has no running turn"),
+        },
+    )
 }
 
 /// Asks a live pod, and says what that does, given its state before.
-fn tell(
+fn tell<A: Ask<Answer = Done>>(
     args: &PodArgs,
     env: &Env,
     command: &'static str,
-    ask: Ask,
-    done: impl Fn(&str, &LiveStatus) -> String,
+    ask: impl FnOnce(String) -> A,
+    done: impl Fn(&str, &Status) -> String,
 ) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
     let name = pods.find(&args.name)?;
@@ -75,7 +94,7 @@ pub(crate) fn stop(args: &StopArgs, env: &Env) -> Result<Exit, Failure> {
     block_on(async {
         let (owner, mut live) = match LiveClient::reach(&dir, &name, "yoi stop").await? {
             Reached::Live(live) => (live.owner.clone(), Some(live)),
-            Reached::Locked(owner) => (owner, None),
+            Reached::Locked(owner) | Reached::Silent(owner, _) => (owner, None),
             Reached::Free => {
                 out::line(&format!("{name} is not running"));
                 return Ok(Exit::Done);
@@ -146,7 +165,7 @@ async fn asked(live: &mut LiveClient, now: bool) -> Result<bool, Failure> {
     if live.status().await.is_err_and(|failure| failure.exit == Exit::Busy) {
         return Ok(false);
     }
-    match live.tell(Ask::Stop { now }).await {
+    match live.tell(|cmd_id| Shutdown { now, cmd_id }).await {
         Ok(()) => Ok(true),
         Err(failure) => match failure.exit {
             Exit::Unavailable => Ok(true),

@@ -4,10 +4,9 @@ use crate::exit::{Exit, Failure};
 use crate::hosting::session_location::{now, open_failure};
 use crate::pods::Pods;
 use crate::show::escape::line;
-use crate::socket::client::{LiveClient, Reached};
-use crate::socket::message::LiveStatus;
-use pod::control::ModelWait;
+use crate::socket::{LiveClient, Reached, hold};
 use pod::record::{HoldCause, InputId};
+use protocol::status::{ModelRetry, Status};
 use session_store::OpenError;
 
 /// Characters of the reason why a model could not be reached.
@@ -19,6 +18,7 @@ pub(crate) async fn reach(pods: &Pods, name: &str, command: &'static str) -> Res
     match LiveClient::reach(&dir, name, command).await? {
         Reached::Live(live) => Ok(Some(*live)),
         Reached::Free => Ok(None),
+        Reached::Silent(_, silent) => Err(silent),
         Reached::Locked(owner) => {
             let pid = owner.pid;
             Err(open_failure(&OpenError::Busy { dir, owner: Some(owner) }, now(), Some(name))
@@ -36,26 +36,26 @@ pub(crate) async fn live(pods: &Pods, name: &str, command: &'static str) -> Resu
 }
 
 /// Why an accepted input is not worked on, if it is not.
-pub(crate) fn waits(status: &LiveStatus, name: &str) -> Option<String> {
+pub(crate) fn waits(status: &Status, name: &str) -> Option<String> {
     let held = status.held.as_ref()?;
-    let end = match held.cause {
-        HoldCause::Required => format!("`yoi start {name}` is run with the key"),
+    let end = match hold(held).map(|hold| hold.cause) {
+        Some(HoldCause::Required) => format!("`yoi start {name}` is run with the key"),
         _ => format!("`yoi resume {name}`"),
     };
     Some(format!("{name} is held: {}; the input waits until {end}", held.reason))
 }
 
 /// What a pod waits for whose model could not be reached, and for how long.
-pub(crate) fn model_wait(wait: &ModelWait) -> String {
+pub(crate) fn model_wait(wait: &ModelRetry) -> String {
     format!("for the model: {}; tries again in {} s", line(&wait.reason, WHY), wait.retry_in_s)
 }
 
 /// What failed while the end of an input's turn was waited for.
 pub(crate) fn kept(failure: Failure, name: &str, input: InputId) -> Failure {
-    if failure.exit != Exit::Unavailable {
-        return failure;
+    let turn = format!("input {input} is kept; `yoi log {name}` shows its turn");
+    match failure.exit {
+        Exit::Unavailable => failure.help(format!("{turn}, `yoi start {name}` starts the pod again")),
+        Exit::Busy => failure.help(turn),
+        _ => failure,
     }
-    failure.help(format!(
-        "input {input} is kept; `yoi log {name}` shows its turn, `yoi start {name}` starts the pod again"
-    ))
 }

@@ -9,11 +9,11 @@ use crate::hosting::session_location::now;
 use crate::pods::Pods;
 use crate::show::escape::line;
 use crate::show::out;
-use crate::socket::client::{block_on, statuses};
+use crate::socket::{block_on, state_text, statuses};
 use llm_worker::Cost;
-use pod::control::ModelWait;
 use pod::session::restore::duration;
 use pod::session::summary::Summary;
+use protocol::status::ModelRetry;
 use session_store::{ReadError, Reader, Session};
 use std::cmp::Reverse;
 use std::fs;
@@ -49,7 +49,7 @@ struct PodRow {
     /// A process has it. Its own state is more than its files tell.
     live: bool,
     held: Option<String>,
-    model_wait: Option<ModelWait>,
+    model_wait: Option<ModelRetry>,
     left: Option<LeftRunning>,
 }
 
@@ -109,7 +109,7 @@ fn ask_live(pods: &Pods, rows: &mut [PodRow]) -> Result<(), Failure> {
     let mut found = block_on(statuses(live, ASKED))?;
     for row in rows {
         let Some(status) = found.remove(&row.name) else { continue };
-        row.state = status.state.text();
+        row.state = state_text(status.state);
         row.held = status.held.map(|held| held.reason);
         row.model_wait = status.model_wait;
     }

@@ -8,7 +8,7 @@ use crate::hosting::session_location::now;
 use crate::pods::Pods;
 use crate::show::escape::line;
 use crate::show::out;
-use crate::socket::client::owner;
+use crate::socket::owner;
 use authority::{Ambient, PodProcess, ProcessOwner, processes_of, resident_memory};
 use pod::session::restore::duration;
 use serde_json::{Value, json};

@@ -16,14 +16,16 @@ use crate::launch::LaunchOptions;
 use crate::pods::{Pods, check_name};
 use crate::project::Project;
 use crate::show::progress::OutputStyle;
-use crate::socket::client::{Ended, LiveClient, Reached, block_on};
-use crate::socket::message::{Ask, LiveState, Send};
+use crate::socket::{Ended, LiveClient, Reached, block_on};
 use llm_worker::Cost;
 use llm_worker::effect::Outcome;
 use pod::control::TurnEnd;
 use pod::record::{InputId, InputLimits, InputMode};
+use protocol::method::Cancel;
+use protocol::status::State;
 use session_store::Reader;
 use std::cell::Cell;
+use std::pin::pin;
 use std::time::Instant;
 
 const COMMAND: &str = "yoi run";
@@ -63,6 +65,7 @@ impl ClientRun<'_> {
             match LiveClient::reach(&pods.dir(&name), &name, COMMAND).await? {
                 Reached::Live(live) => self.run(&pods, &name, *live).await.map(Some),
                 Reached::Free | Reached::Locked(_) => Ok(None),
+                Reached::Silent(_, silent) => Err(silent),
             }
         })?
     }
@@ -146,9 +149,8 @@ impl ClientRun<'_> {
         text: &str,
         limits: InputLimits,
     ) -> Result<TurnEnd, Broken> {
-        let is_working = live.status().await.is_ok_and(|status| status.state == LiveState::Working);
-        let send = Send { text: text.to_owned(), mode: InputMode::Queue, key: None, limits, wait: true };
-        let input = live.send(send).await.map_err(Broken::Failed)?;
+        let is_working = live.status().await.is_ok_and(|status| status.state == State::Working);
+        let input = live.send(text.to_owned(), InputMode::Queue, None, limits).await.map_err(Broken::Failed)?;
         target.screen.show(input);
         self.tell_waiting(target, is_working).await;
         let ended = self.ended(target, live, input).await.map_err(|failure| match failure {
@@ -161,13 +163,14 @@ impl ClientRun<'_> {
 
     /// Waits for the end of the input's turn. The first signal, or the end of the time, cancels it.
     async fn ended(&self, target: &Target<'_>, live: &mut LiveClient, input: InputId) -> Result<Ended, Failure> {
+        let mut ended = pin!(live.end(input));
         tokio::select! {
-            ended = live.end() => return ended,
+            ended = &mut ended => return ended,
             () = self.signals.cancel.cancelled() => {}
         }
         let mut beside = self::live(target.pods, target.name, COMMAND).await?;
-        beside.tell(Ask::Cancel { input: Some(input) }).await?;
-        live.end().await
+        beside.tell(|cmd_id| Cancel { input: Some(input), cmd_id }).await?;
+        ended.await
     }
 
     /// Says why the turn of the input does not begin now, if it does not.

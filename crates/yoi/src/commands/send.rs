@@ -11,8 +11,7 @@ use crate::hosting::messages::Messages;
 use crate::pods::Pods;
 use crate::show::out;
 use crate::show::progress::OutputStyle;
-use crate::socket::client::block_on;
-use crate::socket::message::Send;
+use crate::socket::block_on;
 use pod::record::{InputLimits, InputMode};
 use std::time::Instant;
 
@@ -26,18 +25,9 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
     block_on(async {
         let mut pod = live(&pods, &name, COMMAND).await?;
         let mode = if args.steer { InputMode::Steer } else { InputMode::Queue };
-        let (key, limits) = (args.key.clone(), InputLimits::default());
-        let input = pod.send(Send { text, mode, key, limits, wait: args.wait }).await?;
-        // On a connection of its own: this one may have the end of the turn on it already.
-        if let Ok(mut beside) = live(&pods, &name, COMMAND).await {
-            beside
-                .status()
-                .await
-                .ok()
-                .and_then(|status| waits(&status, &name))
-                .iter()
-                .for_each(|line| Messages { quiet: false }.warn(line));
-        }
+        let input = pod.send(text, mode, args.key.clone(), InputLimits::default()).await?;
+        let waiting = pod.status().await.ok().and_then(|status| waits(&status, &name));
+        waiting.iter().for_each(|line| Messages { quiet: false }.warn(line));
         if !args.wait {
             match args.json {
                 true => out::json(&serde_json::json!({ "pod": name, "input": input })),
@@ -45,7 +35,7 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
             }
             return Ok(Exit::Done);
         }
-        let end = pod.end().await.map_err(|failure| kept(failure, &name, input))?.end;
+        let end = pod.end(input).await.map_err(|failure| kept(failure, &name, input))?.end;
         let ended = FinishedRun { end, streamed: false, output: AnswerForm::Free, ending: None, late: None };
         let style = OutputStyle { json: args.json, quiet: true, stream: false, colour: env.colour() };
         Ok(ending::report(&ended, EndedIn::live(&name), style, began.elapsed()))

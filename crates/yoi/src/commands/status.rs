@@ -12,14 +12,14 @@ use crate::show::count::count;
 use crate::show::escape::line;
 use crate::show::out;
 use crate::show::progress::brief;
-use crate::socket::client::{LiveClient, Reached, block_on};
-use crate::socket::message::{LiveStatus, Queued};
+use crate::socket::{LiveClient, Reached, block_on, hold, state_text};
 use llm_worker::Cost;
 use llm_worker::effect::Outcome;
-use pod::record::{HoldCause, InputMode, Record};
+use pod::record::{HoldCause, Record};
 use pod::session::fold::Hold;
 use pod::session::restore::{decode, duration};
 use pod::session::summary::Summary;
+use protocol::status::{DeliveryMode, Queued, Status};
 use serde_json::{Value, json};
 use session_store::{ReadError, Reader};
 
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &StatusArgs, env: &Env) -> Result<Exit, Failure> {
     let live = block_on(async {
         let (told, owner) = match LiveClient::reach(&pods.dir(&name), &name, "yoi status").await? {
             Reached::Live(mut live) => (live.status().await.map(Some), live.owner.clone()),
-            Reached::Locked(owner) => return Ok((None, Some(owner.pid))),
+            Reached::Locked(owner) | Reached::Silent(owner, _) => return Ok((None, Some(owner.pid))),
             Reached::Free => return Ok((None, None)),
         };
         match told {
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &StatusArgs, env: &Env) -> Result<Exit, Failure> {
 /// All that is known of a pod.
 struct Found {
     name: String,
-    live: Option<LiveStatus>,
+    live: Option<Status>,
     /// The process that holds the pod and does not answer.
     silent: Option<u32>,
     summary: Summary,
@@ -79,7 +79,7 @@ struct Found {
 }
 
 impl Found {
-    fn read(pods: &Pods, name: &str, live: Option<LiveStatus>, silent: Option<u32>) -> Result<Self, Failure> {
+    fn read(pods: &Pods, name: &str, live: Option<Status>, silent: Option<u32>) -> Result<Self, Failure> {
         let mut found = Self { name: name.to_owned(), live, silent, summary: Summary::default(), context: None };
         let reader = match Reader::open(&pods.dir(name)) {
             // Nothing was recorded yet.
@@ -100,7 +100,7 @@ impl Found {
     fn state(&self) -> &'static str {
         let state = &self.summary.state;
         match &self.live {
-            Some(live) => live.state.text(),
+            Some(live) => state_text(live.state),
             None if self.silent.is_some() && state.held.is_some() => "held",
             None if self.silent.is_some() && state.turn_open => "working",
             None if self.silent.is_some() => "idle",
@@ -110,12 +110,13 @@ impl Found {
         }
     }
 
-    fn held(&self) -> Option<&Hold> {
-        self.live.as_ref().map_or(&self.summary.state.held, |live| &live.held).as_ref()
+    fn held(&self) -> Option<Hold> {
+        let stopped = || self.summary.state.held.clone();
+        self.live.as_ref().map_or_else(stopped, |live| live.held.as_ref().and_then(hold))
     }
 
     fn queued(&self) -> Vec<Queued> {
-        let stopped = || self.summary.state.queued.iter().map(Queued::of).collect();
+        let stopped = || self.summary.state.queued.iter().map(pod::ipc::queued).collect();
         self.live.as_ref().map_or_else(stopped, |live| live.queued.clone())
     }
 
@@ -131,7 +132,7 @@ impl Found {
     }
 
     fn sandbox(&self) -> Option<&str> {
-        let live = self.live.as_ref().map(|live| live.sandbox.as_str());
+        let live = self.live.as_ref().map(|live| live.host.sandbox.as_str());
         live.or_else(|| self.summary.state.started.as_ref().map(|start| start.sandbox.as_str()))
     }
 
@@ -140,7 +141,7 @@ impl Found {
         let mut add = |what: &'static str, text: String| lines.push((what, text));
         self.calls().for_each(|call| add("", call));
         if let Some(held) = self.held() {
-            add("held", held.reason.clone());
+            add("held", held.reason);
             add("", next_step(held.cause, &self.name, self.live.is_some() || self.silent.is_some()));
         }
         if let Some(wait) = self.live.as_ref().and_then(|live| live.model_wait.as_ref()) {
@@ -155,7 +156,7 @@ impl Found {
             add("queue", format!("{} {verb}", count(queued.len() as u64, "input")));
         }
         for queued in queued.iter().take(LISTED) {
-            let steered = if queued.mode == InputMode::Steer { " (steered)" } else { "" };
+            let steered = if queued.mode == DeliveryMode::Steer { " (steered)" } else { "" };
             add("", format!("{:>4}{steered}  {}", queued.input, line(&queued.text, SHOWN)));
         }
         add("model", self.model());
@@ -173,16 +174,16 @@ impl Found {
             add("last turn", outcome_text(outcome));
         }
         if let Some(live) = &self.live {
-            let age = duration(now().saturating_sub(live.since));
-            add("process", format!("{}, running for {age} (yoi {})", live.pid, live.version));
+            let age = duration(now().saturating_sub(live.host.since_us));
+            add("process", format!("{}, running for {age} (yoi {})", live.host.pid, live.host.version));
             if live.stuck > 0 {
-                add("stuck", format!("{} did not return", count(live.stuck as u64, "tool or hook call")));
+                add("stuck", format!("{} did not return", count(live.stuck, "tool or hook call")));
             }
-            if let Some(why) = &live.reload.refused {
+            if let Some(why) = &live.host.reload.refused {
                 add("config", format!("not changed by the newest reload: {}", line(why, REASON)));
             }
-            if !live.reload.next_start.is_empty() {
-                let keys = line(&live.reload.next_start.join(", "), REASON);
+            if !live.host.reload.next_start.is_empty() {
+                let keys = line(&live.host.reload.next_start.join(", "), REASON);
                 add("config", format!("takes effect at the next start: {keys}"));
             }
         }
@@ -227,11 +228,11 @@ impl Found {
             "disk": live.and_then(|live| live.disk.clone()), "queued": self.queued(), "model": self.model(),
             "sandbox": self.sandbox(), "turns": state.turns, "requests": state.requests, "usage": state.usage,
             "cost": state.cost.map(Cost::dollars), "context": self.context, "last_outcome": state.last_outcome,
-            "notices": live.map_or(state.notices.len(), |live| live.notices),
-            "stuck": live.map(|live| live.stuck), "pid": live.map(|live| live.pid).or(self.silent), "answers": live.is_some(),
-            "since_us": live.map(|live| live.since), "version": live.map(|live| live.version.clone()),
-            "cwd": live.map(|live| live.cwd.clone()), "last_us": self.summary.last_time,
-            "reload": live.map(|live| &live.reload), "left_running": left.map_or(&[][..], |left| &left.pids),
+            "notices": live.map_or(state.notices.len() as u64, |live| live.notices),
+            "stuck": live.map(|live| live.stuck), "pid": live.map(|live| live.host.pid).or(self.silent), "answers": live.is_some(),
+            "since_us": live.map(|live| live.host.since_us), "version": live.map(|live| live.host.version.clone()),
+            "cwd": live.map(|live| live.host.cwd.clone()), "last_us": self.summary.last_time,
+            "reload": live.map(|live| json!({ "next_start": live.host.reload.next_start, "refused": live.host.reload.refused })), "left_running": left.map_or(&[][..], |left| &left.pids),
         })
     }
 }

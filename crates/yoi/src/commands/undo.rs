@@ -15,8 +15,7 @@ use crate::hosting::leftovers::{clear, everything, session};
 use crate::hosting::session_location::{now, open_failure};
 use crate::pods::{Pods, empty};
 use crate::show::out;
-use crate::socket::client::block_on;
-use crate::socket::message::Undone;
+use crate::socket::{block_on, of_wire};
 use authority::{Ambient, FileKind, Located, Workspace, escape};
 use pod::control::{Batch, BetweenTurns};
 use pod::record::{DirectoryMoved, FileChanged, Record, Stored};
@@ -37,9 +36,9 @@ pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, F
             None => Ok(None),
         }
     })??;
-    if let Some(Undone { lines, failure }) = live {
-        lines.iter().for_each(|line| out::line(line));
-        return failure.map_or(Ok(Exit::Done), Err);
+    if let Some(undone) = live {
+        undone.lines.iter().for_each(|line| out::line(line));
+        return undone.failure.map_or(Ok(Exit::Done), |failure| Err(of_wire(failure)));
     }
     let clock: Clock = Arc::new(now);
     // What can be taken back does not depend on a configuration that reads.
@@ -58,7 +57,13 @@ pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, F
 }
 
 /// The same in a pod of this process, between two turns. Runs on a thread that may block.
-pub(crate) fn in_live_pod(dir: &Path, name: &str, to: u64, turns: BetweenTurns, runtime: &Handle) -> Undone {
+pub(crate) fn in_live_pod(
+    dir: &Path,
+    name: &str,
+    to: u64,
+    turns: BetweenTurns,
+    runtime: &Handle,
+) -> (Vec<String>, Result<(), Failure>) {
     let lines = RefCell::new(Vec::new());
     let done = (|| {
         let (changes, view) = read(dir, name, to)?;
@@ -68,7 +73,7 @@ pub(crate) fn in_live_pod(dir: &Path, name: &str, to: u64, turns: BetweenTurns, 
         let undo = Undo { files, session, log, blobs, view, points: &points };
         undo.all(name, changes, &|line| lines.borrow_mut().push(line.to_owned()))
     })();
-    Undone { lines: lines.into_inner(), failure: done.err() }
+    (lines.into_inner(), done)
 }
 
 /// A file that stands changed, and what it contained; nothing where it was not there.

@@ -1,12 +1,12 @@
 //! What a host is started with, and what others of the program share with it.
 
+use super::actions::UndoInPod;
 use super::messages::Messages;
 use crate::Points;
 use crate::compose::model::ResolvedModel;
 use crate::config::Config;
 use crate::env::Env;
 use crate::launch::LaunchOptions;
-use crate::socket::live_pod::UndoInPod;
 use authority::Ambient;
 use serde_json::Value;
 use std::sync::{Arc, OnceLock};

@@ -1,6 +1,7 @@
 //! A pod in this process: its parts are prepared, its session is opened, its actor runs to the end. Depends on no flag,
 //! no command and no terminal; `yoi run` and the detached host are built on it.
 
+mod actions;
 mod context;
 mod failure;
 pub(crate) mod handshake;

@@ -7,8 +7,8 @@ use crate::compose::model::{self, ResolvedModel};
 use crate::compose::{limits, rules};
 use crate::config::Config;
 use crate::exit::{Exit, Failure};
-use crate::socket::message::ReloadReport;
 use pod::control::{Client, Permission, Reload};
+use protocol::status::ReloadReport;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -35,11 +35,11 @@ impl Hosting<'_> {
             }
             Err(failure) => {
                 self.messages().warn(&format!("the configuration was not changed: {}", failure.message));
-                let next_start = self.reloads.borrow().next_start.clone();
+                let next_start = self.host.borrow().reload.next_start.clone();
                 ReloadReport { next_start, refused: Some(failure.message) }
             }
         };
-        self.reloads.send_replace(report);
+        self.host.send_modify(|host| host.reload = report);
     }
 
     /// On another thread: the control thread waits for no file.

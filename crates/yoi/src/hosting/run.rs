@@ -1,5 +1,6 @@
 //! A pod of this process from its opening to its end.
 
+use super::actions::PodActions;
 use super::context::{ChildTag, HostContext};
 use super::failure::fatal_failure;
 use super::leftovers::Swept;
@@ -8,11 +9,11 @@ use super::open::OpenedSession;
 use super::session_location::{SessionLocation, now};
 use crate::exit::{Exit, Failure};
 use crate::host_log::{self, HostLog};
-use crate::socket::live_pod::LivePod;
-use crate::socket::message::{HostFacts, ReloadReport};
-use crate::socket::server::Served;
+use crate::socket::to_wire;
 use authority::{Ambient, GitGuard};
 use pod::control::{Callbacks, Client, Fatal, Permission};
+use pod::ipc::{Served, ServedPod};
+use protocol::status::{Host, ReloadReport};
 use std::sync::{Arc, OnceLock};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
@@ -29,7 +30,8 @@ pub(crate) struct Hosting<'a> {
     pub(super) host_log: OnceLock<HostLog>,
     /// What the pod was opened with.
     pub(super) permission: OnceLock<Arc<Permission>>,
-    pub(super) reloads: watch::Sender<ReloadReport>,
+    /// What clients are told of this process.
+    pub(super) host: watch::Sender<Host>,
     /// Watches what git would run, once commands can.
     pub(super) git: OnceLock<Option<Arc<GitGuard>>>,
 }
@@ -59,8 +61,16 @@ impl<'a> Hosting<'a> {
         authority::become_subreaper(context.ambient).map_err(|e| fail(e.to_string()))?;
         let callbacks = Callbacks::new(runtime.handle().clone());
         let (host_log, permission, git) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        let reloads = watch::Sender::default();
-        Ok(Self { context, runtime, callbacks, tag, swept, log_wanted, host_log, permission, reloads, git })
+        let host = Host {
+            pid: std::process::id(),
+            since_us: now(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            sandbox: String::new(),
+            cwd: authority::escape(&context.env.cwd),
+            reload: ReloadReport::default(),
+        };
+        let host = watch::Sender::new(host);
+        Ok(Self { context, runtime, callbacks, tag, swept, log_wanted, host_log, permission, host, git })
     }
 
     /// Opens the pod and runs it until it ends. `work` uses it; once `work` is done, the pod is closed with `reason`.
@@ -76,22 +86,25 @@ impl<'a> Hosting<'a> {
         work: impl AsyncFnOnce(&Client) -> T,
     ) -> Result<Driven<T>, Failure> {
         self.runtime.block_on(async {
-            let (place, sandbox) = (session.place, session.prepared.composed.mode.text());
+            let (place, id) = (session.place, session.opened.0.recovered.session.clone());
+            self.host.send_modify(|host| session.prepared.composed.mode.text().clone_into(&mut host.sandbox));
             let (actor, client) = self.open(session).await?;
-            let served = self.serve(place, &client, sandbox);
+            let served = self.serve(place, &client, id);
             let mut pod = std::pin::pin!(actor.run(cancel.clone()));
-            let work = tokio::select! {
-                work = work(&client) => work,
-                over = &mut pod => return Ok(Driven { work: None, end: over.result }),
+            let (work, end) = tokio::select! {
+                work = work(&client) => {
+                    // Before the lock is released: its next owner binds a socket of the same name.
+                    served.iter().for_each(Served::close);
+                    client.close(reason).await;
+                    (Some(work), pod.await.result)
+                }
+                over = &mut pod => (None, over.result),
             };
-            // Before the lock is released: its next owner binds a socket of the same name.
-            served.iter().for_each(Served::close);
-            client.close(reason).await;
-            let end = pod.await.result;
             if let Some(served) = served {
-                served.answered(end.as_ref().copied().map_err(fatal_failure)).await;
+                served.close();
+                served.drained(end.as_ref().err().map(|fatal| to_wire(fatal_failure(fatal)))).await;
             }
-            Ok(Driven { work: Some(work), end })
+            Ok(Driven { work, end })
         })
     }
 
@@ -105,20 +118,18 @@ impl<'a> Hosting<'a> {
     }
 
     /// Lets other commands reach the pod. A pod that is not kept has no name to be reached by.
-    fn serve(&self, place: &SessionLocation, client: &Client, sandbox: &str) -> Option<Served> {
+    fn serve(&self, place: &SessionLocation, client: &Client, session: String) -> Option<Served> {
         let name = place.name()?.to_owned();
-        let HostContext { env, messages, undo, .. } = self.context;
-        let (pid, version, cwd) =
-            (std::process::id(), env!("CARGO_PKG_VERSION").to_owned(), authority::escape(&env.cwd));
-        let facts = HostFacts { pid, since: now(), version, sandbox: sandbox.to_owned(), cwd };
-        let (client, dir, runtime) = (client.clone(), place.dir(), self.runtime.handle().clone());
-        let (ended, end) = watch::channel(None);
-        let pod = LivePod { client, dir, name, undo, facts, reloads: self.reloads.subscribe(), runtime, end };
-        let served = Served::start(Ambient::claim(), pod, ended);
-        let told = |failure: Failure| {
-            messages.warn(&format!("warning: other commands cannot reach this pod: {}", failure.message));
+        let HostContext { messages, undo, .. } = self.context;
+        let (dir, runtime) = (place.dir(), self.runtime.handle().clone());
+        let actions = Arc::new(PodActions { dir: dir.clone(), name: name.clone(), undo, runtime });
+        let pod = ServedPod { client: client.clone(), dir, name, session, host: self.host.subscribe(), actions };
+        let path = authority::escape(&pod.dir.join(pod::ipc::SOCKET));
+        let told = |error| {
+            let why = authority::explain(&error);
+            messages.warn(&format!("warning: other commands cannot reach this pod: the socket {path}: {why}"));
         };
-        served.map_err(told).ok()
+        Served::start(Ambient::claim(), pod).map_err(told).ok()
     }
 
     /// Writes the rest of the log, ends children of callbacks that were given up, and says what git would run. `failed`:

@@ -57,7 +57,7 @@ impl<Out: Write, Err: Write> Screen<Out, Err> {
 
     fn event(&mut self, event: &Event) {
         match event {
-            Event::Delta(delta) => self.delta(delta),
+            Event::Delta { delta, .. } => self.delta(delta),
             Event::Record { seq, record } => self.record(*seq, record),
             Event::Suspended { reason } => self.tell(&format!("! {reason}; trying again")),
             Event::Alert(alert) => {

@@ -1,44 +1,225 @@
-//! The control channel of a live pod: a Unix socket in its directory. The process that holds the pod's lock serves it,
-//! commands ask through it. Requests and answers are JSON, one document a line.
-//!
-//! Not public: both ends are the same program. The client is checked: a process of another user, or one that a pod
-//! started, may only look. A client that is idle, slow or hostile costs its own connection and nothing else; a client
-//! that only waits costs no wake-up.
+//! Live pods as commands reach them: connected to through the socket in their directory, asked, and waited for as long
+//! as each answer may take.
 
-mod answer;
-pub(crate) mod client;
-mod connection;
-mod lines;
-pub(crate) mod live_pod;
-pub(crate) mod message;
-pub(crate) mod server;
+mod failure;
 
-use std::fs::File;
+use self::failure::{failure, gone};
+pub(crate) use self::failure::{of_wire, to_wire, undone};
+use crate::exit::{Exit, Failure};
+use client::ClientError;
+use client::cmd_id::cmd_id;
+use client::connection::{Connection, hello};
+use pod::control::TurnEnd;
+use pod::record::{InputId, InputLimits, InputMode};
+use pod::session::fold::Hold;
+use protocol::event::Event;
+use protocol::method::{Ask, Done, GetStatus, Role, SendInput, TurnBudget, Undo, Undone, Wait};
+use protocol::status::{DeliveryMode, HoldStatus, State, Status};
+use session_store::{Owner, Session};
+use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::runtime::Builder;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
 
-/// The socket in a pod's directory.
-pub(crate) const SOCKET: &str = "sock";
+/// How long a pod that is locked may have no socket: it is starting. Later it is a process of an older version.
+const STARTING: Duration = Duration::from_secs(5);
 
-/// The name under which it is prepared: it gets its own name once it can be connected to.
-const PREPARED: &str = "sock.new";
+/// How often the socket of a starting pod is looked for.
+const LOOK: Duration = Duration::from_millis(20);
 
-/// Bytes of a request or an answer. A record has at most 1 MiB, and so have an input and an answer on their way here.
-pub(crate) const MAX_LINE: usize = 3 << 19;
+/// How long a process that has ended its pod may take to tell how.
+const TOLD: Duration = Duration::from_secs(2);
 
-/// An open directory, which leads to a socket in it by a short path: the address of a socket has 108 bytes, and a
-/// state directory with a long name has more.
-struct SocketDir {
-    opened: File,
+/// Runs what a command asks of pods, on the calling thread.
+pub(crate) fn block_on<T>(asking: impl Future<Output = T>) -> Result<T, Failure> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|e| {
+        Failure::new(Exit::Unavailable, format!("the asynchronous runtime cannot start: {}", authority::explain(&e)))
+    })?;
+    Ok(runtime.block_on(asking))
 }
 
-impl SocketDir {
-    fn open(dir: &Path) -> io::Result<Self> {
-        Ok(Self { opened: File::open(dir)? })
+/// A connection to a live pod.
+pub(crate) struct LiveClient {
+    connection: Connection,
+    dir: PathBuf,
+    name: String,
+    pub(crate) owner: Owner,
+}
+
+/// Whether a pod is live.
+pub(crate) enum Reached {
+    Live(Box<LiveClient>),
+    /// No process holds it.
+    Free,
+    /// This process holds it and serves no socket.
+    Locked(Owner),
+    /// This process holds it and does not answer; the failure says so.
+    Silent(Owner, Failure),
+}
+
+/// The end of a turn, and the newest record that was folded by then.
+pub(crate) struct Ended {
+    pub(crate) end: TurnEnd,
+    pub(crate) folded: u64,
+}
+
+/// The process that holds a pod now.
+pub(crate) fn owner(dir: &Path) -> Result<Option<Owner>, Failure> {
+    Session::owner(dir).map_err(|fault| Failure::new(Exit::Journal, fault.to_string()))
+}
+
+impl LiveClient {
+    /// Connects to a pod, for this command. Waits for a pod that is starting.
+    pub(crate) async fn reach(dir: &Path, name: &str, command: &'static str) -> Result<Reached, Failure> {
+        let began = Instant::now();
+        loop {
+            let Some(owner) = owner(dir)? else { return Ok(Reached::Free) };
+            match Connection::connect(dir, &hello(command, Role::Driver)).await {
+                Ok((connection, _)) => {
+                    let (dir, name) = (dir.to_owned(), name.to_owned());
+                    return Ok(Reached::Live(Box::new(Self { connection, dir, name, owner })));
+                }
+                Err(ClientError::Unreachable(error)) if is_starting(&error) && began.elapsed() < STARTING => {
+                    sleep(LOOK).await;
+                }
+                Err(ClientError::Unreachable(_)) => return Ok(Reached::Locked(owner)),
+                Err(ClientError::Closed | ClientError::Cut | ClientError::Io(_)) => {
+                    let gone = gone(dir, name, &owner).await;
+                    // The process has ended just now; another one may have the pod soon.
+                    if gone.exit != Exit::Unavailable || began.elapsed() >= STARTING {
+                        return Err(gone);
+                    }
+                }
+                Err(error @ ClientError::Silent(_)) => {
+                    let silent = failure(error, name, &owner);
+                    return Ok(Reached::Silent(owner, silent));
+                }
+                Err(error) => return Err(failure(error, name, &owner)),
+            }
+        }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
-        PathBuf::from(format!("/proc/self/fd/{}", self.opened.as_raw_fd())).join(name)
+    /// Asks, and waits for the answer.
+    pub(crate) async fn ask<A: Ask>(&mut self, ask: &A) -> Result<A::Answer, Failure> {
+        let answer = self.connection.ask(ask).await;
+        self.answered(answer).await
     }
+
+    async fn answered<T>(&self, answer: Result<T, ClientError>) -> Result<T, Failure> {
+        match answer {
+            Ok(answer) => Ok(answer),
+            Err(ClientError::Closed | ClientError::Cut | ClientError::Io(_)) => {
+                Err(gone(&self.dir, &self.name, &self.owner).await)
+            }
+            Err(error) => Err(failure(error, &self.name, &self.owner)),
+        }
+    }
+
+    pub(crate) async fn status(&mut self) -> Result<Status, Failure> {
+        self.ask(&GetStatus {}).await
+    }
+
+    /// Asks for something that changes the pod, which is answered when it is done.
+    pub(crate) async fn tell<A: Ask<Answer = Done>>(&mut self, ask: impl FnOnce(String) -> A) -> Result<(), Failure> {
+        self.ask(&ask(cmd_id())).await.map(drop)
+    }
+
+    /// Why the pod that was asked to stop did not end in good order, if it says so. For when it has ended: it does not
+    /// wait long.
+    pub(crate) async fn ended(&mut self) -> Option<Failure> {
+        let told = async {
+            loop {
+                if let Event::Ended(ended) = self.connection.next().await.ok()? {
+                    return ended.failure.map(of_wire);
+                }
+            }
+        };
+        timeout(TOLD, told).await.ok().flatten()
+    }
+
+    /// Undoes file changes after this record.
+    pub(crate) async fn undo(&mut self, to: u64) -> Result<Undone, Failure> {
+        self.ask(&Undo { to, cmd_id: cmd_id() }).await
+    }
+
+    /// Hands in an input; gives its number once it is durable. With a key, one that was accepted is not accepted again.
+    pub(crate) async fn send(
+        &mut self,
+        text: String,
+        mode: InputMode,
+        key: Option<String>,
+        limits: InputLimits,
+    ) -> Result<InputId, Failure> {
+        let mode = match mode {
+            InputMode::Queue => DeliveryMode::Queue,
+            InputMode::Steer => DeliveryMode::Steer,
+        };
+        let InputLimits { max_steps, max_cost } = limits;
+        let limits = (limits != InputLimits::default())
+            .then_some(TurnBudget { max_steps, max_cost: max_cost.map(llm_worker::Cost::count) });
+        let cmd_id = key.unwrap_or_else(cmd_id);
+        Ok(self.ask(&SendInput { text, mode, limits, cmd_id }).await?.input)
+    }
+
+    /// Waits for the end of the turn that takes an input.
+    pub(crate) async fn end(&mut self, input: InputId) -> Result<Ended, Failure> {
+        let ended = self.connection.ask_within(&Wait { input }, Duration::MAX).await;
+        let ended = match ended {
+            Err(ClientError::Refused(error)) if error.kind == protocol::error::ErrorKind::NotWaiting => {
+                return Err(Failure::new(Exit::Failed, format!("input {input} was withdrawn")));
+            }
+            ended => self.answered(ended).await?,
+        };
+        let folded = ended.seq;
+        let garbled = |_| failure(ClientError::Garbled(String::new()), &self.name, &self.owner);
+        // Both ends are of one program, or fields are missing and it says so.
+        let end = serde_json::to_value(ended).and_then(serde_json::from_value).map_err(garbled)?;
+        Ok(Ended { end, folded })
+    }
+}
+
+/// Whether the socket is not there yet, or no longer: a killed process left one without a listener.
+fn is_starting(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
+}
+
+/// The states of many pods. None of one that does not answer within `bound`, in which all are asked.
+pub(crate) async fn statuses(pods: Vec<(PathBuf, String)>, bound: Duration) -> BTreeMap<String, Status> {
+    let mut asked = JoinSet::new();
+    for (dir, name) in pods {
+        asked.spawn(async move {
+            let (mut connection, _) = Connection::connect(&dir, &hello("yoi ls", Role::Viewer)).await.ok()?;
+            Some((name, connection.ask(&GetStatus {}).await.ok()?))
+        });
+    }
+    let mut found = BTreeMap::new();
+    let hearing = async {
+        while let Some(status) = asked.join_next().await {
+            found.extend(status.ok().flatten());
+        }
+    };
+    // What did not answer in time is not waited for.
+    drop(timeout(bound, hearing).await);
+    found
+}
+
+/// The state in one word.
+pub(crate) fn state_text(state: State) -> &'static str {
+    match state {
+        State::Idle => "idle",
+        State::Working => "working",
+        State::Held => "held",
+        State::Stopping => "stopping",
+        State::Unknown => "running",
+    }
+}
+
+/// The hold of a live pod; none if its cause is one of a later version.
+pub(crate) fn hold(held: &HoldStatus) -> Option<Hold> {
+    let cause = serde_json::from_value(held.cause.clone().into()).ok()?;
+    Some(Hold { cause, reason: held.reason.clone() })
 }

@@ -11,35 +11,45 @@ use std::thread;
 use std::time::Duration;
 
 /// A connection that speaks for itself.
-struct Raw(BufReader<UnixStream>);
+struct Raw {
+    stream: BufReader<UnixStream>,
+    greeted: bool,
+}
 
 impl Raw {
     fn connect(held: &Held) -> Self {
         let stream = UnixStream::connect(held.scene.pod("held").join("sock")).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         stream.set_write_timeout(Some(Duration::from_secs(30))).unwrap();
-        Self(BufReader::new(stream))
+        Self { stream: BufReader::new(stream), greeted: false }
     }
 
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        self.0.get_mut().write_all(bytes)
+        self.stream.get_mut().write_all(bytes)
     }
 
     fn hear(&mut self) -> Option<Value> {
         let mut line = String::new();
-        self.0.read_line(&mut line).ok().filter(|read| *read > 0)?;
+        self.stream.read_line(&mut line).ok().filter(|read| *read > 0)?;
         Some(serde_json::from_str(&line).unwrap())
     }
 
-    /// A request, and its answer.
-    fn ask(&mut self, ask: Value) -> Option<Value> {
-        let line = json!({ "id": 7, "client": "test", "ask": ask }).to_string() + "\n";
+    /// A request, and its answer: the result, or the kind of the error.
+    fn ask(&mut self, method: &str, params: Value) -> Option<Result<Value, String>> {
+        if !self.greeted {
+            self.greeted = true;
+            self.ask("hello", json!({ "versions": [1], "client": "test", "role": "driver" }))?.unwrap();
+        }
+        let line = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params }).to_string() + "\n";
         self.write(line.as_bytes()).ok()?;
-        self.hear().map(|answer| answer["answer"].clone())
+        self.hear().map(|answer| match answer.get("result") {
+            Some(result) => Ok(result.clone()),
+            None => Err(answer["error"]["data"]["kind"].as_str().unwrap().to_owned()),
+        })
     }
 
     fn state(&mut self) -> Option<String> {
-        Some(self.ask(json!("status"))?["status"]["state"].as_str()?.to_owned())
+        Some(self.ask("status", json!({}))?.ok()?["state"].as_str()?.to_owned())
     }
 }
 
@@ -63,7 +73,7 @@ fn a_line_without_an_end_costs_its_own_connection() {
     assert!(written < 160, "10 MB without a line end were taken");
     let mut garbage = Raw::connect(&held);
     garbage.write(b"\n\0\xff{\n").unwrap();
-    assert_eq!(garbage.hear().unwrap()["answer"]["failed"]["exit"], "data");
+    assert_eq!(garbage.hear().unwrap()["error"]["data"]["kind"], "parse");
     assert_eq!(Raw::connect(&held).state().as_deref(), Some("working"));
     ends(held);
 }
@@ -83,49 +93,51 @@ fn idle_clients_give_way_to_new_ones() {
 fn a_client_that_never_reads_costs_its_own_connection() {
     let held = held();
     let mut deaf = Raw::connect(&held);
-    let line = json!({ "id": 1, "client": "test", "ask": "status" }).to_string() + "\n";
+    assert_eq!(deaf.state().as_deref(), Some("working"));
+    let line = json!({ "jsonrpc": "2.0", "id": 1, "method": "status" }).to_string() + "\n";
     // Answers fill its socket, then the pod stops reading from it.
-    deaf.0.get_mut().set_write_timeout(Some(Duration::from_secs(1))).unwrap();
+    deaf.stream.get_mut().set_write_timeout(Some(Duration::from_secs(1))).unwrap();
     let taken = (0..200_000).take_while(|_| deaf.write(line.as_bytes()).is_ok()).count();
     assert!(taken < 200_000);
     assert_eq!(Raw::connect(&held).state().as_deref(), Some("working"));
     ends(held);
 }
 
+fn input(id: usize) -> Value {
+    json!({ "text": "x", "cmd_id": format!("input {id}") })
+}
+
 #[test]
-fn a_client_may_have_some_requests_under_way_and_no_more() {
+fn cancelling_an_input_that_waits_withdraws_it() {
     let held = held();
-    let mut greedy = Raw::connect(&held);
-    let send = json!({ "send": { "text": "x", "mode": "queue", "key": null, "limits": {}, "wait": true } });
-    let mut refused = 0;
-    for _ in 0..20 {
-        let answer = greedy.ask(send.clone()).unwrap();
-        refused += usize::from(answer["failed"]["exit"] == "busy");
+    let mut client = Raw::connect(&held);
+    for id in 2..=4 {
+        assert_eq!(client.ask("input", input(id)).unwrap().unwrap()["input"], id);
     }
-    assert_eq!(refused, 4, "16 requests may wait");
-    // Cancelling the input that waits withdraws it, and does not touch the turn.
     let mut other = Raw::connect(&held);
-    assert_eq!(other.ask(json!({ "cancel": { "input": 2 } })).unwrap(), "done");
-    let status = other.ask(json!("status")).unwrap()["status"].clone();
+    assert_eq!(other.ask("cancel", json!({ "input": 2, "cmd_id": "c" })).unwrap(), Ok(json!({})));
+    let status = other.ask("status", json!({})).unwrap().unwrap();
     let queued: Vec<u64> = status["queued"].as_array().unwrap().iter().map(|q| q["input"].as_u64().unwrap()).collect();
-    assert_eq!((queued, &status["state"]), ((3..=17).collect(), &json!("working")));
+    assert_eq!((queued, &status["state"]), (vec![3, 4], &json!("working")));
     ends(held);
 }
 
 #[test]
 fn clients_that_wait_leave_room_for_others() {
     let held = held();
-    let send = json!({ "send": { "text": "x", "mode": "queue", "key": null, "limits": {}, "wait": true } });
     let mut waiting: Vec<Raw> = (0..48).map(|_| Raw::connect(&held)).collect();
-    for client in &mut waiting {
-        assert!(client.ask(send.clone()).unwrap()["accepted"]["input"].is_u64());
+    for (id, client) in waiting.iter_mut().enumerate() {
+        let input = client.ask("input", input(id)).unwrap().unwrap()["input"].clone();
+        let wait = json!({ "jsonrpc": "2.0", "id": 8, "method": "wait", "params": { "input": input } });
+        client.write((wait.to_string() + "\n").as_bytes()).unwrap();
+        assert_eq!(client.state().as_deref(), Some("working"));
     }
-    held.scene.yoi(&["send", "held", "--wait", "more"]).ends(75).says(&["48 clients are already waiting", "not wait"]);
-    held.scene.yoi(&["status", "held"]).ends(0).prints(&["48 inputs wait"]);
+    held.scene.yoi(&["send", "held", "--wait", "more"]).ends(75).says(&["48 clients", "input 50"]);
+    held.scene.yoi(&["status", "held"]).ends(0).prints(&["49 inputs wait"]);
     // A client that leaves gives its place back.
     waiting.pop();
     let mut next = Raw::connect(&held);
-    while next.ask(send.clone()).unwrap()["failed"]["exit"] == "busy" {}
+    while next.ask("attach", json!({})).unwrap() == Err("busy".to_owned()) {}
     held.scene.yoi(&["stop", "held", "--now"]).ends(0);
     finish(held.run).ends(143);
 }
@@ -136,7 +148,8 @@ fn a_client_whose_connection_is_closed_is_told_why() {
     let path = held.scene.pod("held").join("sock");
     fs::remove_file(&path).unwrap();
     let listener = UnixListener::bind(&path).unwrap();
-    let answer = json!({ "id": 0, "answer": { "failed": { "exit": "busy", "message": "all busy", "help": null } } });
+    let error = json!({ "code": -32003, "message": "all busy" });
+    let answer = json!({ "jsonrpc": "2.0", "id": null, "error": error });
     let serving = thread::spawn(move || {
         let (mut full, _) = listener.accept().unwrap();
         full.write_all((answer.to_string() + "\n").as_bytes()).unwrap();

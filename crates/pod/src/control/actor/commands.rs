@@ -6,6 +6,7 @@ use super::super::pipeline::ActorCommit;
 use super::super::status::{Activity, ModelWait, PodStatus};
 use super::super::submit_error::SubmitError;
 use super::{Actor, At, Closing};
+use crate::mailbox::requests::{Declined, DriverRequest, Wakeup};
 use crate::record::{HoldCause, Record, Resumed, Suspended, Who};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -31,8 +32,21 @@ impl Actor {
                     submissions.cancel();
                 }
             }
+            (Command::Wait(input, end), _) => submissions.wait(core, input, end),
             (Command::Pause(by, reply), _) => self.hold(by, reply),
             (Command::Resume(by, reply), _) => self.resume(by, reply),
+            (Command::Notify(notification, reply), at) => match (&self.closing, core.pipeline.trouble()) {
+                (Closing::Open, None) => {
+                    let request = Wakeup::Request(DriverRequest::Notify { notification, reply });
+                    match at {
+                        At::Turn(turn) => turn.wake(core, request),
+                        At::Idle(_) | At::Between => core.wake(request, &|_| false),
+                    }
+                }
+                (Closing::Open, Some(trouble)) => drop(reply.send(Err(Declined::Refused(trouble.to_owned())))),
+                // Without an answer the client knows that the pod has closed.
+                (_, _) => drop(reply),
+            },
             (Command::BetweenTurns(reply), at) => {
                 let idle = matches!(at, At::Idle(_)) && submissions.is_idle();
                 let answer = match self.closing {

@@ -51,7 +51,7 @@ impl Running {
         stop: Option<TurnStop>,
     ) -> Result<(), Fatal> {
         let deliver = |notice: &NotificationQueued| {
-            let NotificationQueued { number, feature, registry_generation, text, wake: _ } = notice.clone();
+            let NotificationQueued { number, feature, registry_generation, text, .. } = notice.clone();
             Note::System(SystemItem::Notification { number, feature, registry_generation, text })
         };
         let mut notes: Vec<_> = core.state.notices.values().map(deliver).collect();

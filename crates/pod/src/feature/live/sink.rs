@@ -124,7 +124,8 @@ impl FeatureNotifySink {
         let (reply, answer) = oneshot::channel();
         {
             let _pass = self.door.enter().map_err(|_shut| SinkError::Revoked)?;
-            let notification = Notification { feature: self.feature.clone(), text, wake, per_turn: self.per_turn };
+            let notification =
+                Notification { feature: Some(self.feature.clone()), by: None, text, wake, per_turn: self.per_turn };
             self.mailbox.try_send(DriverRequest::Notify { notification, reply })?;
         }
         match answer.await {

@@ -97,7 +97,7 @@ fn a_refusal_is_remembered_until_the_model_proposes_another_call() {
 #[test]
 fn a_notification_is_delivered_once_and_as_it_was_queued() {
     let (feature, text) = ("builtin:f".to_owned(), "words".to_owned());
-    let queued = NotificationQueued { number: 1, feature, registry_generation: 1, text, wake: false };
+    let queued = NotificationQueued { number: 1, feature, registry_generation: 1, text, wake: false, by: None };
     let delivered = |text: &str| {
         let (feature, text) = (queued.feature.clone(), text.to_owned());
         Record::from(SystemItem::Notification { number: 1, feature, registry_generation: 1, text })

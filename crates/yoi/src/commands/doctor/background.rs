@@ -3,7 +3,7 @@
 use super::{Check, note, works};
 use crate::env::Env;
 use crate::pods::Pods;
-use crate::socket::SOCKET;
+use pod::ipc::SOCKET;
 use session_store::Session;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -31,7 +31,7 @@ fn seen(events: Vec<Event>) -> String {
 }
 
 fn text(text: &str) -> Event {
-    Event::Delta(Delta::Text(text.into()))
+    Event::Delta { turn: 1, request: 1, delta: Delta::Text(text.into()) }
 }
 
 fn answer(text: &str) -> Event {
@@ -40,7 +40,11 @@ fn answer(text: &str) -> Event {
 }
 
 fn retrying() -> Event {
-    Event::Delta(Delta::Retrying { attempt: 1, delay: Duration::from_secs(1), why: "cut".into() })
+    Event::Delta {
+        turn: 1,
+        request: 1,
+        delta: Delta::Retrying { attempt: 1, delay: Duration::from_secs(1), why: "cut".into() },
+    }
 }
 
 #[test]

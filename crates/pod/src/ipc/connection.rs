@@ -1,0 +1,332 @@
+//! One client of a pod: its requests are read one after the other and carried out side by side, and events are sent
+//! when it takes them.
+
+use super::answers::Answer;
+use super::feed::Feed;
+use super::hub::{Hub, Phase, until};
+use super::lines::{Filled, Lines};
+use super::out::Out;
+use super::requests::{attached, carry_out};
+use crate::record::Who;
+use authority::Peer;
+use protocol::error::{Error, ErrorKind};
+use protocol::event::Event;
+use protocol::message::{BadRequest, ClientRequest, answer_line, event_line};
+use protocol::method::{Attach, Hello, Method, Role, Welcome};
+use protocol::{MAX_CLIENT, MAX_LINE, MAX_MESSAGE, VERSION};
+use serde::Serialize;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::net::UnixStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::Instant;
+
+/// Requests of one client that may wait for their answers; further ones are read when there is room.
+const MAX_REQUESTS: usize = 16;
+
+/// Requests of one client in a second, after as many at once.
+const MAX_RATE: u32 = 200;
+
+/// How long a client may take for one line, once it began it.
+const LINE_TIME: Duration = Duration::from_secs(10);
+
+/// A longer request counts as large: only a few are taken in at a time.
+const LARGE: usize = 64 * 1024;
+
+/// With so many bytes waiting for the client, no more records are read for it and no more requests taken.
+const FULL: usize = 256 * 1024;
+
+/// Clients that may be attached or wait for a turn: fewer than there are connections, so that commands find room.
+pub(super) const MAX_STAYING: usize = 48;
+
+/// Since when a connection waits for nothing; none while it has a request under way or is attached.
+#[derive(Clone)]
+pub(super) struct Idle(Arc<Mutex<Option<Instant>>>);
+
+impl Default for Idle {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Some(Instant::now()))))
+    }
+}
+
+impl Idle {
+    pub(super) fn since(&self) -> Option<Instant> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, idle: bool) {
+        let mut since = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *since = if idle { Some(since.unwrap_or_else(Instant::now)) } else { None };
+    }
+}
+
+/// What the connections of a pod share besides the hub.
+#[derive(Clone)]
+pub(super) struct Shares {
+    /// A share of the requests of more than a few KiB that may be on their way in.
+    pub(super) large: Arc<Semaphore>,
+    /// A share of the clients that are attached or wait for the end of a turn, which may take for ever.
+    pub(super) staying: Arc<Semaphore>,
+}
+
+/// Serves a client until it leaves, sends what cannot be read, or is too slow.
+pub(super) async fn attend(stream: UnixStream, peer: Peer, hub: Arc<Hub>, idle: Idle, shares: Shares) {
+    let phase = hub.phase.clone();
+    let connection = Connection {
+        stream,
+        peer,
+        hub,
+        idle,
+        shares,
+        phase,
+        out: Out::new(),
+        who: None,
+        feed: None,
+        running: JoinSet::new(),
+        rate: Rate { tokens: MAX_RATE, since: Instant::now() },
+        ends: false,
+    };
+    // A client that has left needs no answer.
+    drop(connection.serve().await);
+}
+
+struct Connection {
+    stream: UnixStream,
+    peer: Peer,
+    hub: Arc<Hub>,
+    idle: Idle,
+    shares: Shares,
+    phase: watch::Receiver<Phase>,
+    out: Out,
+    /// Who it is, and what it may do, once it said hello.
+    who: Option<(Who, Role)>,
+    feed: Option<(Feed, OwnedSemaphorePermit)>,
+    running: JoinSet<(u64, Done)>,
+    rate: Rate,
+    /// No more is read: the connection ends when the client has what waits for it.
+    ends: bool,
+}
+
+/// What came of a request.
+enum Done {
+    Answered(Answer),
+    Attached(Result<(Box<protocol::method::Attached>, Attach, u64, OwnedSemaphorePermit), Error>),
+}
+
+impl Connection {
+    async fn serve(mut self) -> io::Result<()> {
+        let mut lines = Lines::new(MAX_LINE);
+        let mut large: Option<OwnedSemaphorePermit> = None;
+        loop {
+            while self.takes() {
+                let Some(line) = lines.take() else { break };
+                self.request(&line);
+            }
+            if lines.len() <= LARGE {
+                large = None;
+            } else if large.is_none() {
+                match self.shares.large.clone().try_acquire_owned() {
+                    Ok(free) => large = Some(free),
+                    Err(_) => self.end(ErrorKind::Busy, "too many large requests are being received; try again"),
+                }
+            }
+            if self.out.len() < FULL
+                && let Some((feed, _)) = &mut self.feed
+                && let Err(error) = feed.fill(&mut self.out)
+            {
+                self.feed = None;
+                self.end(error.kind, &error.message);
+            }
+            let over = self.phase.borrow().is_over();
+            if over {
+                self.hub.read_on();
+            }
+            if over && !self.ends && self.running.is_empty() && self.is_drained() {
+                self.tell_end();
+            }
+            if self.out.is_empty() && self.ends {
+                return Ok(());
+            }
+            self.idle.set(self.running.is_empty() && self.feed.is_none());
+            let (takes, room) = (self.takes(), self.out.len() < FULL);
+            let slow = lines.began().filter(|_| takes).map(|began| began + LINE_TIME);
+            let again = if takes || self.ends { None } else { self.rate.again() };
+            tokio::select! {
+                filled = lines.fill(&self.stream), if takes => match filled? {
+                    Filled::Some => {}
+                    Filled::End => return Ok(()),
+                    Filled::TooLong => {
+                        self.end(ErrorKind::TooLong, &format!("a request has at most {MAX_LINE} bytes"));
+                    }
+                },
+                ready = self.stream.writable(), if !self.out.is_empty() => {
+                    ready?;
+                    self.out.write(&self.stream)?;
+                }
+                Some(done) = self.running.join_next() => self.done(done)?,
+                () = changed(&mut self.feed), if room => {}
+                _changed = self.phase.changed(), if !over => {}
+                () = until(again) => {}
+                () = until(slow) => {
+                    self.end(ErrorKind::Request, &format!("a request was not complete in {} s", LINE_TIME.as_secs()));
+                }
+                () = until(self.out.late()) => return Ok(()),
+            }
+        }
+    }
+
+    /// Whether a further request is read now.
+    fn takes(&mut self) -> bool {
+        !self.ends && self.running.len() < MAX_REQUESTS && self.out.len() < FULL && self.rate.allows()
+    }
+
+    /// The last event; nothing follows.
+    fn tell_end(&mut self) {
+        let ended = self.phase.borrow().ended.clone().filter(|_| self.who.is_some());
+        if let Some(Ok(line)) = ended.map(|ended| event_line(&Event::Ended(ended))) {
+            self.out.push(&line);
+        }
+        self.ends = true;
+    }
+
+    /// Whether an attached client has every record.
+    fn is_drained(&self) -> bool {
+        self.feed.as_ref().is_none_or(|(feed, _)| feed.is_done())
+    }
+
+    fn request(&mut self, line: &[u8]) {
+        self.rate.spend();
+        let ClientRequest { id, method } = match ClientRequest::read(line) {
+            Ok(request) => request,
+            Err(BadRequest { id, error }) => {
+                self.answer(id, Err::<&(), _>(&error));
+                self.ends |= error.kind == ErrorKind::Parse;
+                return;
+            }
+        };
+        let Some((who, role)) = self.who.clone() else {
+            if let Method::Hello(hello) = method {
+                return self.hello(id, hello);
+            }
+            return self.fail(id, ErrorKind::Request, "the first request is `hello`");
+        };
+        if method.cmd_id().is_some() && role != Role::Driver {
+            let text = match self.peer.may_change {
+                Err(why) => format!("this process can only read the status of pods: {why}"),
+                Ok(()) => "this client said that it only looks; say hello as a driver".to_owned(),
+            };
+            return self.fail(id, ErrorKind::NotAllowed, &text);
+        }
+        let attach = if let Method::Attach(attach) = &method { Some(attach.clone()) } else { None };
+        let stays = attach.is_some() || matches!(method, Method::Wait(_));
+        let place = if stays { self.shares.staying.clone().try_acquire_owned().ok() } else { None };
+        let hub = self.hub.clone();
+        match (attach, place) {
+            (Some(_), _) if self.feed.is_some() => {
+                self.fail(id, ErrorKind::Request, "this client is attached already");
+            }
+            (_, None) if stays => {
+                self.fail(id, ErrorKind::Busy, &format!("{MAX_STAYING} clients are already attached or waiting"));
+            }
+            (Some(attach), Some(place)) => drop(self.running.spawn(async move {
+                let attached = attached(&hub, attach.after, attach.limit).await;
+                (id, Done::Attached(attached.map(|(all, cursor)| (Box::new(all), attach, cursor, place))))
+            })),
+            (_, place) => drop(self.running.spawn(async move {
+                let answer = carry_out(&hub, method, who).await;
+                drop(place);
+                (id, Done::Answered(answer))
+            })),
+        }
+    }
+
+    fn hello(&mut self, id: u64, hello: Hello) {
+        let Hello { versions, client, name, role } = hello;
+        if !versions.contains(&VERSION) {
+            let text = format!("this pod speaks version {VERSION} of the protocol; start it again with a newer yoi");
+            return self.fail(id, ErrorKind::Version, &text);
+        }
+        let role = if self.peer.may_change.is_ok() { role } else { Role::Viewer };
+        let clean = |text: String| text.chars().filter(|c| !c.is_control()).take(MAX_CLIENT).collect::<String>();
+        let (client, name) = (clean(client), name.map(clean));
+        self.who = Some((Who { client, role: role.word().to_owned(), uid: self.peer.uid, name }, role));
+        let welcome = Welcome {
+            version: VERSION,
+            pod: self.hub.name.clone(),
+            session: self.hub.session.clone(),
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            role,
+            methods: Method::NAMES.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        self.answer(Some(id), Ok(&welcome));
+    }
+
+    fn done(&mut self, done: Result<(u64, Done), JoinError>) -> io::Result<()> {
+        // A panic of one request is this connection's end, not the pod's.
+        let (id, done) = done.map_err(io::Error::other)?;
+        match done {
+            Done::Answered(answer) => self.answer(Some(id), answer.as_ref()),
+            Done::Attached(Ok((attached, attach, cursor, place))) if self.feed.is_none() => {
+                self.answer(Some(id), Ok(&*attached));
+                self.feed = Some((Feed::new(self.hub.attach(), attach.without, cursor), place));
+            }
+            Done::Attached(Ok(_)) => self.fail(id, ErrorKind::Request, "this client is attached already"),
+            Done::Attached(Err(error)) => self.answer(Some(id), Err::<&(), _>(&error)),
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, id: u64, kind: ErrorKind, text: &str) {
+        self.answer(Some(id), Err::<&(), _>(&Error::new(kind, text)));
+    }
+
+    /// Says why, and ends the connection.
+    fn end(&mut self, kind: ErrorKind, why: &str) {
+        self.answer(None, Err::<&(), _>(&Error::new(kind, why)));
+        self.ends = true;
+    }
+
+    fn answer<T: Serialize>(&mut self, id: Option<u64>, answer: Result<&T, &Error>) {
+        match answer_line(id, answer) {
+            Ok(line) if line.len() > MAX_MESSAGE => {
+                let text = format!("the answer has over {} MiB; the journal has it", MAX_MESSAGE >> 20);
+                self.answer(id, Err::<&(), _>(&Error::new(ErrorKind::TooLong, text)));
+            }
+            Ok(line) => self.out.push(&line),
+            Err(_not_json) => self.ends = true,
+        }
+    }
+}
+
+async fn changed(feed: &mut Option<(Feed, OwnedSemaphorePermit)>) {
+    match feed {
+        Some((feed, _)) => feed.changed().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// How many requests a client may still make.
+struct Rate {
+    tokens: u32,
+    since: Instant,
+}
+
+impl Rate {
+    fn allows(&mut self) -> bool {
+        if self.since.elapsed() >= Duration::from_secs(1) {
+            (self.tokens, self.since) = (MAX_RATE, Instant::now());
+        }
+        self.tokens > 0
+    }
+
+    fn spend(&mut self) {
+        self.tokens = self.tokens.saturating_sub(1);
+    }
+
+    /// When it may make the next one.
+    fn again(&self) -> Option<Instant> {
+        (self.tokens == 0).then(|| self.since + Duration::from_secs(1))
+    }
+}

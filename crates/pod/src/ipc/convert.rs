@@ -1,0 +1,130 @@
+//! What the pod knows, in the protocol's types.
+
+use crate::control::{self, Activity, AlertLevel, ModelWait, PodStatus, SubmitError, TurnEnd};
+use crate::record::{HoldCause, InputLimits, InputMode, Who};
+use crate::session::queue::QueuedInput;
+use llm_worker::Cost;
+use llm_worker::effect::Delta;
+use protocol::error::{Error, ErrorKind};
+use protocol::event::{AlertEvent, DeltaPart, Severity};
+use protocol::method::{TurnBudget, TurnEnded};
+use protocol::record as mirror;
+use protocol::status::{DeliveryMode, HoldStatus, Host, ModelRetry, Queued, State, Status};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Characters of a waiting input's text in a status.
+const SHOWN: usize = 200;
+
+pub(super) fn status(status: PodStatus, pod: &str, host: &Host) -> Status {
+    let (state, turn, step) = match status.activity {
+        Activity::Idle if status.held.is_some() => (State::Held, None, None),
+        Activity::Idle => (State::Idle, None, None),
+        Activity::Working { turn, requests } => (State::Working, Some(turn), Some(requests)),
+        Activity::Paused { turn } => (State::Held, Some(turn), None),
+        Activity::Closing => (State::Stopping, None, None),
+    };
+    let held = status.held.map(|hold| HoldStatus { cause: word(&hold.cause), reason: hold.reason });
+    Status {
+        pod: pod.to_owned(),
+        state,
+        turn,
+        step,
+        held,
+        disk: status.disk,
+        model_wait: status.model_wait.map(|ModelWait { reason, retry_in_s }| ModelRetry { reason, retry_in_s }),
+        queued: status.queued.iter().map(queued).collect(),
+        notices: status.notices as u64,
+        turns: status.turns,
+        requests: status.requests,
+        usage: same(&status.usage),
+        cost: status.cost.map(Cost::count),
+        last_outcome: status.last_outcome.as_ref().map(same),
+        model: status.model,
+        stuck: status.stuck as u64,
+        seq: status.folded,
+        host: host.clone(),
+    }
+}
+
+/// A waiting input, as a status shows it.
+#[must_use]
+pub fn queued(queued: &QueuedInput) -> Queued {
+    let QueuedInput { input, mode, text, .. } = queued;
+    let mode = match mode {
+        InputMode::Queue => DeliveryMode::Queue,
+        InputMode::Steer => DeliveryMode::Steer,
+    };
+    Queued { input: *input, mode, text: text.chars().take(SHOWN).collect() }
+}
+
+fn word(cause: &HoldCause) -> String {
+    serde_json::to_value(cause).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+pub(super) fn ended(end: &TurnEnd, seq: u64) -> serde_json::Result<TurnEnded> {
+    let mut ended = serde_json::to_value(end)?;
+    if let Some(fields) = ended.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+        fields.insert("seq".to_owned(), seq.into());
+    }
+    serde_json::from_value(ended)
+}
+
+/// A value as its mirror: both have one form in JSON.
+fn same<T: DeserializeOwned + Default>(value: &impl Serialize) -> T {
+    serde_json::to_value(value).and_then(serde_json::from_value).unwrap_or_default()
+}
+
+pub(super) fn mode(mode: DeliveryMode) -> InputMode {
+    match mode {
+        DeliveryMode::Queue => InputMode::Queue,
+        DeliveryMode::Steer => InputMode::Steer,
+    }
+}
+
+pub(super) fn limits(budget: TurnBudget) -> InputLimits {
+    let TurnBudget { max_steps, max_cost } = budget;
+    InputLimits { max_steps, max_cost: max_cost.map(Cost::billionths) }
+}
+
+pub(super) fn who(who: &Who) -> mirror::Who {
+    let Who { client, role, uid, name } = who.clone();
+    mirror::Who { client, role, uid, name, other: serde_json::Map::new() }
+}
+
+pub(super) fn delta(delta: Delta) -> DeltaPart {
+    match delta {
+        Delta::Text(text) => DeltaPart::Text { text },
+        Delta::Reasoning(text) => DeltaPart::Reasoning { text },
+        Delta::CallStarted { index, name } => DeltaPart::CallStarted { index: index as u64, name },
+        Delta::Retrying { attempt, delay, why } => {
+            let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+            DeltaPart::Retrying { attempt, delay_ms, why }
+        }
+    }
+}
+
+pub(super) fn alert(alert: control::Alert) -> AlertEvent {
+    let level = match alert.level {
+        AlertLevel::Info => Severity::Info,
+        AlertLevel::Warning => Severity::Warning,
+        AlertLevel::Error => Severity::Error,
+    };
+    AlertEvent { level, from: alert.from.map(|feature| feature.to_string()), text: alert.text }
+}
+
+pub(super) fn error(error: &SubmitError) -> Error {
+    let kind = match error {
+        SubmitError::Blob(_) | SubmitError::Disk(_) => ErrorKind::Disk,
+        SubmitError::TooLong(_) | SubmitError::Unstorable(_) => ErrorKind::TooLong,
+        SubmitError::Refused(_) => ErrorKind::Refused,
+        SubmitError::Busy | SubmitError::TooMany(_) => ErrorKind::Busy,
+        SubmitError::NotWaiting(_) => ErrorKind::NotWaiting,
+        SubmitError::Over(_) => ErrorKind::Over,
+        SubmitError::Required(_) => ErrorKind::Required,
+        SubmitError::Working => ErrorKind::Working,
+        SubmitError::Closed => ErrorKind::Closing,
+    };
+    Error::new(kind, error.to_string())
+}

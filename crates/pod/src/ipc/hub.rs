@@ -1,0 +1,239 @@
+//! What all clients of a pod share: the newest records, the status, the draft, and the answers to commands.
+
+use super::answers::Answers;
+use super::convert;
+use super::tail::Tail;
+use super::{HostActions, ServedPod};
+use crate::control::{Client, Event, SubmitError};
+use protocol::MAX_DRAFT;
+use protocol::error::{Error, ErrorKind};
+use protocol::event::PodEnded;
+use protocol::method::Draft;
+use protocol::record::Who;
+use protocol::status::{Host, Status};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, watch};
+use tokio::time::{Instant, sleep_until};
+
+/// The status is looked at this long after something changed: once for all clients.
+const STATUS_AFTER: Duration = Duration::from_millis(100);
+
+/// How far the end of a served pod is.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Phase {
+    /// No new client is accepted.
+    pub(super) closed: bool,
+    /// The pod has ended: clients get the rest.
+    pub(super) ended: Option<PodEnded>,
+    /// The program does not wait for clients.
+    pub(super) dropped: bool,
+}
+
+impl Phase {
+    pub(super) fn is_over(&self) -> bool {
+        self.dropped || self.ended.is_some()
+    }
+}
+
+/// The pod and what its clients share.
+pub(super) struct Hub {
+    pub(super) client: Client,
+    pub(super) dir: PathBuf,
+    pub(super) name: String,
+    pub(super) session: String,
+    pub(super) actions: Arc<dyn HostActions>,
+    pub(super) answers: Answers,
+    pub(super) phase: watch::Receiver<Phase>,
+    host: watch::Receiver<Host>,
+    tail: Mutex<Tail>,
+    /// The newest record that clients may read.
+    head: watch::Sender<u64>,
+    status: watch::Sender<Option<Arc<Status>>>,
+    draft: watch::Sender<Draft>,
+    /// How many clients get events.
+    attached: watch::Sender<usize>,
+}
+
+impl Hub {
+    pub(super) fn new(pod: ServedPod, phase: watch::Receiver<Phase>) -> Self {
+        let ServedPod { client, dir, name, session, host, actions } = pod;
+        let folded = *client.folded().borrow();
+        Self {
+            client,
+            tail: Mutex::new(Tail::new(dir.clone(), folded)),
+            dir,
+            name,
+            session,
+            actions,
+            answers: Answers::default(),
+            phase,
+            host,
+            head: watch::Sender::new(folded),
+            status: watch::Sender::default(),
+            draft: watch::Sender::default(),
+            attached: watch::Sender::default(),
+        }
+    }
+
+    /// What the pod does now.
+    ///
+    /// # Errors
+    /// The pod has ended.
+    pub(super) async fn status(&self) -> Result<Status, Error> {
+        let status = self.client.status().await.ok_or_else(|| Error::new(ErrorKind::Closing, "the pod is stopping"))?;
+        Ok(convert::status(status, &self.name, &self.host.borrow()))
+    }
+
+    pub(super) fn draft(&self) -> Draft {
+        self.draft.borrow().clone()
+    }
+
+    /// # Errors
+    /// It is too long.
+    pub(super) fn set_draft(&self, text: String, by: Option<Who>) -> Result<(), SubmitError> {
+        if text.len() > MAX_DRAFT {
+            return Err(SubmitError::TooLong(format!("a draft has at most {MAX_DRAFT} bytes")));
+        }
+        self.draft.send_modify(|draft| *draft = Draft { text, revision: draft.revision + 1, by });
+        Ok(())
+    }
+
+    /// A client begins to get events. Records up to `head` can be read.
+    pub(super) fn attach(self: &Arc<Self>) -> Attached {
+        self.attached.send_modify(|attached| *attached += 1);
+        self.read_on();
+        Attached {
+            head: self.head.subscribe(),
+            transient: self.client.transient(),
+            status: self.status.subscribe(),
+            draft: self.draft.subscribe(),
+            hub: self.clone(),
+        }
+    }
+
+    /// The newest records, for a client whose cursor is among them.
+    pub(super) fn tail<T>(&self, read: impl FnOnce(&mut Tail) -> T) -> T {
+        read(&mut self.tail.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Reads what is folded, and tells the clients.
+    pub(super) fn read_on(&self) {
+        let folded = *self.client.folded().borrow();
+        if let Err(error) = self.tail(|tail| tail.advance(folded)) {
+            // A client that reads the files itself says what is wrong with them.
+            tracing::warn!(%error, "the newest records cannot be read");
+        }
+        self.head.send_if_modified(|head| std::mem::replace(head, folded.max(*head)) < folded);
+    }
+
+    /// Tells the clients what the pod does, if that changed.
+    async fn look(&self) {
+        let Ok(status) = self.status().await else { return };
+        self.status.send_if_modified(|newest| {
+            let differs = newest.as_deref() != Some(&status);
+            *newest = Some(Arc::new(status));
+            differs
+        });
+    }
+
+    pub(super) fn follow(&self) -> Following {
+        let attached = self.attached.subscribe();
+        Following { attached, folded: self.client.folded(), transient: None, look_at: None }
+    }
+}
+
+/// An attached client's share of the hub.
+pub(super) struct Attached {
+    pub(super) head: watch::Receiver<u64>,
+    pub(super) transient: broadcast::Receiver<Event>,
+    pub(super) status: watch::Receiver<Option<Arc<Status>>>,
+    pub(super) draft: watch::Receiver<Draft>,
+    pub(super) hub: Arc<Hub>,
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        self.hub.attached.send_modify(|attached| *attached -= 1);
+    }
+}
+
+/// Follows the pod while a client is attached; without one it costs nothing.
+pub(super) struct Following {
+    attached: watch::Receiver<usize>,
+    folded: watch::Receiver<u64>,
+    /// None while no client is attached.
+    transient: Option<broadcast::Receiver<Event>>,
+    /// When the status is looked at next.
+    look_at: Option<Instant>,
+}
+
+impl Following {
+    /// Waits for the next change and passes it on. Cancel-safe.
+    pub(super) async fn step(&mut self, hub: &Hub) {
+        let change = tokio::select! {
+            _hub_is_there = self.attached.changed() => Change::Attached,
+            moved = self.folded.changed(), if self.transient.is_some() => match moved {
+                Ok(()) => Change::Folded,
+                Err(_ended) => Change::Ended,
+            },
+            event = received(&mut self.transient) => match event {
+                Ok(Event::Suspended { .. }) | Err(RecvError::Lagged(_)) => Change::Other,
+                Ok(Event::Record { .. } | Event::Delta { .. } | Event::Alert(_)) => Change::None,
+                Err(RecvError::Closed) => Change::Ended,
+            },
+            () = until(self.look_at) => Change::Look,
+        };
+        match change {
+            Change::Attached => {
+                let watched = *self.attached.borrow() > 0;
+                self.transient = match self.transient.take() {
+                    Some(transient) if watched => Some(transient),
+                    _ => watched.then(|| hub.client.transient()),
+                };
+                self.folded.mark_changed();
+            }
+            Change::Folded => hub.read_on(),
+            Change::Look => {
+                self.look_at = None;
+                hub.look().await;
+            }
+            Change::Other | Change::None => {}
+            // The phase says so, too.
+            Change::Ended => std::future::pending().await,
+        }
+        if matches!(change, Change::Folded | Change::Other) {
+            self.look_at.get_or_insert_with(|| Instant::now() + STATUS_AFTER);
+        }
+    }
+}
+
+/// What happened to the pod, for its clients.
+#[derive(Clone, Copy)]
+enum Change {
+    /// A client came or left.
+    Attached,
+    Folded,
+    /// The status may have changed without a record.
+    Other,
+    Look,
+    None,
+    Ended,
+}
+
+async fn received(transient: &mut Option<broadcast::Receiver<Event>>) -> Result<Event, RecvError> {
+    match transient {
+        Some(transient) => transient.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Resolves at a time; pending without one.
+pub(super) async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,146 @@
+//! What each request does to the pod. Knows no sockets.
+
+use super::answers::Answer;
+use super::convert;
+use super::hub::Hub;
+use super::tail::{Line, LineKind, Tail};
+use crate::control::{NewInput, SubmitError};
+use crate::record::Who;
+use protocol::error::{Error, ErrorKind};
+use protocol::method::{
+    AcceptedInput, Attached, Cancel, Done, EditInput, Method, MoveInput, Notify, Page, RecordPage, Report, SendInput,
+    SetDraft, Shutdown, Undo, Wait, Withdraw,
+};
+use protocol::record::RecordLine;
+use protocol::{MAX_CMD_ID, MAX_PAGE, MAX_PAGE_BYTES};
+use serde::Serialize;
+use serde_json::value::to_raw_value;
+use session_store::Reader;
+use std::sync::Arc;
+use tokio::task::spawn_blocking;
+
+/// Carries out a request of this client; one that changes something, once for each `cmd_id`.
+pub(super) async fn carry_out(hub: &Arc<Hub>, method: Method, by: Who) -> Answer {
+    match method.cmd_id().map(str::to_owned) {
+        Some(cmd_id) if cmd_id.is_empty() || cmd_id.len() > MAX_CMD_ID => {
+            Err(Error::new(ErrorKind::Params, format!("a `cmd_id` has 1 to {MAX_CMD_ID} bytes")))
+        }
+        // The pod itself knows those of inputs, also after a restart.
+        Some(cmd_id) if !matches!(method, Method::SendInput(_)) => {
+            hub.answers.once(&cmd_id, &method, perform(hub, method.clone(), by)).await
+        }
+        Some(_) | None => perform(hub, method, by).await,
+    }
+}
+
+async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
+    let (client, by) = (&hub.client, Some(by));
+    let done = match method {
+        Method::Hello(_) | Method::Attach(_) => {
+            return Err(Error::new(ErrorKind::Request, format!("`{}` was asked for already", method.name())));
+        }
+        Method::Page(Page { before, limit }) => return answer(&page(hub, before, limit)?),
+        Method::GetStatus(_) => return answer(&hub.status().await?),
+        Method::GetFeatures(_) => {
+            let report = serde_json::to_value(client.features()).map_err(internal)?;
+            return answer(&Report { report });
+        }
+        Method::Wait(Wait { input }) => {
+            let end = client.wait(input).await.map_err(refused)?;
+            return answer(&convert::ended(&end, *client.folded().borrow()).map_err(internal)?);
+        }
+        Method::SendInput(SendInput { text, mode, limits, cmd_id }) => {
+            let limits = limits.map(convert::limits);
+            let input = NewInput { text, mode: convert::mode(mode), key: Some(cmd_id), limits, by };
+            let accepted = client.send(input).await.map_err(refused)?;
+            return answer(&AcceptedInput { input: accepted.input });
+        }
+        Method::EditInput(EditInput { input, text, .. }) => client.edit(input, text, by).await,
+        Method::Withdraw(Withdraw { input, .. }) => client.withdraw(input, by).await,
+        Method::MoveInput(MoveInput { input, before, .. }) => client.reorder(input, before, by).await,
+        Method::Notify(Notify { text, wake, .. }) => client.notify(text, wake, by).await,
+        Method::SetDraft(SetDraft { text, .. }) => hub.set_draft(text, by.as_ref().map(convert::who)),
+        Method::Cancel(Cancel { input: Some(input), .. }) => client.cancel_input(input, by).await,
+        Method::Cancel(Cancel { input: None, .. }) => {
+            client.cancel().await;
+            Ok(())
+        }
+        Method::Pause(_) => client.pause(by).await,
+        Method::Resume(_) => client.resume(by).await,
+        Method::Undo(Undo { to, .. }) => return undo(hub, to).await,
+        Method::Shutdown(Shutdown { now, .. }) => {
+            let actions = hub.actions.clone();
+            let begun = spawn_blocking(move || actions.shut_down(now)).await.map_err(internal)?;
+            begun.map_err(internal)?;
+            Ok(())
+        }
+    };
+    done.map_err(refused)?;
+    answer(&Done {})
+}
+
+/// No turn begins meanwhile. A client that leaves does not interrupt it.
+async fn undo(hub: &Hub, to: u64) -> Answer {
+    let turns = hub.client.between_turns().await.map_err(refused)?;
+    let actions = hub.actions.clone();
+    let undone = spawn_blocking(move || actions.undo(to, turns)).await.map_err(internal)?;
+    answer(&undone)
+}
+
+/// Everything that a client needs before the events, and the cursor: the records after it are sent.
+pub(super) async fn attached(hub: &Hub, after: Option<u64>, limit: Option<u32>) -> Result<(Attached, u64), Error> {
+    let status = hub.status().await?;
+    let newest = status.seq;
+    let (page, cursor) = match after {
+        Some(after) if after > newest => {
+            let text = format!("there is no record {after}; the newest is {newest}");
+            return Err(Error::new(ErrorKind::Params, text));
+        }
+        Some(after) => (None, after),
+        None => (Some(page(hub, newest + 1, limit.unwrap_or(MAX_PAGE))?), newest),
+    };
+    Ok((Attached { status, draft: hub.draft(), page }, cursor))
+}
+
+/// The records before one of them.
+fn page(hub: &Hub, before: u64, limit: u32) -> Result<RecordPage, Error> {
+    let folded = *hub.client.folded().borrow();
+    let before = before.min(folded + 1);
+    let reader = Reader::open(&hub.dir).map_err(unread)?.upto(folded);
+    let frames = reader.page(before, limit.clamp(1, MAX_PAGE) as usize, MAX_PAGE_BYTES).map_err(unread)?;
+    let mut page = RecordPage { records: Vec::new(), first: frames.first().map_or(before, |frame| frame.seq) };
+    for frame in frames {
+        let line = Line::of(frame);
+        if line.kind != LineKind::Hidden {
+            page.records.push(RecordLine::new(line.text.to_string()).map_err(internal)?);
+        }
+    }
+    Ok(page)
+}
+
+/// The next records for a client, from memory or from the files; `upto` is the newest that it may read.
+pub(super) fn records(hub: &Hub, next: u64, upto: u64, bytes: usize) -> Result<Vec<Line>, Error> {
+    match hub.tail(|tail| tail.from(next, bytes)).filter(|lines| !lines.is_empty()) {
+        Some(lines) => Ok(lines),
+        None => Tail::older(&hub.dir, next, upto, bytes).map_err(unread),
+    }
+}
+
+fn answer(result: &impl Serialize) -> Answer {
+    to_raw_value(result).map_err(internal)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the form that map_err takes")]
+fn refused(error: SubmitError) -> Error {
+    convert::error(&error)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the form that map_err takes")]
+fn unread(error: session_store::ReadError) -> Error {
+    Error::new(ErrorKind::Internal, format!("the journal cannot be read: {error}"))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the form that map_err takes")]
+fn internal(error: impl ToString) -> Error {
+    Error::new(ErrorKind::Internal, error.to_string())
+}

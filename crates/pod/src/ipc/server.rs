@@ -1,0 +1,246 @@
+//! The socket: bound by the process that holds the pod's lock, served on a thread of its own, removed at the end.
+
+use super::ServedPod;
+use super::connection::{Idle, MAX_STAYING, Shares, attend};
+use super::hub::{Hub, Phase};
+use super::out::refusal;
+use authority::Ambient;
+use protocol::event::PodEnded;
+use protocol::method::Failure;
+use std::collections::BTreeMap;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixListener as StdListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+use tracing::warn;
+
+/// The socket in a pod's directory.
+pub const SOCKET: &str = "sock";
+
+/// The name under which it is prepared: it gets its own name once it can be connected to.
+const PREPARED: &str = "sock.new";
+
+/// Clients at a time. A further one replaces the one that has been idle for the longest time.
+const MAX_CONNECTIONS: usize = 64;
+
+/// Requests of more than a few KiB that may be on their way in at a time.
+const MAX_LARGE: usize = 4;
+
+/// How long clients may take to read the rest when the pod has ended.
+const DRAINED: Duration = Duration::from_secs(1);
+
+/// The pause after a failed accept, as without a free file descriptor.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A socket that is served. Dropped, it is removed and its clients lose their connections.
+pub struct Served {
+    phase: watch::Sender<Phase>,
+    /// Resolves when the last client has its answers.
+    ended: Option<oneshot::Receiver<()>>,
+    dir: SocketDir,
+    inode: u64,
+}
+
+impl Served {
+    /// Serves a pod whose lock this process holds. Replaces what a killed process left.
+    ///
+    /// # Errors
+    /// The socket cannot be bound, or there is no thread for it.
+    pub fn start(ambient: Ambient, pod: ServedPod) -> io::Result<Self> {
+        let dir = SocketDir::open(&pod.dir)?;
+        let (listener, inode) = bind(&dir)?;
+        let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(2).build()?;
+        let (phase, phases) = watch::channel(Phase::default());
+        let (over, ended) = oneshot::channel();
+        thread::Builder::new().name("clients".to_owned()).spawn(move || {
+            serve(&runtime, ambient, listener, pod, phases);
+            // Nobody waits if the program ends at once.
+            over.send(()).ok();
+        })?;
+        Ok(Self { phase, ended: Some(ended), dir, inode })
+    }
+
+    /// Removes the socket: called before the lock is released, since the next process binds a socket of the same name.
+    /// Connected clients are served on.
+    pub fn close(&self) {
+        self.phase.send_modify(|phase| phase.closed = true);
+        let path = self.dir.path(SOCKET);
+        if fs::symlink_metadata(&path).is_ok_and(|there| there.ino() == self.inode) {
+            drop(fs::remove_file(&path));
+        }
+    }
+
+    /// Waits, after [`Self::close`] and the end of the pod, until its clients have their answers and all records. They are
+    /// told why it could not end in good order.
+    pub async fn drained(mut self, failure: Option<Failure>) {
+        self.phase.send_modify(|phase| phase.ended = Some(PodEnded { failure }));
+        if let Some(ended) = self.ended.take() {
+            // A client that does not read is left.
+            drop(timeout(2 * DRAINED, ended).await);
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.close();
+        self.phase.send_modify(|phase| phase.dropped = true);
+    }
+}
+
+/// An open directory, which leads to a socket in it by a short path: the address of a socket has 108 bytes, and a
+/// state directory with a long name has more.
+struct SocketDir {
+    opened: File,
+}
+
+impl SocketDir {
+    fn open(dir: &Path) -> io::Result<Self> {
+        Ok(Self { opened: File::open(dir)? })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.opened.as_raw_fd())).join(name)
+    }
+}
+
+/// The socket has its name only once it can be connected to.
+fn bind(dir: &SocketDir) -> io::Result<(StdListener, u64)> {
+    let (prepared, path) = (dir.path(PREPARED), dir.path(SOCKET));
+    match fs::remove_file(&prepared) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let listener = StdListener::bind(&prepared)?;
+    listener.set_nonblocking(true)?;
+    fs::set_permissions(&prepared, Permissions::from_mode(0o600))?;
+    let inode = fs::symlink_metadata(&prepared)?.ino();
+    fs::rename(&prepared, &path)?;
+    Ok((listener, inode))
+}
+
+fn serve(
+    runtime: &Runtime,
+    ambient: Ambient,
+    listener: StdListener,
+    pod: ServedPod,
+    mut phases: watch::Receiver<Phase>,
+) {
+    runtime.block_on(async {
+        let hub = Arc::new(Hub::new(pod, phases.clone()));
+        let mut connections = Connections::default();
+        match UnixListener::from_std(listener) {
+            Ok(listener) => listen(ambient, listener, &hub, &mut connections, &mut phases).await,
+            Err(error) => warn!(%error, "clients cannot be accepted"),
+        }
+        // The pod has ended: what it recorded last is still sent.
+        drop(phases.wait_for(Phase::is_over).await);
+        drop(timeout(DRAINED, async { while connections.tasks.join_next().await.is_some() {} }).await);
+    });
+}
+
+async fn listen(
+    ambient: Ambient,
+    listener: UnixListener,
+    hub: &Arc<Hub>,
+    connections: &mut Connections,
+    phases: &mut watch::Receiver<Phase>,
+) {
+    let shares = Shares { large: Arc::new(Semaphore::new(MAX_LARGE)), staying: Arc::new(Semaphore::new(MAX_STAYING)) };
+    let mut following = hub.follow();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => connections.add(&ambient, stream, hub, &shares),
+                Err(error) => {
+                    warn!(%error, "a client could not be accepted");
+                    sleep(ACCEPT_PAUSE).await;
+                }
+            },
+            Some(_ended) = connections.tasks.join_next() => connections.forget_ended(),
+            () = following.step(hub) => {}
+            // A sender that is gone has ended the pod.
+            _closed = phases.wait_for(|phase| phase.closed) => break,
+        }
+    }
+    drop(listener);
+    loop {
+        tokio::select! {
+            () = following.step(hub) => {}
+            _ended = phases.wait_for(Phase::is_over) => break,
+        }
+    }
+    hub.read_on();
+}
+
+#[derive(Default)]
+struct Connections {
+    tasks: JoinSet<()>,
+    /// By number, in the order in which they came.
+    known: BTreeMap<u64, (AbortHandle, Idle)>,
+    newest: u64,
+}
+
+impl Connections {
+    fn add(&mut self, ambient: &Ambient, stream: UnixStream, hub: &Arc<Hub>, shares: &Shares) {
+        self.forget_ended();
+        if self.known.len() >= MAX_CONNECTIONS && !self.end_idle() {
+            return refuse(stream);
+        }
+        let Ok(peer) = authority::peer_of(ambient, &stream) else { return };
+        let idle = Idle::default();
+        let task = self.tasks.spawn(attend(stream, peer, hub.clone(), idle.clone(), shares.clone()));
+        self.newest += 1;
+        self.known.insert(self.newest, (task, idle));
+    }
+
+    /// Ends the client that has waited for nothing for the longest time.
+    fn end_idle(&mut self) -> bool {
+        let idle = self.known.iter().filter_map(|(number, (_, idle))| Some((idle.since()?, *number))).min();
+        let Some((task, _)) = idle.and_then(|(_, number)| self.known.remove(&number)) else { return false };
+        task.abort();
+        true
+    }
+
+    fn forget_ended(&mut self) {
+        self.known.retain(|_, (task, _)| !task.is_finished());
+    }
+}
+
+/// Tells a new client that every other one is busy. What its socket does not take at once is not sent.
+fn refuse(stream: UnixStream) {
+    let line = refusal(&format!("all {MAX_CONNECTIONS} connections are busy; try again"));
+    drop(stream.into_std().and_then(|mut stream| stream.write_all(line.as_bytes())));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::error::ErrorKind;
+    use protocol::message::Message;
+    use std::io::Read;
+    use std::os::unix::net::UnixStream as StdStream;
+
+    #[tokio::test]
+    async fn a_client_that_is_refused_is_told() {
+        let (ours, mut theirs) = StdStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        refuse(UnixStream::from_std(ours).unwrap());
+        let mut told = String::new();
+        theirs.read_to_string(&mut told).unwrap();
+        let Message::Answer { id: None, answer: Err(error) } = Message::read(told.trim_end()).unwrap() else {
+            panic!("{told}")
+        };
+        assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Busy, "all 64 connections are busy; try again"));
+    }
+}

@@ -1,0 +1,87 @@
+//! Clients that flood, stall, or send what is no request cost their own connection, and nothing else.
+
+use crate::rig::{Raw, Scene, answers};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// The pod answers another client.
+fn works(scene: &Scene) {
+    assert_eq!(scene.driver().ask("status", json!({})).unwrap()["state"], "idle");
+}
+
+#[test]
+fn what_is_no_line_of_the_protocol_ends_its_connection_with_a_reason() {
+    let scene = Scene::new(answers(1));
+    for (bytes, kind) in [(&b"{\n"[..], "parse"), (b"\xff\xfe\n", "parse"), (b"{\"a\":\"\xc3\"}\n", "parse")] {
+        let mut raw = scene.driver();
+        raw.write(bytes).unwrap();
+        let error: Value = serde_json::from_str(&raw.line().unwrap()).unwrap();
+        assert_eq!((&error["error"]["data"]["kind"], &error["id"]), (&json!(kind), &Value::Null), "{bytes:?}");
+        assert_eq!(raw.line(), None);
+    }
+    let mut raw = scene.driver();
+    assert_eq!(Raw::kind(raw.ask("dance", json!({}))), "method");
+    assert_eq!(Raw::kind(raw.ask("input", json!({ "text": 1 }))), "params");
+    assert_eq!(raw.ask("status", json!({})).unwrap()["state"], "idle");
+    scene.close();
+}
+
+#[test]
+fn a_line_without_an_end_is_not_kept() {
+    let scene = Scene::new(answers(1));
+    let mut raw = scene.driver();
+    let piece = vec![b'x'; 64 * 1024];
+    let taken = (0..1600).take_while(|_| raw.write(&piece).is_ok()).count();
+    assert!(taken < 200, "{taken} pieces of 64 KiB were taken");
+    works(&scene);
+    scene.close();
+}
+
+#[test]
+fn ten_thousand_requests_are_answered_slowly_and_others_do_not_notice() {
+    let scene = Scene::new(answers(1));
+    let mut flood = scene.driver();
+    flood.stream.get_mut().set_write_timeout(Some(Duration::from_millis(200))).unwrap();
+    let line = json!({ "jsonrpc": "2.0", "id": 1, "method": "status" }).to_string() + "\n";
+    let sent = (0..10_000).take_while(|_| flood.write(line.as_bytes()).is_ok()).count();
+    works(&scene);
+    let folded = *scene.live.client().folded().borrow();
+    assert!(sent > 200 && folded > 0, "{sent}");
+    scene.close();
+}
+
+#[test]
+fn a_client_that_never_reads_costs_a_cursor() {
+    let scene = Scene::new(answers(40));
+    let mut deaf = scene.driver();
+    deaf.ask("attach", json!({ "after": 0 })).unwrap();
+    let mut driver = scene.driver();
+    let big = "x".repeat(200 * 1024);
+    for n in 0..40 {
+        driver.ask("input", json!({ "text": format!("{n}{big}"), "cmd_id": n.to_string() })).unwrap();
+        scene.settled();
+    }
+    let newest = *scene.live.client().folded().borrow();
+    // It begins to read: every record is there.
+    let lines = deaf.records(newest);
+    assert_eq!(lines, scene.journal());
+    scene.close();
+}
+
+#[test]
+fn idle_clients_give_way_and_attached_ones_stay() {
+    let scene = Scene::new(answers(1));
+    let mut attached: Vec<Raw> = (0..48).map(|_| scene.driver()).collect();
+    for client in &mut attached {
+        client.ask("attach", json!({})).unwrap();
+    }
+    let mut further = scene.driver();
+    assert_eq!(Raw::kind(further.ask("attach", json!({}))), "busy");
+    let idle: Vec<Raw> = (0..100).map(|_| scene.stranger()).collect();
+    works(&scene);
+    drop(idle);
+    for client in &mut attached {
+        assert_eq!(client.ask("status", json!({})).unwrap()["state"], "idle");
+    }
+    scene.close();
+}

@@ -1,0 +1,119 @@
+//! The words for what a live pod refuses, and for one that does not answer.
+
+use super::owner;
+use crate::exit::{Exit, Failure};
+use authority::Ambient;
+use client::ClientError;
+use protocol::error::{Error, ErrorKind};
+use protocol::method::{self, Undone};
+use session_store::Owner;
+use std::path::Path;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// How long a process may hold its pod after it closed its connections, when it ends.
+const ENDING: Duration = Duration::from_secs(2);
+
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+pub(super) fn failure(error: ClientError, name: &str, owner: &Owner) -> Failure {
+    let Owner { pid, .. } = owner;
+    match error {
+        ClientError::Refused(error) | ClientError::Dismissed(error) => refused(&error, name),
+        ClientError::Silent(_) => {
+            Failure::new(Exit::Busy, format!("{name} does not answer (process {pid})")).help(format!(
+                "if a signal stopped the process, `kill -CONT {pid}` continues it; `yoi stop {name} --now` ends it"
+            ))
+        }
+        ClientError::TooLong(_) => {
+            let max = protocol::MAX_LINE / 1024;
+            Failure::new(Exit::Data, format!("the input is too long for a running pod: over {max} KiB"))
+                .help("save it to a file in the project and name that file in the prompt")
+        }
+        ClientError::Version(_)
+        | ClientError::Garbled(_)
+        | ClientError::OutOfOrder { .. }
+        | ClientError::Behind { .. }
+        | ClientError::AnotherSession => another_version(name),
+        ClientError::Unreachable(_)
+        | ClientError::Io(_)
+        | ClientError::Closed
+        | ClientError::Cut
+        | ClientError::Overrun
+        | ClientError::Unanswered(_) => {
+            Failure::new(Exit::Unavailable, format!("{name}: {error}")).help(format!("`yoi status {name}`"))
+        }
+    }
+}
+
+fn refused(error: &Error, name: &str) -> Failure {
+    let Error { kind, message } = error;
+    let fail = |exit: Exit, help: String| Failure::new(exit, message.clone()).help(help);
+    match kind {
+        ErrorKind::Disk => fail(Exit::Journal, "nothing was accepted; free disk space, then try again".to_owned()),
+        ErrorKind::TooLong => {
+            fail(Exit::Data, "save the text to a file in the project and name that file in the prompt".to_owned())
+        }
+        ErrorKind::Refused => Failure::new(Exit::Refused, format!("a hook refused the input: {message}")),
+        ErrorKind::NotAllowed => fail(Exit::Refused, "run this command in your own terminal".to_owned()),
+        ErrorKind::Busy => fail(Exit::Busy, "try again when a turn has ended".to_owned()),
+        ErrorKind::NotWaiting => fail(Exit::Usage, format!("`yoi status {name}` lists the inputs that wait")),
+        ErrorKind::Over => fail(Exit::Failed, format!("`yoi log {name}` shows its answer")),
+        ErrorKind::Required => fail(Exit::Config, format!("run `yoi start {name}` again once the key is set")),
+        ErrorKind::Working => Failure::new(Exit::Busy, "the pod is working, and undo is possible only between turns")
+            .help(format!("`yoi cancel {name}` ends the turn")),
+        ErrorKind::Closing => Failure::new(Exit::Unavailable, format!("{name} is stopping"))
+            .help(format!("`yoi start {name}` starts it again once it has stopped")),
+        ErrorKind::Version => another_version(name),
+        ErrorKind::Parse
+        | ErrorKind::Request
+        | ErrorKind::Method
+        | ErrorKind::Params
+        | ErrorKind::Internal
+        | ErrorKind::Unknown => Failure::new(Exit::Internal, format!("{name}: {message}")),
+    }
+}
+
+fn another_version(name: &str) -> Failure {
+    Failure::new(Exit::Unavailable, format!("{name} runs in another version of yoi"))
+        .help("use that version, or stop the pod and start it again")
+}
+
+/// The words for a closed connection. A process that ends closes it a moment before it lets go of the pod.
+pub(super) async fn gone(dir: &Path, name: &str, before: &Owner) -> Failure {
+    let pid = before.pid;
+    let holds = || {
+        owner(dir).is_ok_and(|owner| owner.is_some_and(|owner| owner.pid == pid))
+            && authority::is_running(&Ambient::claim(), pid)
+    };
+    let began = Instant::now();
+    while holds() {
+        if began.elapsed() >= ENDING {
+            let text = format!("the connection to {name} was closed; the process {pid} still runs");
+            return Failure::new(Exit::Busy, text).help(format!("`yoi status {name}`"));
+        }
+        sleep(LOOK).await;
+    }
+    Failure::new(Exit::Unavailable, format!("the process of {name} ended"))
+        .help(format!("`yoi log {name}` shows what was recorded"))
+}
+
+/// What an undo did, for the client that asked for it.
+pub(crate) fn undone(lines: Vec<String>, done: Result<(), Failure>) -> Undone {
+    Undone { lines, failure: done.err().map(to_wire) }
+}
+
+/// A failure of the pod's process, for its clients.
+pub(crate) fn to_wire(failure: Failure) -> method::Failure {
+    let Failure { exit, message, help } = failure;
+    method::Failure { exit: exit.number(), message, help }
+}
+
+/// A failure of the pod's process, as a command reports it.
+pub(crate) fn of_wire(failure: method::Failure) -> Failure {
+    let method::Failure { exit, message, help } = failure;
+    let exits = [Exit::Usage, Exit::Data, Exit::Unavailable, Exit::Internal, Exit::Journal, Exit::Busy, Exit::Config];
+    let exit = exits.into_iter().find(|known| known.number() == exit).unwrap_or(Exit::Failed);
+    Failure { exit, message, help }
+}
