@@ -21,7 +21,7 @@ mod server;
 mod tail;
 
 pub use convert::queued;
-pub use server::{SOCKET, Served};
+pub use server::Served;
 
 use crate::control::{BetweenTurns, Client};
 use protocol::method::Undone;
@@ -33,7 +33,7 @@ use tokio::sync::watch;
 /// A pod as its clients reach it.
 pub struct ServedPod {
     pub client: Client,
-    /// The session's directory, which gets the socket.
+    /// The session's directory.
     pub dir: PathBuf,
     pub name: String,
     /// The session's id.

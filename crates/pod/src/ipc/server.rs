@@ -1,4 +1,4 @@
-//! The socket: bound by the process that holds the pod's lock, served on a thread of its own, removed at the end.
+//! Accepts clients at a socket that the program has bound, on a thread of its own, until the pod has ended.
 
 use super::ServedPod;
 use super::connection::{Idle, MAX_STAYING, Shares, attend};
@@ -8,12 +8,8 @@ use authority::Ambient;
 use protocol::event::PodEnded;
 use protocol::method::Failure;
 use std::collections::BTreeMap;
-use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener as StdListener;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -23,12 +19,6 @@ use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tracing::warn;
-
-/// The socket in a pod's directory.
-pub const SOCKET: &str = "sock";
-
-/// The name under which it is prepared: it gets its own name once it can be connected to.
-const PREPARED: &str = "sock.new";
 
 /// Clients at a time. A further one replaces the one that has been idle for the longest time.
 const MAX_CONNECTIONS: usize = 64;
@@ -42,23 +32,19 @@ const DRAINED: Duration = Duration::from_secs(1);
 /// The pause after a failed accept, as without a free file descriptor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// A socket that is served. Dropped, it is removed and its clients lose their connections.
+/// A socket that is served. Dropped, its clients lose their connections.
 pub struct Served {
     phase: watch::Sender<Phase>,
     /// Resolves when the last client has its answers.
     ended: Option<oneshot::Receiver<()>>,
-    dir: SocketDir,
-    inode: u64,
 }
 
 impl Served {
-    /// Serves a pod whose lock this process holds. Replaces what a killed process left.
+    /// Serves a pod whose lock this process holds, at a socket that does not block.
     ///
     /// # Errors
-    /// The socket cannot be bound, or there is no thread for it.
-    pub fn start(ambient: Ambient, pod: ServedPod) -> io::Result<Self> {
-        let dir = SocketDir::open(&pod.dir)?;
-        let (listener, inode) = bind(&dir)?;
+    /// There is no thread for it.
+    pub fn start(ambient: Ambient, listener: StdListener, pod: ServedPod) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(2).build()?;
         let (phase, phases) = watch::channel(Phase::default());
         let (over, ended) = oneshot::channel();
@@ -67,17 +53,12 @@ impl Served {
             // Nobody waits if the program ends at once.
             over.send(()).ok();
         })?;
-        Ok(Self { phase, ended: Some(ended), dir, inode })
+        Ok(Self { phase, ended: Some(ended) })
     }
 
-    /// Removes the socket: called before the lock is released, since the next process binds a socket of the same name.
-    /// Connected clients are served on.
+    /// Accepts no more clients. Connected ones are served on.
     pub fn close(&self) {
         self.phase.send_modify(|phase| phase.closed = true);
-        let path = self.dir.path(SOCKET);
-        if fs::symlink_metadata(&path).is_ok_and(|there| there.ino() == self.inode) {
-            drop(fs::remove_file(&path));
-        }
     }
 
     /// Waits, after [`Self::close`] and the end of the pod, until its clients have their answers and all records. They are
@@ -93,40 +74,8 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        self.close();
-        self.phase.send_modify(|phase| phase.dropped = true);
+        self.phase.send_modify(|phase| (phase.closed, phase.dropped) = (true, true));
     }
-}
-
-/// An open directory, which leads to a socket in it by a short path: the address of a socket has 108 bytes, and a
-/// state directory with a long name has more.
-struct SocketDir {
-    opened: File,
-}
-
-impl SocketDir {
-    fn open(dir: &Path) -> io::Result<Self> {
-        Ok(Self { opened: File::open(dir)? })
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        PathBuf::from(format!("/proc/self/fd/{}", self.opened.as_raw_fd())).join(name)
-    }
-}
-
-/// The socket has its name only once it can be connected to.
-fn bind(dir: &SocketDir) -> io::Result<(StdListener, u64)> {
-    let (prepared, path) = (dir.path(PREPARED), dir.path(SOCKET));
-    match fs::remove_file(&prepared) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        Ok(()) | Err(_) => {}
-    }
-    let listener = StdListener::bind(&prepared)?;
-    listener.set_nonblocking(true)?;
-    fs::set_permissions(&prepared, Permissions::from_mode(0o600))?;
-    let inode = fs::symlink_metadata(&prepared)?.ino();
-    fs::rename(&prepared, &path)?;
-    Ok((listener, inode))
 }
 
 fn serve(

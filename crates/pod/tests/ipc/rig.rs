@@ -3,19 +3,21 @@
 use authority::Ambient;
 use llm_worker::{StopReason, ToolEffect, ToolOutput};
 use pod::control::{BetweenTurns, HostMode};
-use pod::ipc::{HostActions, SOCKET, Served, ServedPod};
+use pod::ipc::{HostActions, Served, ServedPod};
 use protocol::method::Undone;
 use protocol::status::{Host, ReloadReport};
 use serde_json::{Value, json};
 use session_store::Reader;
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use testkit::{FnTool, Latch, LivePod, ModelScript, Over, PodUnderTest, ScriptedAnswer};
 use tokio::sync::watch;
+
+const SOCKET: &str = "sock";
 
 /// Longer than anything a test waits for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -89,7 +91,9 @@ impl Scene {
             host: watch::Sender::new(host).subscribe(),
             actions: actions.clone(),
         };
-        let served = Served::start(Ambient::claim(), pod).unwrap();
+        let listener = UnixListener::bind(pod.dir.join(SOCKET)).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let served = Served::start(Ambient::claim(), listener, pod).unwrap();
         Self { live, actions, served }
     }
 

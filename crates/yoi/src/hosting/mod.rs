@@ -12,6 +12,7 @@ mod prepare;
 mod reload;
 mod run;
 pub(crate) mod session_location;
+pub(crate) mod socket_file;
 
 pub(crate) use context::{ChildTag, HostContext};
 pub(crate) use failure::host_failure;

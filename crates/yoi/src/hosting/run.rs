@@ -7,6 +7,7 @@ use super::leftovers::Swept;
 use super::messages::Messages;
 use super::open::OpenedSession;
 use super::session_location::{SessionLocation, now};
+use super::socket_file::{SOCKET, SocketFile};
 use crate::exit::{Exit, Failure};
 use crate::host_log::{self, HostLog};
 use crate::socket::to_wire;
@@ -14,6 +15,7 @@ use authority::{Ambient, GitGuard};
 use pod::control::{Callbacks, Client, Fatal, Permission};
 use pod::ipc::{Served, ServedPod};
 use protocol::status::{Host, ReloadReport};
+use std::io;
 use std::sync::{Arc, OnceLock};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
@@ -89,17 +91,19 @@ impl<'a> Hosting<'a> {
             let (place, id) = (session.place, session.opened.0.recovered.session.clone());
             self.host.send_modify(|host| session.prepared.composed.mode.text().clone_into(&mut host.sandbox));
             let (actor, client) = self.open(session).await?;
-            let served = self.serve(place, &client, id);
+            let (mut socket, served) = self.serve(place, &client, id).unzip();
             let mut pod = std::pin::pin!(actor.run(cancel.clone()));
             let (work, end) = tokio::select! {
                 work = work(&client) => {
                     // Before the lock is released: its next owner binds a socket of the same name.
+                    drop(socket.take());
                     served.iter().for_each(Served::close);
                     client.close(reason).await;
                     (Some(work), pod.await.result)
                 }
                 over = &mut pod => (None, over.result),
             };
+            drop(socket);
             if let Some(served) = served {
                 served.close();
                 served.drained(end.as_ref().err().map(|fatal| to_wire(fatal_failure(fatal)))).await;
@@ -118,18 +122,22 @@ impl<'a> Hosting<'a> {
     }
 
     /// Lets other commands reach the pod. A pod that is not kept has no name to be reached by.
-    fn serve(&self, place: &SessionLocation, client: &Client, session: String) -> Option<Served> {
+    fn serve(&self, place: &SessionLocation, client: &Client, session: String) -> Option<(SocketFile, Served)> {
         let name = place.name()?.to_owned();
         let HostContext { messages, undo, .. } = self.context;
         let (dir, runtime) = (place.dir(), self.runtime.handle().clone());
         let actions = Arc::new(PodActions { dir: dir.clone(), name: name.clone(), undo, runtime });
         let pod = ServedPod { client: client.clone(), dir, name, session, host: self.host.subscribe(), actions };
-        let path = authority::escape(&pod.dir.join(pod::ipc::SOCKET));
-        let told = |error| {
+        let path = authority::escape(&pod.dir.join(SOCKET));
+        let told = |error: io::Error| {
             let why = authority::explain(&error);
             messages.warn(&format!("warning: other commands cannot reach this pod: the socket {path}: {why}"));
         };
-        Served::start(Ambient::claim(), pod).map_err(told).ok()
+        let bound = SocketFile::bind(&pod.dir).and_then(|(socket, listener)| {
+            let served = Served::start(Ambient::claim(), listener, pod)?;
+            Ok((socket, served))
+        });
+        bound.map_err(told).ok()
     }
 
     /// Writes the rest of the log, ends children of callbacks that were given up, and says what git would run. `failed`:

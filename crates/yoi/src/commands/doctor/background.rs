@@ -2,8 +2,8 @@
 
 use super::{Check, note, works};
 use crate::env::Env;
+use crate::hosting::socket_file::SOCKET;
 use crate::pods::Pods;
-use pod::ipc::SOCKET;
 use session_store::Session;
 use std::fs;
 use std::path::{Path, PathBuf};
