@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a scene that fails is a failed test")]
 #![allow(clippy::disallowed_methods, reason = "tests stand at the composition root")]
 
+mod agreeing;
 mod attaching;
 mod bounds;
 mod commands;
