@@ -169,10 +169,15 @@ impl Submissions {
 
     /// Has a client wait for the end of the turn that takes an accepted input.
     pub(super) fn wait(&mut self, core: &Core, input: InputId, end: EndReply) {
+        // In place of those that wait no more: clients may come and go for as long as a turn takes.
+        let join = |waiting: &mut Vec<EndReply>, end| {
+            waiting.retain(|end| !end.is_closed());
+            waiting.push(end);
+        };
         if core.state.queued.get(input).is_some() {
-            self.queued.entry(input).or_default().push(end);
+            join(self.queued.entry(input).or_default(), end);
         } else if self.taken.contains(&input) {
-            self.current.push(end);
+            join(&mut self.current, end);
         } else if let Some((_, ended)) = self.ended.iter().find(|(inputs, _)| inputs.contains(&input)) {
             drop(end.send(Ok(ended.clone())));
         } else {

@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::watch;
 
-/// Commands that are remembered.
-const MAX_ANSWERS: usize = 256;
+/// Commands that are remembered, and that may be under way: none of those is forgotten.
+pub(super) const MAX_ANSWERS: usize = 256;
 
 /// Bytes of an answer that is remembered.
 const MAX_REMEMBERED: usize = 64 * 1024;
@@ -55,7 +55,7 @@ impl Answers {
 
     fn begin(&self, cmd_id: &str, asked: blake3::Hash) -> Result<Begun, Error> {
         let mut newest = self.newest();
-        // A command whose client left before it was done is not known.
+        // One that ended without an answer is not known.
         newest.retain(|known| known.answer.borrow().is_some() || known.answer.has_changed().is_ok());
         if let Some(known) = newest.iter().find(|known| known.cmd_id == cmd_id) {
             return match known.asked == asked {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_command_whose_client_left_is_carried_out_again() {
+    async fn a_command_without_an_answer_is_carried_out_again() {
         let answers = Answers::default();
         let pause = Method::Pause(Pause { cmd_id: "a".to_owned() });
         let left = tokio::time::timeout(std::time::Duration::ZERO, answers.once("a", &pause, std::future::pending()));

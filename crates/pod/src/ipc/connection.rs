@@ -10,9 +10,9 @@ use super::requests::{attached, carry_out};
 use crate::record::Who;
 use authority::Peer;
 use protocol::error::{Error, ErrorKind};
-use protocol::event::Event;
+use protocol::event::{Event, EventKind};
 use protocol::message::{BadRequest, ClientRequest, answer_line, event_line};
-use protocol::method::{Attach, Hello, Method, Role, Welcome};
+use protocol::method::{Attached, Draft, Hello, Method, Role, Welcome};
 use protocol::{MAX_CLIENT, MAX_LINE, MAX_MESSAGE, VERSION};
 use serde::Serialize;
 use std::io;
@@ -37,9 +37,6 @@ const LARGE: usize = 64 * 1024;
 
 /// With so many bytes waiting for the client, no more records are read for it and no more requests taken.
 const FULL: usize = 256 * 1024;
-
-/// Clients that may be attached or wait for a turn: fewer than there are connections, so that commands find room.
-pub(super) const MAX_STAYING: usize = 48;
 
 /// Since when a connection waits for nothing; none while it has a request under way or is attached.
 #[derive(Clone)]
@@ -69,6 +66,15 @@ pub(super) struct Shares {
     pub(super) large: Arc<Semaphore>,
     /// A share of the clients that are attached or wait for the end of a turn, which may take for ever.
     pub(super) staying: Arc<Semaphore>,
+    /// How many those are.
+    pub(super) max: usize,
+}
+
+impl Shares {
+    /// Shares of so many large requests, and of so many clients that stay.
+    pub(super) fn of(large: usize, max: usize) -> Self {
+        Self { large: Arc::new(Semaphore::new(large)), staying: Arc::new(Semaphore::new(max)), max }
+    }
 }
 
 /// Serves a client until it leaves, sends what cannot be read, or is too slow.
@@ -86,6 +92,7 @@ pub(super) async fn attend(stream: UnixStream, peer: Peer, hub: Arc<Hub>, idle: 
         feed: None,
         running: JoinSet::new(),
         rate: Rate { tokens: MAX_RATE, since: Instant::now() },
+        long: false,
         ends: false,
     };
     // A client that has left needs no answer.
@@ -105,6 +112,8 @@ struct Connection {
     feed: Option<(Feed, OwnedSemaphorePermit)>,
     running: JoinSet<(u64, Done)>,
     rate: Rate,
+    /// A page or another long answer is being made: one at a time.
+    long: bool,
     /// No more is read: the connection ends when the client has what waits for it.
     ends: bool,
 }
@@ -112,7 +121,9 @@ struct Connection {
 /// What came of a request.
 enum Done {
     Answered(Answer),
-    Attached(Result<(Box<protocol::method::Attached>, Attach, u64, OwnedSemaphorePermit), Error>),
+    /// The one long answer.
+    Long(Answer),
+    Attached(Result<(Box<Attached>, Feed, OwnedSemaphorePermit), Error>),
 }
 
 impl Connection {
@@ -179,7 +190,9 @@ impl Connection {
 
     /// Whether a further request is read now.
     fn takes(&mut self) -> bool {
-        !self.ends && self.running.len() < MAX_REQUESTS && self.out.len() < FULL && self.rate.allows()
+        // First, since a rate that is not renewed would be waited for without end.
+        let allowed = self.rate.allows();
+        allowed && !self.ends && !self.long && self.running.len() < MAX_REQUESTS && self.out.len() < FULL
     }
 
     /// The last event; nothing follows.
@@ -219,27 +232,58 @@ impl Connection {
             };
             return self.fail(id, ErrorKind::NotAllowed, &text);
         }
-        let attach = if let Method::Attach(attach) = &method { Some(attach.clone()) } else { None };
-        let stays = attach.is_some() || matches!(method, Method::Wait(_));
+        let stays = matches!(method, Method::Attach(_) | Method::Wait(_));
         let place = if stays { self.shares.staying.clone().try_acquire_owned().ok() } else { None };
         let hub = self.hub.clone();
-        match (attach, place) {
-            (Some(_), _) if self.feed.is_some() => {
+        match (method, place) {
+            (Method::Attach(_), _) if self.feed.is_some() => {
                 self.fail(id, ErrorKind::Request, "this client is attached already");
             }
             (_, None) if stays => {
-                self.fail(id, ErrorKind::Busy, &format!("{MAX_STAYING} clients are already attached or waiting"));
+                self.fail(id, ErrorKind::Busy, &format!("{} clients are already attached or waiting", self.shares.max));
             }
-            (Some(attach), Some(place)) => drop(self.running.spawn(async move {
-                let attached = attached(&hub, attach.after, attach.limit).await;
-                (id, Done::Attached(attached.map(|(all, cursor)| (Box::new(all), attach, cursor, place))))
-            })),
-            (_, place) => drop(self.running.spawn(async move {
-                let answer = carry_out(&hub, method, who).await;
-                drop(place);
-                (id, Done::Answered(answer))
-            })),
+            (Method::Attach(mut attach), Some(place)) => {
+                self.long = true;
+                let is_child = self.peer.may_change.is_err();
+                attach.without.extend(is_child.then_some(EventKind::Draft));
+                self.running.spawn(async move {
+                    let attached = attached(&hub, attach).await.map(|(mut attached, feed)| {
+                        if is_child {
+                            // What a person has not sent is not for the model's commands.
+                            attached.draft = Draft::default();
+                        }
+                        (Box::new(attached), feed, place)
+                    });
+                    (id, Done::Attached(attached))
+                });
+            }
+            (method, place) => self.carry_out(id, method, who, place),
         }
+    }
+
+    fn carry_out(&mut self, id: u64, method: Method, who: Who, place: Option<OwnedSemaphorePermit>) {
+        let hub = self.hub.clone();
+        if method.cmd_id().is_some() {
+            let Ok(share) = self.hub.commands.clone().try_acquire_owned() else {
+                return self.fail(id, ErrorKind::Busy, "too many commands are under way; try again");
+            };
+            // A command is carried out once, whether or not its client is there for the answer.
+            let command = tokio::spawn(async move {
+                let answer = carry_out(&hub, method, who).await;
+                drop(share);
+                answer
+            });
+            let failed = |error: JoinError| Err(Error::new(ErrorKind::Internal, error.to_string()));
+            self.running.spawn(async move { (id, Done::Answered(command.await.unwrap_or_else(failed))) });
+            return;
+        }
+        self.long = matches!(method, Method::Page(_) | Method::GetFeatures(_));
+        let done = if self.long { Done::Long } else { Done::Answered };
+        self.running.spawn(async move {
+            let answer = carry_out(&hub, method, who).await;
+            drop(place);
+            (id, done(answer))
+        });
     }
 
     fn hello(&mut self, id: u64, hello: Hello) {
@@ -268,12 +312,15 @@ impl Connection {
         let (id, done) = done.map_err(io::Error::other)?;
         match done {
             Done::Answered(answer) => self.answer(Some(id), answer.as_ref()),
-            Done::Attached(Ok((attached, attach, cursor, place))) if self.feed.is_none() => {
-                self.answer(Some(id), Ok(&*attached));
-                self.feed = Some((Feed::new(self.hub.attach(), attach.without, cursor), place));
+            Done::Long(answer) => {
+                self.long = false;
+                self.answer(Some(id), answer.as_ref());
             }
-            Done::Attached(Ok(_)) => self.fail(id, ErrorKind::Request, "this client is attached already"),
-            Done::Attached(Err(error)) => self.answer(Some(id), Err::<&(), _>(&error)),
+            Done::Attached(attached) => {
+                self.long = false;
+                self.answer(Some(id), attached.as_ref().map(|(attached, ..)| &**attached));
+                self.feed = attached.ok().map(|(_, feed, place)| (feed, place));
+            }
         }
         Ok(())
     }

@@ -46,10 +46,14 @@ pub(super) struct Feed {
 }
 
 impl Feed {
-    pub(super) fn new(mut from: Attached, without: Vec<EventKind>, cursor: u64) -> Self {
-        // What the answer to `attach` has is not told again.
-        from.draft.mark_unchanged();
-        from.status.mark_unchanged();
+    pub(super) fn new(from: Attached, declined: Vec<EventKind>, cursor: u64) -> Self {
+        // Each once: it is looked through at every event.
+        let mut without = Vec::new();
+        for kind in declined {
+            if !without.contains(&kind) {
+                without.push(kind);
+            }
+        }
         Self {
             from,
             without,

@@ -1,6 +1,6 @@
 //! What all clients of a pod share: the newest records, the status, the draft, and the answers to commands.
 
-use super::answers::Answers;
+use super::answers::{Answers, MAX_ANSWERS};
 use super::convert;
 use super::tail::Tail;
 use super::{HostActions, ServedPod};
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{Semaphore, broadcast, watch};
 use tokio::time::{Instant, sleep_until};
 
 /// The status is looked at this long after something changed: once for all clients.
@@ -47,6 +47,8 @@ pub(super) struct Hub {
     pub(super) actions: Arc<dyn HostActions>,
     pub(super) answers: Answers,
     pub(super) phase: watch::Receiver<Phase>,
+    /// A share of the commands that are under way.
+    pub(super) commands: Arc<Semaphore>,
     host: watch::Receiver<Host>,
     tail: Mutex<Tail>,
     /// The newest record that clients may read.
@@ -70,6 +72,7 @@ impl Hub {
             actions,
             answers: Answers::default(),
             phase,
+            commands: Arc::new(Semaphore::new(MAX_ANSWERS)),
             host,
             head: watch::Sender::new(folded),
             status: watch::Sender::default(),
@@ -197,8 +200,9 @@ impl Following {
             }
             Change::Folded => hub.read_on(),
             Change::Look => {
-                self.look_at = None;
                 hub.look().await;
+                // Only now: this may be given up while it looks.
+                self.look_at = None;
             }
             Change::Other | Change::None => {}
             // The phase says so, too.

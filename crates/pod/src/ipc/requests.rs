@@ -2,14 +2,15 @@
 
 use super::answers::Answer;
 use super::convert;
+use super::feed::Feed;
 use super::hub::Hub;
 use super::tail::{Line, LineKind, Tail};
 use crate::control::{NewInput, SubmitError};
 use crate::record::Who;
 use protocol::error::{Error, ErrorKind};
 use protocol::method::{
-    AcceptedInput, Attached, Cancel, Done, EditInput, Method, MoveInput, Notify, Page, RecordPage, Report, SendInput,
-    SetDraft, Shutdown, Undo, Wait, Withdraw,
+    AcceptedInput, Attach, Attached, Cancel, Done, EditInput, Method, MoveInput, Notify, Page, RecordPage, Report,
+    SendInput, SetDraft, Shutdown, Undo, Wait, Withdraw,
 };
 use protocol::record::RecordLine;
 use protocol::{MAX_CMD_ID, MAX_PAGE, MAX_PAGE_BYTES};
@@ -87,8 +88,11 @@ async fn undo(hub: &Hub, to: u64) -> Answer {
     answer(&undone)
 }
 
-/// Everything that a client needs before the events, and the cursor: the records after it are sent.
-pub(super) async fn attached(hub: &Hub, after: Option<u64>, limit: Option<u32>) -> Result<(Attached, u64), Error> {
+/// Everything that a client needs before the events, and the events: the records after those in the answer come first.
+pub(super) async fn attached(hub: &Arc<Hub>, attach: Attach) -> Result<(Attached, Feed), Error> {
+    let Attach { after, without, limit } = attach;
+    // First: what changes while this is answered is told as an event.
+    let events = hub.attach();
     let status = hub.status().await?;
     let newest = status.seq;
     let (page, cursor) = match after {
@@ -99,7 +103,7 @@ pub(super) async fn attached(hub: &Hub, after: Option<u64>, limit: Option<u32>) 
         Some(after) => (None, after),
         None => (Some(page(hub, newest + 1, limit.unwrap_or(MAX_PAGE))?), newest),
     };
-    Ok((Attached { status, draft: hub.draft(), page }, cursor))
+    Ok((Attached { status, draft: hub.draft(), page }, Feed::new(events, without, cursor)))
 }
 
 /// The records before one of them.

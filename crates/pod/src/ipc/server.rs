@@ -1,7 +1,7 @@
 //! Accepts clients at a socket that the program has bound, on a thread of its own, until the pod has ended.
 
 use super::ServedPod;
-use super::connection::{Idle, MAX_STAYING, Shares, attend};
+use super::connection::{Idle, Shares, attend};
 use super::hub::{Hub, Phase};
 use super::out::refusal;
 use authority::Ambient;
@@ -15,13 +15,19 @@ use std::thread;
 use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tracing::warn;
 
 /// Clients at a time. A further one replaces the one that has been idle for the longest time.
 const MAX_CONNECTIONS: usize = 64;
+
+/// Of those, processes that a pod started: whatever a command does, there is room for people.
+const MAX_CHILDREN: usize = 8;
+
+/// Clients that may be attached or wait for a turn: fewer than there are connections, so that commands find room.
+const MAX_STAYING: usize = 48;
 
 /// Requests of more than a few KiB that may be on their way in at a time.
 const MAX_LARGE: usize = 4;
@@ -87,7 +93,7 @@ fn serve(
 ) {
     runtime.block_on(async {
         let hub = Arc::new(Hub::new(pod, phases.clone()));
-        let mut connections = Connections::default();
+        let mut connections = Connections::new();
         match UnixListener::from_std(listener) {
             Ok(listener) => listen(ambient, listener, &hub, &mut connections, &mut phases).await,
             Err(error) => warn!(%error, "clients cannot be accepted"),
@@ -105,12 +111,11 @@ async fn listen(
     connections: &mut Connections,
     phases: &mut watch::Receiver<Phase>,
 ) {
-    let shares = Shares { large: Arc::new(Semaphore::new(MAX_LARGE)), staying: Arc::new(Semaphore::new(MAX_STAYING)) };
     let mut following = hub.follow();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => connections.add(&ambient, stream, hub, &shares),
+                Ok((stream, _)) => connections.add(&ambient, stream, hub),
                 Err(error) => {
                     warn!(%error, "a client could not be accepted");
                     sleep(ACCEPT_PAUSE).await;
@@ -132,43 +137,64 @@ async fn listen(
     hub.read_on();
 }
 
-#[derive(Default)]
 struct Connections {
     tasks: JoinSet<()>,
     /// By number, in the order in which they came.
-    known: BTreeMap<u64, (AbortHandle, Idle)>,
+    known: BTreeMap<u64, Connected>,
     newest: u64,
+    shares: Shares,
+    /// Of the processes that a pod started.
+    child_shares: Shares,
+}
+
+struct Connected {
+    task: AbortHandle,
+    idle: Idle,
+    /// A pod started it.
+    is_child: bool,
 }
 
 impl Connections {
-    fn add(&mut self, ambient: &Ambient, stream: UnixStream, hub: &Arc<Hub>, shares: &Shares) {
-        self.forget_ended();
-        if self.known.len() >= MAX_CONNECTIONS && !self.end_idle() {
-            return refuse(stream);
-        }
-        let Ok(peer) = authority::peer_of(ambient, &stream) else { return };
-        let idle = Idle::default();
-        let task = self.tasks.spawn(attend(stream, peer, hub.clone(), idle.clone(), shares.clone()));
-        self.newest += 1;
-        self.known.insert(self.newest, (task, idle));
+    fn new() -> Self {
+        let (tasks, known) = (JoinSet::new(), BTreeMap::new());
+        let (shares, child_shares) = (Shares::of(MAX_LARGE, MAX_STAYING), Shares::of(1, MAX_CHILDREN));
+        Self { tasks, known, newest: 0, shares, child_shares }
     }
 
-    /// Ends the client that has waited for nothing for the longest time.
-    fn end_idle(&mut self) -> bool {
-        let idle = self.known.iter().filter_map(|(number, (_, idle))| Some((idle.since()?, *number))).min();
-        let Some((task, _)) = idle.and_then(|(_, number)| self.known.remove(&number)) else { return false };
+    fn add(&mut self, ambient: &Ambient, stream: UnixStream, hub: &Arc<Hub>) {
+        self.forget_ended();
+        let Ok(peer) = authority::peer_of(ambient, &stream) else { return };
+        let is_child = peer.may_change.is_err();
+        let children = self.known.values().filter(|known| known.is_child).count();
+        let is_full = self.known.len() >= MAX_CONNECTIONS || (is_child && children >= MAX_CHILDREN);
+        if is_full && !self.end_idle(is_child) {
+            return refuse(stream, if is_child { MAX_CHILDREN } else { MAX_CONNECTIONS });
+        }
+        let (idle, shares) = (Idle::default(), if is_child { &self.child_shares } else { &self.shares });
+        let task = self.tasks.spawn(attend(stream, peer, hub.clone(), idle.clone(), shares.clone()));
+        self.newest += 1;
+        self.known.insert(self.newest, Connected { task, idle, is_child });
+    }
+
+    /// Ends the client that has waited for nothing for the longest time. A process that a pod started replaces only such.
+    fn end_idle(&mut self, for_child: bool) -> bool {
+        let mine = self.known.iter().filter(|(_, known)| known.is_child || !for_child);
+        let idle = mine.filter_map(|(number, known)| Some((known.idle.since()?, *number))).min();
+        let Some(Connected { task, .. }) = idle.and_then(|(_, number)| self.known.remove(&number)) else {
+            return false;
+        };
         task.abort();
         true
     }
 
     fn forget_ended(&mut self) {
-        self.known.retain(|_, (task, _)| !task.is_finished());
+        self.known.retain(|_, known| !known.task.is_finished());
     }
 }
 
 /// Tells a new client that every other one is busy. What its socket does not take at once is not sent.
-fn refuse(stream: UnixStream) {
-    let line = refusal(&format!("all {MAX_CONNECTIONS} connections are busy; try again"));
+fn refuse(stream: UnixStream, places: usize) {
+    let line = refusal(&format!("all {places} connections are busy; try again"));
     drop(stream.into_std().and_then(|mut stream| stream.write_all(line.as_bytes())));
 }
 
@@ -184,7 +210,7 @@ mod tests {
     async fn a_client_that_is_refused_is_told() {
         let (ours, mut theirs) = StdStream::pair().unwrap();
         ours.set_nonblocking(true).unwrap();
-        refuse(UnixStream::from_std(ours).unwrap());
+        refuse(UnixStream::from_std(ours).unwrap(), MAX_CONNECTIONS);
         let mut told = String::new();
         theirs.read_to_string(&mut told).unwrap();
         let Message::Answer { id: None, answer: Err(error) } = Message::read(told.trim_end()).unwrap() else {

@@ -4,6 +4,7 @@
 
 mod agreeing;
 mod attaching;
+mod attacks;
 mod bounds;
 mod commands;
 mod rig;
