@@ -48,6 +48,7 @@ mod pod_in_use;
 mod pods;
 mod project_trust;
 mod prompt;
+mod protocol_client;
 mod recorded_phases;
 mod recording;
 mod run;
