@@ -1,14 +1,16 @@
 //! The command line: commands, flags and their help. Runs nothing and opens nothing.
 
+mod values;
+
+pub(crate) use self::values::Span;
+use self::values::{dollars, steps, time};
 use crate::allow::AllowRule;
-use crate::bad_value::BadValue;
 use crate::candidates::{models, pods};
 use crate::config::file::Mode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::ArgValueCandidates;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 const EXIT_CODES: &str = "\
@@ -53,6 +55,20 @@ PROMPT and options it succeeds (exit 0); with them it fails (exit 75).
 Signals to the process of a pod: TERM ends the turn and the process in good order; HUP reloads limits,
 permission rules and prices.";
 
+const ATTACH: &str = "\
+The command prints the newest part of the transcript, then what happens, as `yoi log` prints it.
+Each line on stdin is one input. Lines that begin with a slash are commands:
+  /steer TEXT   deliver TEXT at the next step of the running turn
+  /cancel       cancel the running turn
+  /pause        hold the pod before its next model request
+  /resume       continue the held pod
+  /status       show what the pod does
+  /detach       leave; the pod keeps working
+  /help         list these commands
+A line that begins with a space is always an input. The end of stdin and Ctrl-C detach, too.
+When the process of the pod dies or the connection is lost, the command waits up to 2 minutes
+for the pod, and goes on where it was.";
+
 /// The hidden command that hosts a pod.
 pub(crate) const HOST: &str = "__host";
 
@@ -82,6 +98,12 @@ pub(crate) enum Command {
     /// Send an input to a running pod and print the input's number
     #[command(after_help = EXIT_CODES)]
     Send(SendArgs),
+    /// Follow a running pod and talk to it, line by line
+    #[command(after_help = ATTACH)]
+    Attach(AttachArgs),
+    /// Leave a note for the model of a running pod, which its next step delivers
+    #[command(after_help = EXIT_CODES)]
+    Notify(NotifyArgs),
     /// Show what a pod does, why it does not continue, and what to do
     Status(StatusArgs),
     /// End the process of a pod; its inputs stay queued
@@ -237,6 +259,30 @@ pub(crate) struct SendArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct AttachArgs {
+    /// Name of the pod, or a unique prefix of it; without NAME, the running pod of this directory that was started last
+    #[arg(add = ArgValueCandidates::new(pods))]
+    pub(crate) name: Option<String>,
+    /// Use plain lines, for scripts, simple terminals and screen readers. This is the only form as yet: a full-screen
+    /// terminal is planned, and without --plain the command prints plain lines, too
+    #[arg(long)]
+    pub(crate) plain: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NotifyArgs {
+    /// Name of the pod, or a unique prefix of it
+    #[arg(add = ArgValueCandidates::new(pods))]
+    pub(crate) name: String,
+    /// The note, at most 16 KiB; `-` reads it from stdin
+    #[arg(value_name = "TEXT")]
+    pub(crate) text: OsString,
+    /// Start a turn for it if the pod is idle
+    #[arg(long)]
+    pub(crate) wake: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
     /// Name of the pod, or a unique prefix of it
     #[arg(add = ArgValueCandidates::new(pods))]
@@ -370,32 +416,6 @@ pub(crate) struct FeaturesArgs {
     pub(crate) json: bool,
 }
 
-/// A start of a pod, or two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
-    pub(crate) from: u64,
-    /// To this one; else to the newest.
-    pub(crate) to: Option<u64>,
-}
-
-impl FromStr for Span {
-    type Err = BadValue;
-
-    fn from_str(text: &str) -> Result<Self, BadValue> {
-        let number = |text: &str| match text.parse() {
-            Ok(number @ 1..) => Ok(number),
-            Ok(0) | Err(_) => Err(BadValue::new(
-                "the value must be the number of a start, from 1, or a range of two numbers",
-                "use a value such as 1 or 1..3",
-            )),
-        };
-        match text.split_once("..") {
-            Some((from, to)) => Ok(Self { from: number(from)?, to: Some(number(to)?) }),
-            None => Ok(Self { from: number(text)?, to: None }),
-        }
-    }
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum FeatureAction {
     /// Create a crate that builds, with one tool, one hook that can refuse calls, saved state and a test
@@ -460,39 +480,4 @@ pub(crate) enum ConfigAction {
     Init,
     /// Print the JSON Schema of a configuration file
     Schema,
-}
-
-/// `500`.
-fn steps(text: &str) -> Result<u32, BadValue> {
-    let number = text.parse().ok().filter(|steps| *steps > 0);
-    number.ok_or_else(|| {
-        BadValue::new(format!("the value must be a whole number from 1 to {}", u32::MAX), "use a number such as 20")
-    })
-}
-
-/// `0.50`, `2`; also with the sign before it.
-fn dollars(text: &str) -> Result<f64, BadValue> {
-    let amount: Option<f64> = text.strip_prefix('$').unwrap_or(text).parse().ok();
-    amount.filter(|dollars| *dollars > 0.0 && dollars.is_finite()).ok_or_else(|| {
-        BadValue::new("the value must be an amount of US dollars, more than 0", "use an amount such as 0.50")
-    })
-}
-
-/// `90s`, `10m`, `2h`; a plain number is seconds.
-fn time(text: &str) -> Result<Duration, BadValue> {
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let seconds = match unit {
-        "" | "s" => Some(1),
-        "m" => Some(60),
-        "h" => Some(3600),
-        _ => None,
-    };
-    let number: Option<u64> = number.parse().ok();
-    match number.zip(seconds).and_then(|(n, s)| n.checked_mul(s)) {
-        Some(seconds @ 1..) => Ok(Duration::from_secs(seconds)),
-        Some(0) | None => {
-            Err(BadValue::new("the value must be a time of at least 1 second", "use a time such as 90s, 10m or 2h"))
-        }
-    }
 }

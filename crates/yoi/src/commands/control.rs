@@ -28,44 +28,41 @@ const APART: Duration = Duration::from_millis(50);
 const LOOK: Duration = Duration::from_millis(10);
 
 pub(crate) fn pause(args: &PodArgs, env: &Env) -> Result<Exit, Failure> {
-    tell(
-        args,
-        env,
-        "yoi pause",
-        |cmd_id| Pause { cmd_id },
-        |name, before| match before.state {
-            State::Working => format!("{name} pauses before its next request; `yoi resume {name}` continues"),
-            State::Idle | State::Held | State::Stopping | State::Unknown => {
-                format!("{name} is paused; `yoi resume {name}` continues")
-            }
-        },
-    )
+    tell(args, env, "yoi pause", |cmd_id| Pause { cmd_id }, paused)
 }
 
 pub(crate) fn resume(args: &PodArgs, env: &Env) -> Result<Exit, Failure> {
-    tell(
-        args,
-        env,
-        "yoi resume",
-        |cmd_id| Resume { cmd_id },
-        |name, before| match before.held {
-            Some(_) => format!("{name} is resumed"),
-            None => format!("{name} was not held"),
-        },
-    )
+    tell(args, env, "yoi resume", |cmd_id| Resume { cmd_id }, resumed)
 }
 
 pub(crate) fn cancel(args: &PodArgs, env: &Env) -> Result<Exit, Failure> {
-    tell(
-        args,
-        env,
-        "yoi cancel",
-        |cmd_id| Cancel { input: None, cmd_id },
-        |name, before| match before.state {
-            State::Working => format!("the turn of {name} is being cancelled"),
-            State::Idle | State::Held | State::Stopping | State::Unknown => format!("{name} has no running turn"),
-        },
-    )
+    tell(args, env, "yoi cancel", |cmd_id| Cancel { input: None, cmd_id }, cancelled)
+}
+
+/// What a pause does, given the state before.
+pub(super) fn paused(name: &str, before: &Status) -> String {
+    match before.state {
+        State::Working => format!("{name} pauses before its next request; `yoi resume {name}` continues"),
+        State::Idle | State::Held | State::Stopping | State::Unknown => {
+            format!("{name} is paused; `yoi resume {name}` continues")
+        }
+    }
+}
+
+/// What the end of a hold does, given the state before.
+pub(super) fn resumed(name: &str, before: &Status) -> String {
+    match before.held {
+        Some(_) => format!("{name} is resumed"),
+        None => format!("{name} was not held"),
+    }
+}
+
+/// What a cancel does, given the state before.
+pub(super) fn cancelled(name: &str, before: &Status) -> String {
+    match before.state {
+        State::Working => format!("the turn of {name} is being cancelled"),
+        State::Idle | State::Held | State::Stopping | State::Unknown => format!("{name} has no running turn"),
+    }
 }
 
 /// Asks a live pod, and says what that does, given its state before.

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &LogArgs, env: &Env) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
     let name = pods.find(&args.name)?;
     let (dir, from) = (pods.dir(&name), args.from.unwrap_or(0));
-    let transcript = Transcript { full: args.full, inputs: BTreeMap::new(), whole: None };
+    let transcript = Transcript::new(args.full);
     let mut printer = Printer { name: &name, from, json: args.json, terminal: env.stdout_terminal, transcript };
     if args.follow {
         return follow::run(&dir, &mut printer);
@@ -66,10 +66,10 @@ impl Printer<'_> {
         }
         let fail = |e: &dyn std::fmt::Display| Failure::new(Exit::Data, format!("{}: {e}", self.name));
         let record = decode(frame).map_err(|e| fail(&e))?;
-        let text = self.transcript.text(&record, frame.time);
+        let text = self.transcript.numbered(frame.seq, &record, frame.time);
         let stored = self.transcript.whole.take();
         if let Some(text) = text.filter(|_| shown) {
-            out::lines(&format!("{:>6}  {text}", frame.seq));
+            out::lines(&text);
             stored.map_or(Ok(()), |stored| whole(blobs, &stored)).map_err(|e| fail(&e))?;
         }
         Ok(())
@@ -147,7 +147,8 @@ impl Indented {
     }
 }
 
-struct Transcript {
+/// What records say to a person, with what earlier records said about inputs.
+pub(super) struct Transcript {
     full: bool,
     inputs: BTreeMap<u64, InputQueued>,
     /// What is to be printed behind the text.
@@ -155,6 +156,15 @@ struct Transcript {
 }
 
 impl Transcript {
+    pub(super) fn new(full: bool) -> Self {
+        Self { full, inputs: BTreeMap::new(), whole: None }
+    }
+
+    /// What a record says, behind its number.
+    pub(super) fn numbered(&mut self, seq: u64, record: &Record, time: u64) -> Option<String> {
+        self.text(record, time).map(|text| format!("{seq:>6}  {text}"))
+    }
+
     fn edited(&mut self, edited: &InputEdited) {
         if let Some(queued) = self.inputs.get_mut(&edited.input) {
             queued.text.clone_from(&edited.text);

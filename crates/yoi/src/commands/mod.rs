@@ -1,5 +1,6 @@
 //! The commands, a file each: they read, decide and print. Formats, policy and the turn live below them.
 
+mod attach;
 mod changes;
 pub(crate) mod completions;
 mod config;
@@ -17,6 +18,7 @@ mod live;
 mod log;
 mod ls;
 mod models;
+mod notify;
 mod output_schema;
 mod person;
 mod ps;
@@ -47,6 +49,8 @@ pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Fai
         Command::Start(args) => start::run(&args, cli.directory.is_some(), env, points),
         Command::Host => host::run(points),
         Command::Send(args) => send::run(&args, env),
+        Command::Attach(args) => attach::run(&args, env),
+        Command::Notify(args) => notify::run(&args, env),
         Command::Status(args) => status::run(&args, env),
         Command::Stop(args) => control::stop(&args, env),
         Command::Pause(args) => control::pause(&args, env),

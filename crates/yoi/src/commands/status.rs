@@ -60,11 +60,15 @@ pub(crate) fn run(args: &StatusArgs, env: &Env) -> Result<Exit, Failure> {
     if args.json {
         out::json(&found.json(left.as_ref()));
     } else {
-        for (what, text) in found.lines(left.as_ref()) {
-            out::line(&format!("{what:9} {text}"));
-        }
+        found.print(left.as_ref());
     }
     Ok(Exit::Done)
+}
+
+/// Prints what is known of a live pod.
+pub(super) fn print_live(pods: &Pods, name: &str, status: Status) -> Result<(), Failure> {
+    Found::read(pods, name, Some(status), None)?.print(None);
+    Ok(())
 }
 
 /// All that is known of a pod.
@@ -95,6 +99,12 @@ impl Found {
             }
         }
         Ok(found)
+    }
+
+    fn print(&self, left: Option<&LeftRunning>) {
+        for (what, text) in self.lines(left) {
+            out::line(&format!("{what:9} {text}"));
+        }
     }
 
     fn state(&self) -> &'static str {

@@ -4,10 +4,19 @@ use super::escape::json as harmless;
 use crate::exit::{Exit, Failure};
 use authority::text::{escape_line, escape_lines};
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// The first thing that standard output refused. A reader that closed its end has seen enough: that is no failure.
 static REFUSED: Mutex<Option<String>> = Mutex::new(None);
+
+/// Something was refused, for whatever reason.
+static UNREAD: AtomicBool = AtomicBool::new(false);
+
+/// Whether standard output takes no more.
+pub(crate) fn is_unread() -> bool {
+    UNREAD.load(Ordering::Relaxed)
+}
 
 /// One line of a result, whatever is in it.
 pub(crate) fn line(text: &str) {
@@ -32,6 +41,7 @@ pub(crate) fn raw(text: &str) {
 /// Notes what became of a write to standard output; `false` when nothing more can be written there.
 pub(crate) fn noted(written: io::Result<()>) -> bool {
     let Err(error) = written else { return true };
+    UNREAD.store(true, Ordering::Relaxed);
     if error.kind() != io::ErrorKind::BrokenPipe {
         REFUSED.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error.to_string());
     }

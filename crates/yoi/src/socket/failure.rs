@@ -17,7 +17,8 @@ const ENDING: Duration = Duration::from_secs(2);
 /// How often that is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
-pub(super) fn failure(error: ClientError, name: &str, owner: &Owner) -> Failure {
+/// The words for what failed between a command and this pod.
+pub(crate) fn failure(error: ClientError, name: &str, owner: &Owner) -> Failure {
     let Owner { pid, .. } = owner;
     match error {
         ClientError::Refused(error) | ClientError::Dismissed(error) => refused(&error, name),

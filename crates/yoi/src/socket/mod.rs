@@ -3,8 +3,8 @@
 
 mod failure;
 
-use self::failure::{failure, gone};
-pub(crate) use self::failure::{of_wire, to_wire, undone};
+use self::failure::gone;
+pub(crate) use self::failure::{failure, of_wire, to_wire, undone};
 use crate::exit::{Exit, Failure};
 use client::ClientError;
 use client::cmd_id::cmd_id;

@@ -45,6 +45,8 @@ fn bash_completes_commands_flags_pods_and_models() {
         (&["undo", "blo"], &["blond"]),
         (&["send", "blo"], &["blond"]),
         (&["send", "blo", "--st"], &["--steer"]),
+        (&["attach", "blo"], &["blond"]),
+        (&["notify", "blo"], &["blond"]),
         (&["status", "blo"], &["blond"]),
         (&["stop", "blo"], &["blond"]),
         (&["pause", "blo"], &["blond"]),

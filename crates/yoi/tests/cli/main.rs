@@ -11,6 +11,7 @@
 mod added_directories;
 mod anthropic;
 mod api_keys;
+mod attach;
 mod changes_and_undo;
 mod command_rules;
 mod completions;
@@ -42,6 +43,7 @@ mod live_pods;
 mod log_follow;
 mod log_transcripts;
 mod messages;
+mod notifications;
 mod output_schema;
 mod oversized_answers;
 mod pod_in_use;

@@ -21,6 +21,8 @@ fn help() {
     for command in [
         "run",
         "send",
+        "attach",
+        "notify",
         "status",
         "stop",
         "pause",
@@ -87,6 +89,8 @@ fn command_line() {
         "log nobody",
         "rm nobody",
         "send nobody x",
+        "attach nobody",
+        "notify nobody x",
         "send",
         "status nobody",
         "stop nobody",

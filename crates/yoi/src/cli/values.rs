@@ -1,0 +1,66 @@
+//! Values of flags, read from their words.
+
+use crate::bad_value::BadValue;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// A start of a pod, or two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) from: u64,
+    /// To this one; else to the newest.
+    pub(crate) to: Option<u64>,
+}
+
+impl FromStr for Span {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        let number = |text: &str| match text.parse() {
+            Ok(number @ 1..) => Ok(number),
+            Ok(0) | Err(_) => Err(BadValue::new(
+                "the value must be the number of a start, from 1, or a range of two numbers",
+                "use a value such as 1 or 1..3",
+            )),
+        };
+        match text.split_once("..") {
+            Some((from, to)) => Ok(Self { from: number(from)?, to: Some(number(to)?) }),
+            None => Ok(Self { from: number(text)?, to: None }),
+        }
+    }
+}
+
+/// `500`.
+pub(super) fn steps(text: &str) -> Result<u32, BadValue> {
+    let number = text.parse().ok().filter(|steps| *steps > 0);
+    number.ok_or_else(|| {
+        BadValue::new(format!("the value must be a whole number from 1 to {}", u32::MAX), "use a number such as 20")
+    })
+}
+
+/// `0.50`, `2`; also with the sign before it.
+pub(super) fn dollars(text: &str) -> Result<f64, BadValue> {
+    let amount: Option<f64> = text.strip_prefix('$').unwrap_or(text).parse().ok();
+    amount.filter(|dollars| *dollars > 0.0 && dollars.is_finite()).ok_or_else(|| {
+        BadValue::new("the value must be an amount of US dollars, more than 0", "use an amount such as 0.50")
+    })
+}
+
+/// `90s`, `10m`, `2h`; a plain number is seconds.
+pub(super) fn time(text: &str) -> Result<Duration, BadValue> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let seconds = match unit {
+        "" | "s" => Some(1),
+        "m" => Some(60),
+        "h" => Some(3600),
+        _ => None,
+    };
+    let number: Option<u64> = number.parse().ok();
+    match number.zip(seconds).and_then(|(n, s)| n.checked_mul(s)) {
+        Some(seconds @ 1..) => Ok(Duration::from_secs(seconds)),
+        Some(0) | None => {
+            Err(BadValue::new("the value must be a time of at least 1 second", "use a time such as 90s, 10m or 2h"))
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! `yoi attach`: follows a live pod and talks to it, in plain lines. Leaving changes nothing for the pod.
+
+mod screen;
+mod typed;
+
+use self::screen::{PAGE, Screen, note};
+use self::typed::{HELP, Lines, Typed};
+use crate::cli::AttachArgs;
+use crate::commands::control;
+use crate::commands::live::{live, waits};
+use crate::commands::status;
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use crate::pods::Pods;
+use crate::project::Project;
+use crate::show::out;
+use crate::socket::{block_on, failure, of_wire, owner, statuses};
+use client::ClientError;
+use client::attachment::Attachment;
+use client::cmd_id::cmd_id;
+use client::connection::hello;
+use protocol::event::{Event, EventKind, PodEnded};
+use protocol::method::{Ask, Attach, Cancel, GetStatus, Pause, Resume, Role, SendInput};
+use protocol::status::{DeliveryMode, Status};
+use session_store::Owner;
+use std::convert::Infallible;
+use std::path::Path;
+use std::pin::pin;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+
+const COMMAND: &str = "yoi attach";
+
+/// How long a pod that is gone may take to come back.
+const BACK: Duration = Duration::from_secs(120);
+
+/// How long the pods of a directory may take to tell what they do.
+const ASKED: Duration = Duration::from_secs(2);
+
+pub(crate) fn run(args: &AttachArgs, env: &Env) -> Result<Exit, Failure> {
+    let pods = Pods::of(env)?;
+    block_on(async {
+        let name = match &args.name {
+            Some(name) => pods.find(name)?,
+            None => newest_here(&pods, env).await?,
+        };
+        // Says why, if it cannot be attached to.
+        let owner = live(&pods, &name, COMMAND).await?.owner;
+        let mut interrupted = signal(SignalKind::interrupt()).map_err(|e| {
+            Failure::new(Exit::Unavailable, format!("signals cannot be handled: {}", authority::explain(&e)))
+        })?;
+        let mut session = Session::begin(&pods, &name, owner).await?;
+        let stop = tokio::select! {
+            stop = session.run() => match stop { Err(stop) => stop },
+            _ = interrupted.recv() => Stop::Detached,
+        };
+        // What a script sent and the pod did not take is no success; a person has seen it.
+        let failed = session.failed.filter(|_| !env.stdin_terminal);
+        match stop {
+            Stop::Detached => note(&format!("detached: {name} keeps working")),
+            Stop::Unread => {}
+            Stop::Failed(failure) => return Err(failure),
+            Stop::Ended(PodEnded { failure: Some(failure) }) => return Err(of_wire(failure)),
+            Stop::Ended(PodEnded { failure: None }) => {
+                note(&format!("{name} has ended; `yoi start {name}` starts it again"))
+            }
+        }
+        Ok(failed.unwrap_or(Exit::Done))
+    })?
+}
+
+/// The live pod of this directory, or of the project around it, that was started last.
+async fn newest_here(pods: &Pods, env: &Env) -> Result<String, Failure> {
+    let mut live = Vec::new();
+    for name in pods.names()? {
+        let dir = pods.dir(&name);
+        if owner(&dir)?.is_some() {
+            live.push((dir, name));
+        }
+    }
+    let root = Project::around(env).root;
+    let is_here = |status: &Status| [&root, &env.cwd].contains(&&Path::new(&status.host.cwd).to_path_buf());
+    let here = statuses(live, ASKED).await.into_iter().filter(|(_, status)| is_here(status));
+    here.max_by_key(|(_, status)| status.host.since_us).map(|(name, _)| name).ok_or_else(|| {
+        Failure::new(Exit::Unavailable, "no pod of this directory is running")
+            .help("`yoi ls` lists pods; `yoi start NAME` starts one")
+    })
+}
+
+/// Why a session ends.
+enum Stop {
+    Detached,
+    Ended(PodEnded),
+    /// Standard output is not read any more.
+    Unread,
+    Failed(Failure),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+struct Session<'a> {
+    pods: &'a Pods,
+    name: &'a str,
+    owner: Owner,
+    attachment: Attachment,
+    lines: Lines,
+    /// What was typed while there was no connection.
+    waiting: Option<Typed>,
+    screen: Screen,
+    /// The first request that failed.
+    failed: Option<Exit>,
+}
+
+impl<'a> Session<'a> {
+    async fn begin(pods: &'a Pods, name: &'a str, owner: Owner) -> Result<Self, Failure> {
+        let without = vec![EventKind::Delta, EventKind::Lagged, EventKind::Draft];
+        let attach = Attach { after: None, without, limit: Some(PAGE) };
+        let begun = Attachment::begin(&pods.dir(name), hello(COMMAND, Role::Driver), attach).await;
+        let (attachment, attached) = begun.map_err(|error| failure(error, name, &owner))?;
+        let screen = Screen::begin(name, &attached);
+        if attachment.welcome().role == Role::Viewer {
+            note("this process was started by a pod and can only look");
+        }
+        Ok(Self { pods, name, owner, attachment, lines: Lines::begin()?, waiting: None, screen, failed: None })
+    }
+
+    async fn run(&mut self) -> Result<Infallible, Stop> {
+        loop {
+            if let Some(typed) = self.waiting.take() {
+                self.obey(typed).await?;
+            }
+            tokio::select! {
+                event = self.attachment.next() => match event {
+                    Ok(event) => self.event(event)?,
+                    Err(error) => self.reconnect(error).await?,
+                },
+                typed = self.lines.next() => self.obey(typed.ok_or(Stop::Detached)?).await?,
+            }
+        }
+    }
+
+    fn event(&mut self, event: Event) -> Result<(), Stop> {
+        match event {
+            Event::Record(line) => self.screen.record(&line),
+            Event::Alert(alert) => self.screen.alert(&alert),
+            Event::Status(status) => self.screen.status(*status),
+            Event::Ended(ended) => return Err(Stop::Ended(ended)),
+            Event::SystemItem(_) | Event::Delta(_) | Event::Lagged(_) | Event::Draft(_) | Event::Other { .. } => {}
+        }
+        if out::is_unread() { Err(Stop::Unread) } else { Ok(()) }
+    }
+
+    /// Shows what still arrived, and goes on behind it over a new connection.
+    async fn reconnect(&mut self, error: ClientError) -> Result<(), Stop> {
+        while let Ok(event) = self.attachment.next().await {
+            self.event(event)?;
+        }
+        if !error.may_pass() {
+            return Err(failure(error, self.name, &self.owner).into());
+        }
+        note(&format!("the connection to {} was lost; trying again", self.name));
+        let mut resuming = pin!(self.attachment.resume(BACK));
+        let attached = loop {
+            tokio::select! {
+                attached = &mut resuming => break attached,
+                typed = self.lines.next(), if self.waiting.is_none() => match typed {
+                    None | Some(Typed::Detach) => return Err(Stop::Detached),
+                    typed => self.waiting = typed,
+                },
+            }
+        };
+        match attached {
+            Ok(attached) => self.screen.resumed(&attached),
+            Err(error) if error.may_pass() => {
+                let text = format!("{} did not come back within {} seconds", self.name, BACK.as_secs());
+                let help = format!("`yoi start {}` starts it again", self.name);
+                return Err(Failure::new(Exit::Unavailable, text).help(help).into());
+            }
+            Err(error) => return Err(failure(error, self.name, &self.owner).into()),
+        }
+        Ok(())
+    }
+
+    /// Asks, again over a new connection if need be.
+    async fn ask<A: Ask>(&mut self, ask: A) -> Result<Result<A::Answer, Failure>, Stop> {
+        loop {
+            match self.attachment.ask(&ask).await {
+                Ok(answer) => return Ok(Ok(answer)),
+                Err(error @ (ClientError::Refused(_) | ClientError::Silent(_) | ClientError::TooLong(_))) => {
+                    return Ok(Err(failure(error, self.name, &self.owner)));
+                }
+                Err(error) => self.reconnect(error).await?,
+            }
+        }
+    }
+
+    /// Does what was typed. A request that fails ends nothing.
+    async fn obey(&mut self, typed: Typed) -> Result<(), Stop> {
+        let done = match typed {
+            Typed::Input(text) => self.send(text, DeliveryMode::Queue).await?,
+            Typed::Steer(text) => self.send(text, DeliveryMode::Steer).await?,
+            Typed::Cancel => self.tell(Cancel { input: None, cmd_id: cmd_id() }, control::cancelled).await?,
+            Typed::Pause => self.tell(Pause { cmd_id: cmd_id() }, control::paused).await?,
+            Typed::Resume => self.tell(Resume { cmd_id: cmd_id() }, control::resumed).await?,
+            Typed::Status => {
+                let now = self.ask(GetStatus {}).await?;
+                now.and_then(|now| status::print_live(self.pods, self.name, now))
+            }
+            Typed::Detach => return Err(Stop::Detached),
+            Typed::Help => {
+                note(HELP);
+                Ok(())
+            }
+            Typed::Wrong(why) => Err(Failure::new(Exit::Usage, why).help(HELP)),
+        };
+        if let Err(failure) = done {
+            failure.say();
+            self.failed.get_or_insert(failure.exit);
+        }
+        if out::is_unread() { Err(Stop::Unread) } else { Ok(()) }
+    }
+
+    async fn send(&mut self, text: String, mode: DeliveryMode) -> Result<Result<(), Failure>, Stop> {
+        let accepted = self.ask(SendInput { text, mode, limits: None, cmd_id: cmd_id() }).await?;
+        let input = match accepted {
+            Ok(accepted) => accepted.input,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        note(&format!("input {input} is accepted"));
+        let now = self.ask(GetStatus {}).await?;
+        now.ok().and_then(|now| waits(&now, self.name)).iter().for_each(|why| note(why));
+        Ok(Ok(()))
+    }
+
+    /// Asks for something, and says what that does, given the state before.
+    async fn tell<A: Ask>(
+        &mut self,
+        ask: A,
+        done: impl FnOnce(&str, &Status) -> String,
+    ) -> Result<Result<(), Failure>, Stop> {
+        let before = match self.ask(GetStatus {}).await? {
+            Ok(before) => before,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let told = self.ask(ask).await?;
+        Ok(told.map(|_| note(&done(self.name, &before))))
+    }
+}

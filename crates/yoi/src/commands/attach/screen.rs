@@ -1,0 +1,108 @@
+//! What an attached person sees: lines of the transcript as `yoi log` has them, and notes in brackets.
+
+use crate::commands::live::model_wait;
+use crate::commands::log::Transcript;
+use crate::show::out;
+use crate::socket::state_text;
+use pod::record::Record;
+use protocol::event::AlertEvent;
+use protocol::method::Attached;
+use protocol::record::RecordLine;
+use protocol::status::{HoldStatus, Status};
+use serde::Deserialize;
+
+/// Records that are asked for at the start, and lines of the transcript that are printed of them.
+pub(super) const PAGE: u32 = 200;
+const SHOWN: usize = 20;
+
+/// Holds that follow from the end of a turn; the others begin with a record.
+const UNRECORDED: [&str; 3] = ["cancel", "budget", "bug"];
+
+/// The part of a record's line that its body is decoded by.
+#[derive(Deserialize)]
+struct Header {
+    q: u64,
+    t: u64,
+    k: String,
+    v: u16,
+}
+
+pub(super) struct Screen {
+    name: String,
+    transcript: Transcript,
+    /// The newest that was told.
+    status: Status,
+}
+
+impl Screen {
+    /// Prints the newest part of the transcript and what the pod does.
+    pub(super) fn begin(name: &str, attached: &Attached) -> Self {
+        let status = attached.status.clone();
+        let mut screen = Self { name: name.to_owned(), transcript: Transcript::new(false), status };
+        let (first, lines) = attached.page.as_ref().map_or((1, &[][..]), |page| (page.first, &page.records[..]));
+        let mut texts: Vec<String> = lines.iter().filter_map(|line| screen.text(line)).collect();
+        let left_out = texts.len().saturating_sub(SHOWN);
+        if first > 1 || left_out > 0 {
+            note(&format!("`yoi log {name}` shows what was before"));
+        }
+        texts.drain(..left_out);
+        texts.iter().for_each(|text| out::lines(text));
+        let state = state_text(screen.status.state);
+        note(&format!("attached to {name}, which is {state}; /help lists the commands"));
+        if let Some(held) = &screen.status.held {
+            note(&format!("{name} is held: {}", held.reason));
+        }
+        screen
+    }
+
+    pub(super) fn record(&mut self, line: &RecordLine) {
+        self.text(line).iter().for_each(|text| out::lines(text));
+    }
+
+    /// What a record says, if it says something.
+    fn text(&mut self, line: &RecordLine) -> Option<String> {
+        let header: Header = serde_json::from_str(line.as_str()).ok()?;
+        match Record::decode(&header.k, header.v, line.as_str().as_bytes()) {
+            Ok(record) => self.transcript.numbered(header.q, &record, header.t),
+            Err(error) => Some(format!("[record {} is not shown: {error}]", header.q)),
+        }
+    }
+
+    pub(super) fn alert(&self, alert: &AlertEvent) {
+        let from = alert.from.as_ref().map_or_else(String::new, |feature| format!("{feature}: "));
+        out::line(&format!("! {from}{}", alert.text));
+    }
+
+    /// Tells what no record does: holds that follow from the end of a turn, and what the pod waits for.
+    pub(super) fn status(&mut self, now: Status) {
+        let before = std::mem::replace(&mut self.status, now);
+        let now = &self.status;
+        let told =
+            |held: &&HoldStatus| before.held.as_ref() == Some(*held) || !UNRECORDED.contains(&held.cause.as_str());
+        if let Some(held) = now.held.as_ref().filter(|held| !told(held)) {
+            note(&format!("{} is held: {}", self.name, held.reason));
+        }
+        if let Some(disk) = now.disk.as_ref().filter(|disk| before.disk.as_ref() != Some(disk)) {
+            note(&format!("the disk refuses writes: {disk}; yoi retries until the write succeeds"));
+        }
+        let reason = |status: &Status| status.model_wait.as_ref().map(|wait| wait.reason.clone());
+        if let Some(wait) = now.model_wait.as_ref().filter(|_| reason(&before) != reason(now)) {
+            note(&format!("{} waits {}", self.name, model_wait(wait)));
+        }
+    }
+
+    /// Says how the connection was made again.
+    pub(super) fn resumed(&mut self, attached: &Attached) {
+        let again = attached.status.host.pid == self.status.host.pid && self.status.host.pid != 0;
+        note(&match again {
+            true => "connected again".to_owned(),
+            false => format!("{} was started again (process {})", self.name, attached.status.host.pid),
+        });
+        self.status(attached.status.clone());
+    }
+}
+
+/// A line that is no part of the transcript.
+pub(super) fn note(text: &str) {
+    out::line(&format!("[{text}]"));
+}

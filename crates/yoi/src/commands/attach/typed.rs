@@ -1,0 +1,128 @@
+//! What a person or a script types: a line is an input, or a command behind a slash.
+
+use crate::exit::{Exit, Failure};
+use std::io::{self, BufRead, Read};
+use std::thread;
+use tokio::sync::mpsc;
+
+/// The longest line; a pod takes no longer message.
+const MAX_LINE: u64 = protocol::MAX_LINE as u64;
+
+/// Lines that were read and not yet obeyed.
+const AHEAD: usize = 16;
+
+pub(super) const HELP: &str =
+    "/steer TEXT, /cancel, /pause, /resume, /status, /detach, /help; every other line is an input";
+
+/// A line of standard input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Typed {
+    Input(String),
+    Steer(String),
+    Cancel,
+    Pause,
+    Resume,
+    Status,
+    Detach,
+    Help,
+    /// Neither an input nor a command, and why.
+    Wrong(String),
+}
+
+impl Typed {
+    /// Reads a line; none of a blank one. With a space in front it is an input whatever it says.
+    fn of(line: &str) -> Option<Self> {
+        let text = line.trim();
+        if text.is_empty() {
+            return None;
+        }
+        let Some(command) = line.strip_prefix('/') else { return Some(Self::Input(text.to_owned())) };
+        let (name, rest) = command.trim_end().split_once(char::is_whitespace).unwrap_or((command.trim_end(), ""));
+        Some(match (name, rest.trim()) {
+            ("steer", "") => Self::Wrong("/steer needs a text".to_owned()),
+            ("steer", text) => Self::Steer(text.to_owned()),
+            ("cancel", "") => Self::Cancel,
+            ("pause", "") => Self::Pause,
+            ("resume", "") => Self::Resume,
+            ("status", "") => Self::Status,
+            ("detach", "") => Self::Detach,
+            ("help", "") => Self::Help,
+            _ => Self::Wrong(format!("there is no command `/{}`; put a space in front to send it", command.trim_end())),
+        })
+    }
+}
+
+/// The lines of standard input.
+pub(super) struct Lines(mpsc::Receiver<Typed>);
+
+impl Lines {
+    /// Reads on a thread of its own, which ends with the program.
+    pub(super) fn begin() -> Result<Self, Failure> {
+        let (sender, lines) = mpsc::channel(AHEAD);
+        let read = move || {
+            // Input that cannot be read any more has ended.
+            drop(read(&mut io::stdin().lock(), &sender));
+        };
+        let started = thread::Builder::new().name("stdin".to_owned()).spawn(read);
+        started.map_err(|e| Failure::new(Exit::Unavailable, format!("no thread: {}", authority::explain(&e))))?;
+        Ok(Self(lines))
+    }
+
+    /// The next line; none at the end. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Option<Typed> {
+        self.0.recv().await
+    }
+}
+
+fn read(input: &mut impl BufRead, sender: &mpsc::Sender<Typed>) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    loop {
+        bytes.clear();
+        if input.take(MAX_LINE).read_until(b'\n', &mut bytes)? == 0 {
+            return Ok(());
+        }
+        let whole = bytes.ends_with(b"\n") || (bytes.len() as u64) < MAX_LINE;
+        let typed = match std::str::from_utf8(&bytes) {
+            _ if !whole => {
+                input.skip_until(b'\n')?;
+                Some(Typed::Wrong(format!("a line of more than {} KiB was not sent", MAX_LINE / 1024)))
+            }
+            Ok(line) => Typed::of(line),
+            Err(_) => Some(Typed::Wrong("a line that is not UTF-8 was not sent".to_owned())),
+        };
+        if typed.is_some_and(|typed| sender.blocking_send(typed).is_err()) {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_an_input_or_a_command() {
+        let input = |text: &str| Some(Typed::Input(text.to_owned()));
+        assert_eq!(Typed::of("go on\r\n"), input("go on"));
+        assert_eq!(Typed::of(" /cancel\n"), input("/cancel"));
+        assert_eq!(Typed::of(" \t\n"), None);
+        assert_eq!(Typed::of("/steer  use less \n"), Some(Typed::Steer("use less".to_owned())));
+        assert_eq!(Typed::of("/detach"), Some(Typed::Detach));
+        for line in ["/steer", "/usr/bin is full", "/cancel 3", "/", "/Cancel"] {
+            assert!(matches!(Typed::of(line), Some(Typed::Wrong(_))), "{line}");
+        }
+    }
+
+    #[test]
+    fn lines_that_cannot_be_sent_cost_no_other_line() {
+        let (sender, mut lines) = mpsc::channel(AHEAD);
+        let long = vec![b'x'; usize::try_from(MAX_LINE).unwrap() + 1];
+        let input = [&b"one\n\xff\n"[..], &long, b"\ntwo"].concat();
+        read(&mut input.as_slice(), &sender).unwrap();
+        drop(sender);
+        let read: Vec<Typed> = std::iter::from_fn(|| lines.blocking_recv()).collect();
+        let wrong = |typed: &Typed| matches!(typed, Typed::Wrong(_));
+        assert!(matches!(&read[..], [Typed::Input(one), bad, long, Typed::Input(two)]
+            if one == "one" && wrong(bad) && wrong(long) && two == "two"));
+    }
+}

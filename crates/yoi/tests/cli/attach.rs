@@ -1,0 +1,179 @@
+//! `yoi attach`: typing, leaving, coming back, and what an attached client sees of a pod that is killed.
+
+use crate::hosts::{Host, until};
+use crate::scene::{Done, Scene, fifo, finish, reached, signal};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// How long a client may take for all that it does in a test.
+const HANGS: Duration = Duration::from_secs(30);
+
+/// An attached client.
+struct Attached {
+    child: Child,
+    typing: ChildStdin,
+    lines: BufReader<ChildStdout>,
+    seen: Vec<String>,
+    /// A client that hangs is killed, and its test fails.
+    _watched: mpsc::Sender<()>,
+}
+
+impl Attached {
+    fn start(scene: &Scene, args: &[&str]) -> Self {
+        let mut command = scene.command(&[&["attach", "--plain"], args].concat());
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        let (typing, lines) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        let (pid, (_watched, told)) = (child.id(), mpsc::channel());
+        thread::spawn(move || {
+            if told.recv_timeout(HANGS) == Err(mpsc::RecvTimeoutError::Timeout) {
+                signal(pid, Signal::KILL);
+            }
+        });
+        let mut attached = Self { child, typing, lines, seen: Vec::new(), _watched };
+        attached.until("[attached to p");
+        attached
+    }
+
+    fn types(&mut self, line: &str) -> &mut Self {
+        writeln!(self.typing, "{line}").unwrap();
+        self
+    }
+
+    /// Reads up to the next line that has these words.
+    #[track_caller]
+    fn until(&mut self, words: &str) -> &mut Self {
+        loop {
+            let mut line = String::new();
+            assert!(self.lines.read_line(&mut line).unwrap() > 0, "no `{words}` in {:#?}", self.seen);
+            let found = line.contains(words);
+            self.seen.push(line);
+            if found {
+                return self;
+            }
+        }
+    }
+
+    /// Ends standard input; gives the rest.
+    fn leaves(mut self) -> (Vec<String>, Done) {
+        drop(self.typing);
+        self.seen.extend(self.lines.lines().map(|line| line.unwrap() + "\n"));
+        (self.seen, finish(self.child))
+    }
+}
+
+/// What is not in brackets.
+fn transcript(seen: &[String]) -> Vec<&str> {
+    seen.iter().filter(|line| !line.starts_with('[')).map(|line| line.trim_end_matches('\n')).collect()
+}
+
+/// A command that says that it runs, and waits at a gate.
+fn waiting(scene: &Scene) -> Value {
+    fifo(&scene.file("started"));
+    fifo(&scene.file("gate"));
+    let command = "echo $$ > started; read line < gate; echo through";
+    json!({ "calls": [{ "name": "Bash", "arguments": { "command": command } }] })
+}
+
+#[test]
+fn typed_lines_are_inputs_and_leaving_changes_nothing() {
+    let scene = Scene::new();
+    let answers = [waiting(&scene), json!({ "text": "one" }), json!({ "text": "two" })];
+    let host = Host::start(&scene, &["-m", &scene.script("s.jsonl", &answers)]);
+    let mut client = Attached::start(&scene, &["p"]);
+    client.types("first").until("[input 1 is accepted]").until("> first").until("• c00000001 Bash");
+    reached(&scene.file("started"));
+    client.types("/pause").until("p pauses before its next request").until("! held: ").types(" /second");
+    client.until("[input 2 is accepted]").until("[p is held: ").types("/steer use less").until("[input 3 is accepted]");
+    client.types("/status").until("state     working").until("queue     2 inputs wait");
+    client.types("/help").until("/steer TEXT").types("/detach");
+    let (first, done) = client.leaves();
+    assert_eq!(first.last().unwrap(), "[detached: p keeps working]\n");
+    assert_eq!(done.ends(0).err, "");
+    assert!(!host.is_gone());
+    // The working directory names the pod.
+    let mut client = Attached::start(&scene, &[]);
+    client.until("[p is held: ").types("/resume").until("[p is resumed]");
+    fs::write(scene.file("gate"), "on\n").unwrap();
+    client
+        .until("> use less")
+        .until("one")
+        .until("── turn 1: done")
+        .until("> /second")
+        .until("two")
+        .until("── turn 2: done");
+    client.types("/cancel").until("[p has no running turn]");
+    let (second, done) = client.leaves();
+    assert_eq!((second.last().unwrap().as_str(), done.ends(0).err), ("[detached: p keeps working]\n", String::new()));
+    let log = scene.yoi(&["log", "p"]).ends(0).out;
+    let log: Vec<&str> = log.lines().collect();
+    assert_eq!(transcript(&second), log, "the page and what followed are the whole transcript");
+    host.end(Signal::TERM);
+    scene.sound("p");
+}
+
+#[test]
+fn a_killed_pod_that_starts_again_leaves_no_gap() {
+    let scene = Scene::new();
+    let answers = [waiting(&scene), json!({ "text": "one" }), json!({ "text": "two" })];
+    let host = Host::start(&scene, &["-m", &scene.script("s.jsonl", &answers)]);
+    let (mut a, mut b) = (Attached::start(&scene, &["p"]), Attached::start(&scene, &["p"]));
+    a.types("first").until("• c00000001 Bash");
+    b.until("• c00000001 Bash");
+    reached(&scene.file("started"));
+    host.end(Signal::KILL);
+    a.until("[the connection to p was lost; trying again]").types("second");
+    b.until("[the connection to p was lost; trying again]");
+    let host = Host::start(&scene, &[]);
+    for client in [&mut a, &mut b] {
+        client.until(&format!("[p was started again (process {})]", host.pid)).until("restored after");
+        client.until("> second").until("── turn 3: done");
+    }
+    let ((a, done_a), (b, done_b)) = (a.leaves(), b.leaves());
+    assert!(a.contains(&"[input 2 is accepted]\n".to_owned()));
+    done_a.ends(0);
+    done_b.ends(0);
+    let log = scene.yoi(&["log", "p"]).ends(0).out;
+    let log: Vec<&str> = log.lines().collect();
+    assert_eq!((transcript(&a), transcript(&b)), (log.clone(), log));
+    host.end(Signal::TERM);
+    scene.sound("p");
+}
+
+#[test]
+fn the_end_of_the_pod_ends_it_and_ctrl_c_only_detaches() {
+    let scene = Scene::new();
+    let host = Host::start(&scene, &["-m", &scene.script("s.jsonl", &[json!({ "text": "one" })])]);
+    let interrupted = Attached::start(&scene, &["p"]);
+    signal(interrupted.child.id(), Signal::INT);
+    let (seen, done) = interrupted.leaves();
+    assert_eq!(seen.last().unwrap(), "[detached: p keeps working]\n");
+    done.ends(0);
+    let mut client = Attached::start(&scene, &["p"]);
+    client.types("go").until("── turn 1: done");
+    scene.yoi(&["stop", "p"]).ends(0);
+    client.until("[p has ended; `yoi start p` starts it again]");
+    client.leaves().1.ends(0);
+    until("the host has ended", || host.is_gone());
+    scene.yoi(&["attach", "p"]).ends(69).says(&["p is not running", "yoi start p"]);
+    scene.yoi(&["attach", "--plain"]).ends(69).says(&["no pod of this directory is running"]);
+}
+
+#[test]
+fn a_script_is_told_what_was_not_done() {
+    let scene = Scene::new();
+    let host = Host::start(&scene, &["-m", &scene.script("s.jsonl", &[json!({ "text": "\u{1b}[2Jone" })])]);
+    let done = scene.fed(&["attach", "p"], b"/nonsense\n\ngo\n").ends(2);
+    let done = done.says(&["there is no command `/nonsense`", "/steer TEXT"]);
+    done.prints(&["[input 1 is accepted]", "[detached: p keeps working]"]);
+    until("the input was worked on", || scene.yoi(&["log", "p"]).out.contains("turn 1: done"));
+    let done = scene.yoi(&["attach", "p"]).ends(0).prints(&["> go", "── turn 1: done"]);
+    assert!(!done.out.contains('\u{1b}'), "{}", done.out);
+    assert_eq!(scene.records("p").iter().filter(|record| record["k"] == "input_queued").count(), 1);
+    host.end(Signal::TERM);
+}
