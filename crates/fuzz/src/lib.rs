@@ -6,6 +6,7 @@
 mod arguments;
 mod commands;
 mod journal;
+mod messages;
 pub mod mutate;
 mod permissions;
 mod streams;
@@ -118,6 +119,36 @@ pub const TARGETS: &[Target] = &[
             "\u{202e}",
             "#",
             "=",
+        ],
+    },
+    Target {
+        name: "protocol",
+        run: messages::run,
+        seeds: &["seeds/protocol"],
+        ends: &[".jsonl"],
+        words: &[
+            "\n",
+            "\"id\":null,",
+            "\"id\":18446744073709551615,",
+            "\"jsonrpc\":\"2.0\",",
+            "\"method\":\"record\",",
+            "\"params\":{}",
+            "\"params\":[]",
+            "\"result\":null",
+            "\"error\":{\"code\":1,\"message\":\"\"}",
+            "\"cmd_id\":\"\"",
+            "\"q\":   1",
+            "\"v\":1,",
+            "\"k\":\"system_item\",",
+            "\"other\":{}",
+            "\"type\":\"later\"",
+            "null",
+            "-0",
+            "1e400",
+            "1e16",
+            "[[[[",
+            "\\ud83c",
+            "\u{2028}",
         ],
     },
     Target {
