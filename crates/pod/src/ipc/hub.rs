@@ -106,6 +106,10 @@ impl Hub {
 
     /// A client begins to get events. Records up to `head` can be read.
     pub(super) fn attach(self: &Arc<Self>) -> Attached {
+        if *self.attached.borrow() == 0 {
+            // What was recorded while no client was attached is read by those that want it.
+            self.tail(|tail| tail.skip_to(*self.client.folded().borrow()));
+        }
         self.attached.send_modify(|attached| *attached += 1);
         self.read_on();
         Attached {

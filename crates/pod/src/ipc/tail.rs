@@ -73,6 +73,13 @@ impl Tail {
         Self { dir, following: None, lines: VecDeque::new(), bytes: 0, first: newest + 1, newest }
     }
 
+    /// Begins anew behind this record, if it is ahead.
+    pub(super) fn skip_to(&mut self, newest: u64) {
+        if newest > self.newest {
+            *self = Self::new(std::mem::take(&mut self.dir), newest);
+        }
+    }
+
     /// Reads up to this record. After an error it begins anew behind that record.
     pub(super) fn advance(&mut self, upto: u64) -> Result<(), ReadError> {
         if upto <= self.newest {
