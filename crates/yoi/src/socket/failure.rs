@@ -66,13 +66,11 @@ fn refused(error: &Error, name: &str) -> Failure {
             .help(format!("`yoi cancel {name}` ends the turn")),
         ErrorKind::Closing => Failure::new(Exit::Unavailable, format!("{name} is stopping"))
             .help(format!("`yoi start {name}` starts it again once it has stopped")),
-        ErrorKind::Version => another_version(name),
-        ErrorKind::Parse
-        | ErrorKind::Request
-        | ErrorKind::Method
-        | ErrorKind::Params
-        | ErrorKind::Internal
-        | ErrorKind::Unknown => Failure::new(Exit::Internal, format!("{name}: {message}")),
+        // The pod is older than the method.
+        ErrorKind::Version | ErrorKind::Method => another_version(name),
+        ErrorKind::Parse | ErrorKind::Request | ErrorKind::Params | ErrorKind::Internal | ErrorKind::Unknown => {
+            Failure::new(Exit::Internal, format!("{name}: {message}"))
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! `yoi log --follow`: what is there, then what comes, as soon as it is durable.
 //!
-//! It reads beside the writer and waits for the kernel to tell that the writer noted its progress. It ends when it is
+//! It reads the files beside the writer, not the pod's socket: so it works with a pod of any version, with one that does
+//! not answer, and across crashes. It waits for the kernel to tell that the writer noted its progress. It ends when it is
 //! interrupted, when nobody reads what it prints, and when the pod is removed.
 
 use super::Printer;
