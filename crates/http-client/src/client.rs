@@ -208,7 +208,7 @@ impl HttpClient {
     }
 
     fn late(&self, what: &str, wait: Duration) -> Error {
-        self.error(HttpErrorKind::Timeout, &format!("{what} within {wait:?}"))
+        self.error(HttpErrorKind::Timeout, &format!("{what} within {}", spelled(wait)))
     }
 }
 
@@ -264,8 +264,7 @@ impl HttpResponse<'_> {
         })?;
         self.begun = true;
         let Some(piece) = piece else { return Ok(None) };
-        let broken =
-            |error| self.client.error(HttpErrorKind::Cut, &format!("the answer was cut: {}", innermost(&error)));
+        let broken = |error| self.client.error(HttpErrorKind::Cut, &lost(&error));
         let piece = piece.map_err(broken)?;
         self.seen += piece.len() as u64;
         if self.seen > MAX_RESPONSE {
@@ -307,8 +306,20 @@ impl HttpResponse<'_> {
 }
 
 /// The text of the cause of all others.
-fn innermost(error: &dyn std::error::Error) -> String {
-    std::iter::successors(Some(error), |error| error.source()).last().map(ToString::to_string).unwrap_or_default()
+/// Why the rest of an answer does not arrive. An early end of the stream needs no further reason.
+fn lost(error: &hyper::Error) -> String {
+    let lost = "the connection was lost during the answer";
+    let causes = || std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
+    let ended = |error: &std::io::Error| error.kind() == std::io::ErrorKind::UnexpectedEof;
+    if error.is_incomplete_message() || causes().any(|error| error.downcast_ref().is_some_and(ended)) {
+        return lost.to_owned();
+    }
+    format!("{lost}: {}", causes().last().map(ToString::to_string).unwrap_or_default())
+}
+
+/// `300 ms`, `2 s`, `1.5 s`.
+fn spelled(time: Duration) -> String {
+    if time < Duration::from_secs(1) { format!("{} ms", time.as_millis()) } else { format!("{} s", time.as_secs_f64()) }
 }
 
 /// The text of an error with its sources, which hyper's own text leaves out.

@@ -3,6 +3,7 @@
 use crate::sse::{MAX_EVENT, SseEvent, TooLong};
 use crate::vendor_error::VendorError;
 use llm_worker::ModelEvent;
+use serde_json::error::Category;
 
 /// Decodes the answer to one request, while its bytes arrive.
 pub(crate) trait Decode: Default + Send {
@@ -52,6 +53,18 @@ pub(crate) enum DecodeError {
     Malformed(String),
     /// The stream ended before the answer was complete.
     Cut,
+}
+
+impl DecodeError {
+    /// Bytes that are no JSON, or JSON of another kind, which `what` says.
+    pub(crate) fn of_json(what: &str, why: &serde_json::Error) -> Self {
+        Self::Malformed(match why.classify() {
+            Category::Data => format!("{what}: {why}"),
+            Category::Io | Category::Syntax | Category::Eof => {
+                format!("invalid JSON (line {}, column {})", why.line(), why.column())
+            }
+        })
+    }
 }
 
 impl From<TooLong> for DecodeError {

@@ -1,9 +1,11 @@
-//! The command line: commands, flags and their help. Runs nothing and opens nothing.
+//! The command line: commands, options and their help. Runs nothing and opens nothing.
+
+mod texts;
 
 mod values;
 
 pub(crate) use self::values::Span;
-use self::values::{dollars, steps, time};
+use self::values::{dollars, seq, steps, time};
 use crate::allow::AllowRule;
 use crate::candidates::{models, pods};
 use crate::config::file::Mode;
@@ -12,76 +14,35 @@ use clap_complete::ArgValueCandidates;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-
-const EXIT_CODES: &str = "\
-Exit codes:
-  0         success
-  1         the command failed or was only partly done;
-            with `offline`, also: the prompt was not understood or not carried out
-  2         wrong command or argument
-  3         a hook or yoi ended the run; the last call was refused; or the command is not
-            allowed inside a run
-  4         step, cost or time limit reached
-  5         the model server could not be reached, was overloaded, reported an error, or gave
-            no complete answer, also after retries
-  65        damaged or invalid data: a journal, a model script
-  69        the pod is not running, or a system resource is unavailable or too small
-  70        internal error
-  74        the journal, the state directory or standard output cannot be read or written
-  75        the pod is in use
-  78        wrong configuration, model, API key or request; a required feature is missing; a
-            model script has no answer left
-  130, 143  ended by a signal";
-
-const VARIABLES: &str = "\
-Environment variables (they override the files; flags override them):
-  YOI_MODEL · YOI_MAX_STEPS · YOI_MAX_COST · YOI_TOOL_CONCURRENCY · YOI_SANDBOX (read-only, workspace-write, off)
-Debug log: YOI_LOG=info writes a log; a filter can also have the form warn,pod::control=debug
-Directories: XDG_CONFIG_HOME (~/.config), XDG_STATE_HOME (~/.local/state), TMPDIR
-Colour: NO_COLOR turns colour off; CLICOLOR_FORCE turns colour on for pipes, too";
-
-const COMPLETIONS: &str = "\
-Installation:
-  bash    yoi completions bash > ~/.local/share/bash-completion/completions/yoi
-  fish    yoi completions fish > ~/.config/fish/completions/yoi.fish
-  zsh     add `source <(yoi completions zsh)` to ~/.zshrc, after compinit
-  elvish  add `eval (yoi completions elvish | slurp)` to rc.elv";
-
-const START: &str = "\
-A stopped or crashed pod starts with the directory, model and options of its last start. Options on the
-command line override them one by one. If the pod is already running, the command changes nothing: without
-PROMPT and options it succeeds (exit 0); with them it fails (exit 75).
-
-Signals to the process of a pod: TERM ends the turn and the process in good order; HUP reloads limits,
-permission rules and prices.";
-
-const ATTACH: &str = "\
-The command prints the newest part of the transcript, then what happens, as `yoi log` prints it.
-Each line on stdin is one input. Lines that begin with a slash are commands:
-  /steer TEXT   deliver TEXT at the next step of the running turn
-  /cancel       cancel the running turn
-  /pause        hold the pod before its next model request
-  /resume       continue the held pod
-  /status       show what the pod does
-  /detach       leave; the pod keeps working
-  /help         list these commands
-A line that begins with a space is always an input. The end of stdin and Ctrl-C detach, too.
-When the process of the pod dies or the connection is lost, the command waits up to 2 minutes
-for the pod, and goes on where it was.";
+use texts::{ATTACH, COMPLETIONS, EXIT_CODES, HELP, START, VARIABLES};
 
 /// The hidden command that hosts a pod.
 pub(crate) const HOST: &str = "__host";
 
 /// Runs LLM agents in pods: named sessions that are saved on disk.
 #[derive(Debug, Parser)]
-#[command(name = "yoi", version, after_help = EXIT_CODES)]
+#[command(name = "yoi", version, disable_help_subcommand = true, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
     /// Work in DIR instead of the current directory
     #[arg(short = 'C', value_name = "DIR", global = true)]
     pub(crate) directory: Option<PathBuf>,
-    /// Without one, a short help.
+    /// Without one, a short help is printed.
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+}
+
+impl Cli {
+    /// The command line with `--help` that prints what a `help` command asks for.
+    pub(crate) fn help_wanted(&self) -> Option<Vec<OsString>> {
+        let (path, args) = match self.command.as_ref()? {
+            Command::Help(args) => (None, args),
+            Command::Feature(FeatureAction::Help(args)) => (Some("feature"), args),
+            Command::Config(ConfigAction::Help(args)) => (Some("config"), args),
+            _ => return None,
+        };
+        let commands = args.commands.iter().map(String::as_str).filter(|word| !word.starts_with('-'));
+        Some(["yoi"].into_iter().chain(path).chain(commands).chain(["--help"]).map(OsString::from).collect())
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -104,9 +65,9 @@ pub(crate) enum Command {
     /// Leave a note for the model of a running pod, which its next step delivers
     #[command(after_help = EXIT_CODES)]
     Notify(NotifyArgs),
-    /// Show what a pod does, why it does not continue, and what to do
+    /// Show what a pod is doing, which inputs are waiting, and why it does not continue
     Status(StatusArgs),
-    /// End the process of a pod; its inputs stay queued
+    /// Stop the process of a pod; the next start continues the interrupted turn and the queued inputs
     Stop(StopArgs),
     /// Hold a pod before its next model request; inputs wait until `yoi resume`
     Pause(PodArgs),
@@ -144,9 +105,11 @@ pub(crate) enum Command {
     Revoke(GrantArgs),
     /// List the models that can be used now, and how to set up others
     Models(JsonArgs),
-    /// Print a script that completes commands, flags, pods and models in a shell
+    /// Print a script that completes commands, options, pods and models in a shell
     #[command(after_help = COMPLETIONS)]
     Completions(CompletionsArgs),
+    #[command(about = HELP)]
+    Help(HelpArgs),
 }
 
 #[derive(Debug, Args)]
@@ -182,10 +145,10 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct StartArgs {
-    /// Name of the pod; create it if it does not exist
+    /// Name of the pod, which is created if it does not exist
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: String,
-    /// The first input; `-` reads it from stdin. Without one, the pod waits for `yoi send`
+    /// An input for the pod; `-` reads it from stdin. Without one, the pod waits for `yoi send`
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: Option<OsString>,
     #[command(flatten)]
@@ -201,7 +164,7 @@ pub(crate) struct StartArgs {
     pub(crate) quiet: bool,
 }
 
-/// What a pod is made of.
+/// Options that a pod is started with.
 #[derive(Debug, Args)]
 pub(crate) struct PodFlags {
     /// Use this model: PROVIDER/MODEL, offline, scripted:FILE (plays answers from FILE) or record:MODEL (saves the
@@ -224,10 +187,11 @@ pub(crate) struct PodFlags {
     /// ls', 'Write docs/**', 'Bash'. `deny` rules in configuration files still apply
     #[arg(long, value_name = "RULE", value_parser = crate::allow::rule)]
     pub(crate) allow: Vec<AllowRule>,
-    /// Stop after N model requests
+    /// Send at most N model requests in a run, or in each turn of a pod of `yoi start`, which is then held
     #[arg(long, value_name = "N", value_parser = steps, allow_negative_numbers = true)]
     pub(crate) max_steps: Option<u32>,
-    /// Send no further request after the run has cost this many US dollars
+    /// Send no further request once the run has cost this many US dollars; of a pod of `yoi start`, once the turn has,
+    /// and the pod is then held
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub(crate) max_cost: Option<f64>,
     /// Do not read AGENTS.md or CLAUDE.md
@@ -241,7 +205,7 @@ pub(crate) struct SendArgs {
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: String,
     /// The input; `-` reads it from stdin
-    #[arg(value_name = "TEXT")]
+    #[arg(value_name = "INPUT")]
     pub(crate) text: OsString,
     /// Wait for the end of the input's turn, and print the answer
     #[arg(long)]
@@ -297,7 +261,7 @@ pub(crate) struct StopArgs {
     /// Name of the pod, or a unique prefix of it
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: String,
-    /// Do not wait until the running turn has ended
+    /// Kill running calls instead of waiting for them to end. The next start recovers the pod
     #[arg(long)]
     pub(crate) now: bool,
 }
@@ -338,7 +302,7 @@ pub(crate) struct LogArgs {
     #[arg(short, long)]
     pub(crate) follow: bool,
     /// Start at record SEQ (`yoi log NAME` shows the numbers)
-    #[arg(long, value_name = "SEQ")]
+    #[arg(long, value_name = "SEQ", value_parser = seq)]
     pub(crate) from: Option<u64>,
     /// Print the raw records as JSON Lines
     #[arg(long)]
@@ -377,7 +341,7 @@ pub(crate) struct UndoArgs {
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: String,
     /// Undo only the changes after record SEQ (`yoi log NAME` shows the numbers)
-    #[arg(long, value_name = "SEQ")]
+    #[arg(long, value_name = "SEQ", value_parser = seq)]
     pub(crate) to: Option<u64>,
 }
 
@@ -420,6 +384,8 @@ pub(crate) struct FeaturesArgs {
 pub(crate) enum FeatureAction {
     /// Create a crate that builds, with one tool, one hook that can refuse calls, saved state and a test
     New(FeatureNewArgs),
+    #[command(about = HELP)]
+    Help(HelpArgs),
 }
 
 #[derive(Debug, Args)]
@@ -455,6 +421,13 @@ pub(crate) struct JsonArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct HelpArgs {
+    /// Command to describe
+    #[arg(value_name = "COMMAND")]
+    pub(crate) commands: Vec<String>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
     /// Shell that will read the script
     pub(crate) shell: Shell,
@@ -480,4 +453,6 @@ pub(crate) enum ConfigAction {
     Init,
     /// Print the JSON Schema of a configuration file
     Schema,
+    #[command(about = HELP)]
+    Help(HelpArgs),
 }

@@ -44,8 +44,11 @@ impl Wanted {
             return Ok(Self((filter.most() > LevelFilter::OFF).then_some(filter)));
         }
         let value = value.to_string_lossy();
-        Err(Failure::new(Exit::Config, format!("{VARIABLE}={value}: expected a filter"))
-            .help("use error, warn, info, debug or trace, also for a part as in warn,pod::control=debug"))
+        Err(Failure::new(
+            Exit::Config,
+            format!("{VARIABLE}={value}: the value must be error, warn, info, debug, trace or off"),
+        )
+        .help(format!("use such a level, or unset {VARIABLE} to write no log")))
     }
 
     /// Warnings and errors, if nothing else was asked for.

@@ -60,6 +60,12 @@ pub fn main(args: impl IntoIterator<Item = OsString>, points: &Points) -> ExitCo
         Ok(cli) => cli,
         Err(error) => return usage::report(&error, &args, cli::Cli::command()),
     };
+    if let Some(args) = cli.help_wanted() {
+        return match cli::Cli::try_parse_from(&args) {
+            Err(help) => usage::report(&help, &args, cli::Cli::command()),
+            Ok(_) => Exit::Usage.code(),
+        };
+    }
     let env = match env::Env::of_process(cli.directory.as_deref()) {
         Ok(env) => env,
         Err(failure) => return failure.report(),

@@ -28,7 +28,7 @@ pub(crate) fn report(error: &clap::Error, args: &[OsString], command: Command) -
 /// A usage error as a failure. Words of the command line are escaped.
 fn failure(error: &clap::Error, args: &[OsString], program: Command) -> Failure {
     let (path, command) = named(args, program);
-    let manual = || format!("`{path} --help` describes the arguments");
+    let manual = || format!("`{path} --help` lists the options");
     let argument = strings(error, ContextKind::InvalidArg).join(" ");
     let value = strings(error, ContextKind::InvalidValue).join(" ");
     let (message, help) = match error.kind() {
@@ -45,10 +45,9 @@ fn failure(error: &clap::Error, args: &[OsString], program: Command) -> Failure 
             let verb = if argument.contains("> <") { "are" } else { "is" };
             (format!("{argument} {verb} missing"), manual())
         }),
-        ErrorKind::UnknownArgument if path == "yoi run" && !argument.starts_with('-') => (
-            format!("the prompt must be one argument; `{argument}` is a second one"),
-            "use quotes: yoi run \"list files\"".to_owned(),
-        ),
+        ErrorKind::UnknownArgument if path == "yoi run" && !argument.starts_with('-') => {
+            (format!("the prompt must be one argument; `{argument}` is a second one"), in_quotes(args, &argument))
+        }
         ErrorKind::UnknownArgument => {
             let what = if argument.starts_with('-') { "option" } else { "argument" };
             let meant = strings(error, ContextKind::SuggestedArg).join(" ");
@@ -109,11 +108,25 @@ fn missing(path: &str, argument: &str) -> Option<(String, String)> {
         ("yoi feature new", "<NAME>") => ("the feature's name", "use a name such as my-feature"),
         ("yoi start", "<NAME>") => ("the pod's name", "write yoi start NAME \"PROMPT\""),
         (_, "<NAME>") => ("the pod's name", "`yoi ls` lists the names"),
-        ("yoi send", _) => ("the input", "write yoi send NAME \"TEXT\""),
+        ("yoi send", _) => ("the input", "write yoi send NAME \"INPUT\""),
         (_, "<SHELL>") => ("the shell", "use bash, elvish, fish or zsh"),
         (_, _) => return None,
     };
     Some((format!("{what} is missing"), help.to_owned()))
+}
+
+/// The words from the first one of a prompt without quotes to the last, in quotes. `second` is the word that was refused.
+fn in_quotes(args: &[OsString], second: &str) -> String {
+    let words: Vec<&str> = args.iter().filter_map(|word| word.to_str()).collect();
+    let at = words.iter().position(|word| *word == second).unwrap_or_default();
+    let first = words.get(at.saturating_sub(1)..).unwrap_or_default();
+    let prompt: Vec<&str> = first.iter().copied().take_while(|word| !word.starts_with('-')).collect();
+    let plain = prompt.len() > 1 && !prompt.iter().any(|word| word.contains(['"', '\\', '$', '`', '!']));
+    if plain {
+        format!("use quotes: yoi run \"{}\"", prompt.join(" "))
+    } else {
+        "write the prompt in quotes".to_owned()
+    }
 }
 
 /// An option without the placeholder of its value.

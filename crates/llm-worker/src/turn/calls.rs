@@ -25,8 +25,8 @@ impl<P: Payload> Turn<P> {
         };
         let goes_on = stop == StopReason::Paused && outcome == Outcome::Done;
         let Some(judging) = answer.into_judging(stop, self.history.counters().calls, self.history.surface()) else {
-            let message = format!("the session has used all of its {} tool call numbers", CallId::MAX);
-            let help = Some("start a new session".to_owned());
+            let message = format!("the pod has used all of its {} tool call numbers", CallId::MAX);
+            let help = Some("use a new pod".to_owned());
             self.end(Vec::new(), Outcome::ModelFailed { kind: ErrorKind::Exhausted, message, help });
             return;
         };

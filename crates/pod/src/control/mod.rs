@@ -39,4 +39,4 @@ pub use queue::MAX_QUEUED;
 pub use status::{Activity, ModelWait, PodStatus};
 pub use submission::MAX_INLINE_INPUT;
 pub use submit_error::SubmitError;
-pub use turn_end::TurnEnd;
+pub use turn_end::{ANSWER_NOT_STORED, TurnEnd};

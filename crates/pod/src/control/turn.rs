@@ -21,7 +21,7 @@ use super::limits::RunLimits;
 use super::pipeline::CommitResult;
 use super::status::Activity;
 use super::stream::{Stream, StreamEvent};
-use super::turn_end::{self, TurnEnd};
+use super::turn_end::{self, ANSWER_NOT_STORED, TurnEnd};
 use crate::feature::MAX_GATES;
 use crate::foreign::MAX_STUCK;
 use crate::hook::GateOutcome;
@@ -288,7 +288,8 @@ impl Running {
         let answered =
             |fact: &Fact<Journaled>| if let Fact::Response { usage, .. } = fact { Some(*usage) } else { None };
         let usage = request.facts().iter().find_map(answered);
-        let reason = format!("the journal cannot store this: {reason}");
+        let what = if usage.is_some() { ANSWER_NOT_STORED } else { "the journal cannot store this" };
+        let reason = format!("{what}: {reason}");
         match self.turn.handle(Input::Unstorable { request, reason: reason.clone() }) {
             Ok(()) => {}
             Err(IllegalInput::EndUnstorable) => return Err(Fatal::Unstorable(reason)),

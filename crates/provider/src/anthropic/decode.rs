@@ -214,5 +214,5 @@ fn failed(error: VendorError) -> DecodeError {
 fn not_an_event(json: &[u8], why: &serde_json::Error) -> DecodeError {
     let value: Option<Value> = serde_json::from_slice(json).ok();
     let error = value.as_ref().and_then(|value| VendorError::read(value.get("error")?));
-    error.map_or_else(|| DecodeError::Malformed(format!("an event that is not one of the Messages API: {why}")), failed)
+    error.map_or_else(|| DecodeError::of_json("JSON that is not an event of the Messages API", why), failed)
 }

@@ -190,7 +190,7 @@ impl<W: Wire> Endpoint<W> {
         match error {
             DecodeError::Cut => Failure::at(base, HttpErrorKind::Cut, "the answer has no end: it was cut"),
             DecodeError::Malformed(what) => {
-                Failure::at(base, HttpErrorKind::Malformed, &format!("the answer holds {what}"))
+                Failure::at(base, HttpErrorKind::Malformed, &format!("the answer contains {what}"))
             }
             DecodeError::Vendor(error) => {
                 let message = format!("{}: the endpoint failed during the answer: {}", self.url, error.message);

@@ -186,8 +186,5 @@ fn usage(tokens: &ChatUsage) -> Usage {
 fn not_a_chunk(json: &[u8], why: &serde_json::Error) -> DecodeError {
     let in_list = serde_json::from_slice::<Value>(json).ok();
     let error = in_list.as_ref().and_then(|list| list.get(0)?.get("error")).and_then(VendorError::read);
-    error.map_or_else(
-        || DecodeError::Malformed(format!("a chunk that is not chat-completion JSON: {why}")),
-        DecodeError::Vendor,
-    )
+    error.map_or_else(|| DecodeError::of_json("JSON that is not a chunk of Chat Completions", why), DecodeError::Vendor)
 }

@@ -30,6 +30,12 @@ impl FromStr for Span {
     }
 }
 
+/// The number of a record.
+pub(super) fn seq(text: &str) -> Result<u64, BadValue> {
+    let number = text.parse();
+    number.map_err(|_| BadValue::new("the value must be the number of a record", "`yoi log NAME` shows the numbers"))
+}
+
 /// `500`.
 pub(super) fn steps(text: &str) -> Result<u32, BadValue> {
     let number = text.parse().ok().filter(|steps| *steps > 0);

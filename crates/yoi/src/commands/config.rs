@@ -92,6 +92,8 @@ pub(crate) fn run(action: &ConfigAction, env: &Env) -> Result<Exit, Failure> {
             unread(&config);
             Ok(Exit::Done)
         }
+        // Answered before the environment is read.
+        ConfigAction::Help(_) => Ok(Exit::Done),
         ConfigAction::Init => init(env),
         ConfigAction::Schema => {
             let schema = serde_json::to_value(schema_for!(File));

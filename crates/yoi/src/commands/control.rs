@@ -42,9 +42,9 @@ pub(crate) fn cancel(args: &PodArgs, env: &Env) -> Result<Exit, Failure> {
 /// What a pause does, given the state before.
 pub(super) fn paused(name: &str, before: &Status) -> String {
     match before.state {
-        State::Working => format!("{name} pauses before its next request; `yoi resume {name}` continues"),
+        State::Working => format!("{name} will be held before its next request; `yoi resume {name}` continues it"),
         State::Idle | State::Held | State::Stopping | State::Unknown => {
-            format!("{name} is paused; `yoi resume {name}` continues")
+            format!("{name} is held; `yoi resume {name}` continues it")
         }
     }
 }
@@ -105,7 +105,7 @@ pub(crate) fn stop(args: &StopArgs, env: &Env) -> Result<Exit, Failure> {
             signalled(&owner, &dir, args.now).await?;
         }
         if !released(&dir, owner.pid, ENDS).await? {
-            let help = format!("`yoi stop {name} --now` does not wait for running tools");
+            let help = format!("`yoi stop {name} --now` kills running calls instead of waiting for them");
             let pid = owner.pid;
             let help = if args.now {
                 format!("`kill -KILL {pid}` ends the process as soon as the kernel allows it")

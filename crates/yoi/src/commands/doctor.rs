@@ -244,7 +244,7 @@ fn journals(env: &Env) -> Vec<Check> {
     let Ok(pods) = Pods::of(env) else { return Vec::new() };
     let mut names = pods.names().unwrap_or_default();
     names.sort_by_cached_key(|name| Reverse(touched(&pods, name)));
-    let (mut good, mut checks) = (0, Vec::new());
+    let (mut intact, mut checks) = (0, Vec::new());
     for name in names.iter().take(SESSIONS) {
         let dir = pods.dir(name);
         match Reader::open(&dir).and_then(|reader| reader.tail()) {
@@ -252,7 +252,7 @@ fn journals(env: &Env) -> Vec<Check> {
                 note("journal", format!("{name}: {} after the last complete record", count(bytes, "byte")))
                     .help(format!("`yoi run --pod {name}` moves them to the quarantine directory of the pod")),
             ),
-            Ok(_) => good += 1,
+            Ok(_) => intact += 1,
             Err(ReadError::NoSuch(_)) => checks.push(
                 note("journal", format!("{name} is empty: its run ended before the first record"))
                     .help(format!("`yoi run --pod {name}` starts it; `yoi rm {name}` removes it")),
@@ -267,6 +267,6 @@ fn journals(env: &Env) -> Vec<Check> {
             }
         }
     }
-    checks.insert(0, works("journals", format!("{good} good")));
+    checks.insert(0, works("journals", format!("{} intact", count(intact, "journal"))));
     checks
 }

@@ -10,7 +10,7 @@ use crate::show::progress::OutputStyle;
 use authority::text::escape_lines;
 use llm_worker::effect::Outcome;
 use llm_worker::{Cost, ErrorKind, Shortfall};
-use pod::control::TurnEnd;
+use pod::control::{ANSWER_NOT_STORED, TurnEnd};
 use pod::session::fold::RefusedCall;
 use std::borrow::Cow;
 use std::io::Write;
@@ -32,17 +32,21 @@ pub(crate) struct EndedIn<'a> {
     name: Option<&'a str>,
     /// Another process hosts the pod, which goes on.
     live: bool,
+    /// The command line named the pod.
+    named: bool,
+    /// `offline` answers, which cannot continue what it left.
+    is_planner: bool,
 }
 
 impl<'a> EndedIn<'a> {
-    /// In a pod of this process.
-    pub(crate) fn own(name: Option<&'a str>) -> Self {
-        Self { name, live: false }
+    /// In a pod of this process. `named`: by the command line.
+    pub(crate) fn own(name: Option<&'a str>, named: bool, is_planner: bool) -> Self {
+        Self { name, live: false, named, is_planner }
     }
 
     /// In a pod of another process.
     pub(crate) fn live(name: &'a str) -> Self {
-        Self { name: Some(name), live: true }
+        Self { name: Some(name), live: true, named: true, is_planner: false }
     }
 }
 
@@ -159,24 +163,30 @@ fn exit_of(end: &TurnEnd, output: &AnswerForm, ending: Option<Ending>) -> Exit {
 fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<String>)> {
     let FinishedRun { end: TurnEnd { outcome, refused, shortfall, .. }, ending, output, .. } = ended;
     let go_on = |or: &str| match pod.name {
+        // The built-in planner does not understand "continue".
+        Some(_) | None if pod.is_planner && !or.is_empty() => or.trim_start_matches(", or ").to_owned(),
+        Some(_) | None if pod.is_planner => "run the command again".to_owned(),
         Some(name) if pod.live => format!("continue with yoi send {name} \"continue\"{or}"),
+        Some(name) if pod.named => format!("continue with yoi run --pod {name} \"continue\"{or}"),
         Some(_) => format!("continue with yoi run -c \"continue\"{or}"),
-        None => format!("run it again{or}"),
+        None => format!("run the command again{or}"),
     };
     Some(match outcome {
         Outcome::Done => match (output, refused, shortfall) {
             (AnswerForm::Misfit(problems), _, _) => misfit(problems, pod),
             (_, Some(refusal), _) => refusal_text(refusal),
-            (_, None, Some(Shortfall::NotUnderstood)) => {
-                ("the prompt was not understood".to_owned(), answer_hint(output, pod))
+            (AnswerForm::Missing, None, Some(Shortfall::NotUnderstood)) => {
+                let help = "choose a language model with -m";
+                ("`offline` cannot answer with JSON (--output-schema)".to_owned(), Some(help.to_owned()))
             }
+            (_, None, Some(Shortfall::NotUnderstood)) => ("the prompt was not understood".to_owned(), None),
             (_, None, Some(Shortfall::NotDone)) => {
                 ("the request was not carried out".to_owned(), answer_hint(output, pod))
             }
             (AnswerForm::Free | AnswerForm::Fits { .. } | AnswerForm::Missing, None, None) => return None,
         },
         Outcome::MaxTokens => (
-            "the answer was cut at the model's output limit".to_owned(),
+            "the answer reached the model's output limit".to_owned(),
             Some(go_on(", ask for less, or raise `max_output` in the configuration")),
         ),
         Outcome::Refused => {
@@ -193,7 +203,10 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
         }
         Outcome::StepLimit => ("the step limit was reached".to_owned(), Some(go_on(", or raise --max-steps"))),
         Outcome::CostLimit => ("the cost limit was reached".to_owned(), Some(go_on(", or raise --max-cost"))),
-        Outcome::Aborted { reason } => (format!("the run was ended: {reason}"), None),
+        Outcome::Aborted { reason } => {
+            let help = reason.starts_with(ANSWER_NOT_STORED).then(|| "ask for a shorter answer".to_owned());
+            (format!("the run was ended: {reason}"), help)
+        }
         Outcome::Cancelled => match ending {
             Some(Ending::Timeout) => ("the time limit was reached".to_owned(), Some(go_on(", or raise --timeout"))),
             Some(Ending::Signal(_)) | None => ("cancelled".to_owned(), Some(go_on(""))),
@@ -202,10 +215,11 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
     })
 }
 
-/// A refusal names its tool once.
+/// A refusal names its tool once, and says once that the call was refused.
 fn refusal_text(RefusedCall { tool, reason, remedy }: &RefusedCall) -> (String, Option<String>) {
     let named = if reason.starts_with(tool) { String::new() } else { format!("{tool}: ") };
-    (format!("refused: {named}{reason}"), remedy.clone())
+    let refused = if reason.contains(" is refused") { "" } else { "refused: " };
+    (format!("{refused}{named}{reason}"), remedy.clone())
 }
 
 /// Where the answer says more, where standard output does not have it.

@@ -16,8 +16,6 @@ const MAX_INPUT: u64 = 64 * 1024 * 1024;
 /// How long standard input may stay open before it is said that it is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-const EXAMPLE: &str = "write yoi run \"how many Rust files are here?\"";
-
 pub(crate) fn prompt(args: &RunArgs, env: &Env) -> Result<String, Failure> {
     let unfit = || Failure::new(Exit::Usage, "the prompt is not UTF-8").help("convert it, for instance with iconv");
     let given = args.prompt.as_ref().map(|prompt| prompt.to_str().ok_or_else(unfit)).transpose()?;
@@ -29,15 +27,24 @@ pub(crate) fn prompt(args: &RunArgs, env: &Env) -> Result<String, Failure> {
         },
         Some(prompt) => prompt.to_owned(),
         None if env.stdin_terminal => {
-            return Err(Failure::new(Exit::Usage, "the prompt is missing").help(EXAMPLE));
+            return Err(Failure::new(Exit::Usage, "the prompt is missing").help(example(args)));
         }
         None => read(env)?,
     };
     if text.trim().is_empty() {
         let what = if given.is_some() { "the prompt is empty" } else { "the prompt is missing" };
-        return Err(Failure::new(Exit::Usage, what).help(EXAMPLE));
+        return Err(Failure::new(Exit::Usage, what).help(example(args)));
     }
     Ok(text)
+}
+
+/// The same command with a prompt.
+fn example(args: &RunArgs) -> String {
+    match &args.pod {
+        Some(name) => format!("write yoi run --pod {name} \"PROMPT\""),
+        None if args.resume => "write yoi run -c \"PROMPT\"".to_owned(),
+        None => "write yoi run \"how many Rust files are here?\"".to_owned(),
+    }
 }
 
 /// The prompt of a start, which may have none. Standard input is only read where the command line says so: it may be

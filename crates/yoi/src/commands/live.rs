@@ -6,7 +6,7 @@ use crate::pods::Pods;
 use crate::show::escape::line;
 use crate::socket::{LiveClient, Reached, hold};
 use pod::record::{HoldCause, InputId};
-use protocol::status::{ModelRetry, Status};
+use protocol::status::{ModelRetry, State, Status};
 use session_store::OpenError;
 
 /// Characters of the reason why a model could not be reached.
@@ -42,7 +42,9 @@ pub(crate) fn waits(status: &Status, name: &str) -> Option<String> {
         Some(HoldCause::Required) => format!("`yoi start {name}` is run with the key"),
         _ => format!("`yoi resume {name}`"),
     };
-    Some(format!("{name} is held: {}; the input waits until {end}", held.reason))
+    // A pause of a pod that works takes effect at its next request.
+    let when = if status.state == State::Working { "will be held before its next request" } else { "is held" };
+    Some(format!("{name} {when}: {}; the input waits until {end}", held.reason))
 }
 
 /// What a pod waits for whose model could not be reached, and for how long.

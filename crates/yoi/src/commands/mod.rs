@@ -65,6 +65,8 @@ pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Fai
         Command::Rm(args) => rm::run(&args, env, points),
         Command::Features(args) => features::run(&args, env),
         Command::Feature(FeatureAction::New(args)) => feature_new::run(&args, env),
+        // Answered before the environment is read.
+        Command::Help(_) | Command::Feature(FeatureAction::Help(_)) => Ok(Exit::Done),
         Command::Doctor(args) => doctor::run(&args, env),
         Command::Config(args) => config::run(&args, env),
         Command::Grant(args) => grant::grant(&args, env),

@@ -6,7 +6,7 @@
 
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use boon::{CompileError, Compiler, SchemaIndex, Schemas, UrlLoader, ValidationError};
+use boon::{CompileError, Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
 use llm_worker::Usage;
 use llm_worker::effect::Outcome;
 use pod::control::TurnEnd;
@@ -164,13 +164,22 @@ fn problems(error: &ValidationError<'_, '_>) -> Vec<String> {
         if error.causes.is_empty() {
             let place = error.instance_location.to_string();
             let place = if place.is_empty() { place } else { format!("{place}: ") };
-            found.push(short(&format!("{place}{}", error.kind)));
+            found.push(short(&format!("{place}{}", problem(&error.kind))));
         }
     }
     let more = found.len().saturating_sub(MAX_PROBLEMS);
     found.truncate(MAX_PROBLEMS);
     found.extend((more > 0).then(|| format!("and {more} more")));
     found
+}
+
+fn problem(kind: &ErrorKind<'_, '_>) -> String {
+    let ErrorKind::Required { want } = kind else { return kind.to_string() };
+    let names: Vec<String> = want.iter().map(|name| format!("`{name}`")).collect();
+    match names.as_slice() {
+        [name] => format!("the property {name} is missing"),
+        names => format!("the properties {} are missing", names.join(", ")),
+    }
 }
 
 fn short(text: &str) -> String {
@@ -238,12 +247,12 @@ mod tests {
         let text = "{\"n\": 1e0, \"tags\": [\"a\"]}";
         assert!(matches!(schema.read(text), AnswerForm::Fits { text: as_it_is, .. } if as_it_is == text));
         let cases = [
-            ("{}", "the document: missing properties"),
+            ("{}", "the properties `n`, `tags` are missing"),
             ("{\"n\":0,\"tags\":[]}", "/n: "),
             ("{\"n\":1.5,\"tags\":[]}", "/n: want integer"),
             ("{\"n\":1,\"tags\":[\"a\",\"c\"]}", "/tags/1: value must be one of"),
             ("{\"n\":1,\"tags\":[],\"x\":1}", "additionalProperties 'x'"),
-            ("[1]", "the document: want object"),
+            ("[1]", "want object"),
             ("{\"n\":1,\"tags\":[]} and more", "not one JSON document"),
             ("n is 1", "not one JSON document"),
             ("", "not one JSON document"),

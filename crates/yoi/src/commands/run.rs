@@ -78,6 +78,7 @@ fn run_prompt(
         undo: undo::in_live_pod,
     };
     let (prepared, mut place) = context.prepare(wanted(args))?;
+    let is_planner = prepared.is_planner();
     let hosting = Hosting::new(context, signals.tag(), swept, log_wanted)?;
     let run = HeadlessRun { context, style, signals: &signals, schema: schema.as_ref(), prompt: &prompt };
     let result = run.run(&hosting, &mut place, prepared);
@@ -89,7 +90,12 @@ fn run_prompt(
     match result {
         Ok(ended) => {
             let ended = FinishedRun { late: ended.late.or(removed), ..ended };
-            Ok(ending::report(&ended, EndedIn::own(place.name()), style, began.elapsed()))
+            Ok(ending::report(
+                &ended,
+                EndedIn::own(place.name(), args.pod.is_some(), is_planner),
+                style,
+                began.elapsed(),
+            ))
         }
         // Another process was faster: it has the pod by now.
         Err(failure) if failure.exit == Exit::Busy => client.run_if_live()?.ok_or(failure),

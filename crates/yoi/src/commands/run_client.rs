@@ -108,7 +108,8 @@ impl ClientRun<'_> {
             Err(Broken::Failed(failure)) => Err(failure),
             Err(Broken::Withdrawn) => {
                 let exit = ending.map_or(Exit::Failed, Ending::exit);
-                Err(Failure::new(exit, format!("cancelled before {name} took the prompt")))
+                Err(Failure::new(exit, format!("interrupted; the prompt was withdrawn before {name} started it"))
+                    .help("run the command again"))
             }
         }
     }
@@ -125,7 +126,7 @@ impl ClientRun<'_> {
             rest => (format!("{} and {last}", rest.join(", ")), "apply"),
         };
         Err(Failure::new(Exit::Usage, format!("{name} is running: {flags} {verb} only when a pod starts"))
-            .help(format!("omit the flags, or run `yoi stop {name}` first")))
+            .help(format!("omit {flags}, or run `yoi stop {name}` first")))
     }
 
     /// The limits of the next turn after `used`.
@@ -178,7 +179,7 @@ impl ClientRun<'_> {
         let messages = Messages { quiet: self.args.quiet };
         let name = target.name;
         if is_working {
-            return messages.say(&format!("{name} is working; the prompt waits for its turn"));
+            return messages.say(&format!("{name} is working; the prompt starts when the running turn has ended"));
         }
         let Ok(mut beside) = live(target.pods, name, COMMAND).await else { return };
         let Ok(status) = beside.status().await else { return };

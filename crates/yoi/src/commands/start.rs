@@ -130,7 +130,9 @@ impl Start {
         };
         let launch = flags.after(&started)?;
         if let Some(recorded) = launch.recorded() {
-            messages.say(&format!("{name} uses the options of its last start: {recorded}; flags override them"));
+            messages.say(&format!(
+                "{name} uses the options of its last start: {recorded}; options on the command line override them"
+            ));
         }
         Ok(Self { launch, env })
     }
@@ -170,7 +172,7 @@ fn already(
     let text = format!("{name} is already running (process {})", owner.pid);
     let busy = |help: String| Err(Failure::new(Exit::Busy, text.clone()).help(help));
     match flags.flags().as_slice() {
-        _ if prompted => busy(format!("`yoi send {name} TEXT` sends an input to it")),
+        _ if prompted => busy(format!("`yoi send {name} \"INPUT\"` sends an input to it")),
         [] if *foreground => busy(format!("`yoi stop {name}` ends that process")),
         [] => {
             if args.json {

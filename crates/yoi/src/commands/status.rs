@@ -1,4 +1,4 @@
-//! `yoi status`: what one pod does, why it does not go on, and what to do. Of a live pod its process tells; the rest, and
+//! `yoi status`: what one pod is doing, why it does not continue, and what to do. Of a live pod its process tells; the rest, and
 //! all of a stopped pod, is read from its files.
 
 use crate::cli::StatusArgs;
@@ -252,9 +252,9 @@ fn next_step(cause: HoldCause, name: &str, live: bool) -> String {
     match (cause, live) {
         (HoldCause::Disk, _) => "free disk space; the pod then continues by itself".to_owned(),
         (HoldCause::Required, _) => format!("run `yoi start {name}` again once the key is set"),
-        (HoldCause::Cancel, true) => format!("`yoi send {name} TEXT` or `yoi resume {name}` continues"),
+        (HoldCause::Cancel, true) => format!("`yoi send {name} \"INPUT\"` or `yoi resume {name}` continues it"),
         (HoldCause::Bug, true) => format!("`yoi log {name}` shows the last turns; `yoi resume {name}` tries again"),
-        (HoldCause::Person | HoldCause::Budget | HoldCause::Gate, true) => format!("`yoi resume {name}` continues"),
+        (HoldCause::Person | HoldCause::Budget | HoldCause::Gate, true) => format!("`yoi resume {name}` continues it"),
         (_, false) => format!("run `yoi start {name}`, then `yoi resume {name}`"),
     }
 }
@@ -263,7 +263,7 @@ fn next_step(cause: HoldCause, name: &str, live: bool) -> String {
 pub(crate) fn outcome_text(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Done => "done".to_owned(),
-        Outcome::MaxTokens => "cut at the model's output limit".to_owned(),
+        Outcome::MaxTokens => "the answer reached the model's output limit".to_owned(),
         Outcome::Refused => "refused by the model".to_owned(),
         Outcome::Empty => "empty answer".to_owned(),
         Outcome::ModelFailed { message, .. } => format!("failed: {message}"),

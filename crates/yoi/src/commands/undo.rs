@@ -163,8 +163,11 @@ impl<'a> Undo<'a> {
         }
         warn(&changes, say);
         if refused > 0 {
-            let files = if refused == 1 { "1 path was".to_owned() } else { format!("{refused} paths were") };
-            return Err(Failure::new(Exit::Failed, format!("{files} skipped; the reasons are above"))
+            let skipped = match refused {
+                1 => "1 path was skipped; the reason is above".to_owned(),
+                more => format!("{more} paths were skipped; the reasons are above"),
+            };
+            return Err(Failure::new(Exit::Failed, skipped)
                 .help(format!("`yoi diff {name}` shows the remaining changes; undo them by hand")));
         }
         Ok(())

@@ -61,11 +61,11 @@ pub(crate) fn run(args: &VerifyArgs, env: &Env) -> Result<Exit, Failure> {
         None => {
             if !args.json {
                 out::line(&format!(
-                    "{name}: {} good, {} of {} rebuilt byte for byte, {} good",
+                    "{name}: {} intact, {} of {} rebuilt byte for byte, {} intact",
                     count(found.records, "record"),
                     found.bodies,
                     count(found.requests, "request"),
-                    count(found.blobs, "blob"),
+                    count(found.blobs, "stored file"),
                 ));
             }
             Ok(Exit::Done)
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &VerifyArgs, env: &Env) -> Result<Exit, Failure> {
             // Damage names its record itself.
             let what = if wrong.what.starts_with(&record) { wrong.what } else { format!("{record}: {}", wrong.what) };
             Err(Failure::new(Exit::Data, format!("{name}: {what}"))
-                .help(format!("`yoi log {name}` shows the records before {}, which are good", wrong.seq)))
+                .help(format!("`yoi log {name}` shows the records before {}, which are intact", wrong.seq)))
         }
     }
 }
@@ -123,9 +123,9 @@ fn salvage(pods: &Pods, name: &str, new: &str, json: bool, env: &Env) -> Result<
     }
     tell(&done.lost);
     for digest in &done.damaged_blobs {
-        out::line(&format!("lost: blob {digest}: its content does not match its digest"));
+        out::line(&format!("lost: stored file {digest}: its content does not match its digest"));
     }
-    let (records, blobs) = (count(done.kept, "record"), count(done.blobs, "blob"));
+    let (records, blobs) = (count(done.kept, "record"), count(done.blobs, "stored file"));
     out::line(&format!("{new}: {records} and {blobs} copied; {name} was not changed"));
     Ok(Exit::Done)
 }

@@ -248,7 +248,7 @@ pub(crate) enum Mode {
     #[value(help = "Commands can write only their temporary and cache directories")]
     ReadOnly,
     /// The project is written.
-    #[value(help = "Commands can write in the project and in temporary directories")]
+    #[value(help = "Commands can write in the project, in directories of --add-write-dir and in temporary directories")]
     WorkspaceWrite,
     /// No confinement.
     #[value(help = "Commands run without a sandbox; each needs an allow rule")]

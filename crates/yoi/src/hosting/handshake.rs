@@ -55,7 +55,7 @@ impl Ready {
             (Some(missing), _) => suspended(name, pid, missing),
             (None, Some(held)) => format!("{name} is held (process {pid}): {held}; `yoi resume {name}` continues it"),
             (None, None) => format!(
-                "{name} is running (process {pid}): yoi send {name} TEXT · yoi log {name} --follow · yoi stop {name}"
+                "{name} is running (process {pid}): yoi send {name} \"INPUT\" · yoi log {name} --follow · yoi stop {name}"
             ),
         }
     }

@@ -117,7 +117,11 @@ impl Hosting<'_> {
                 more => format!("{more} calls were interrupted"),
             };
             let cut = if found.cut > 0 {
-                format!("; moved {} after the last complete record to quarantine", count(found.cut, "byte"))
+                let were = if found.cut == 1 { "was" } else { "were" };
+                let bytes = count(found.cut, "byte");
+                format!(
+                    "; {bytes} that followed the last complete record {were} moved to the directory `quarantine` of the pod"
+                )
             } else {
                 String::new()
             };

@@ -3,7 +3,7 @@
 use super::context::HostContext;
 use super::messages::Messages;
 use super::session_location::{SessionLocation, WantedSession};
-use crate::compose::model::{self, Built, ModelChoice};
+use crate::compose::model::{self, Built, ModelChoice, OFFLINE};
 use crate::compose::roots::Added;
 use crate::compose::{Composed, compose};
 use crate::config::Config;
@@ -25,6 +25,13 @@ pub(crate) struct Prepared {
     pub(super) secrets: Vec<Secret>,
     pub(super) composed: Composed,
     pub(super) instructions: Instructions,
+}
+
+impl Prepared {
+    /// Whether the built-in planner answers.
+    pub(crate) fn is_planner(&self) -> bool {
+        self.model_name == OFFLINE
+    }
 }
 
 impl HostContext<'_> {

@@ -78,7 +78,7 @@ impl SessionLocation {
             }
             WantedSession::Last => Some(pods.last_run(project).ok_or_else(|| {
                 Failure::new(Exit::Usage, format!("there is no run in {} to continue", authority::escape(project)))
-                    .help("omit -c to start a new run")
+                    .help("write yoi run \"PROMPT\" to start a new run")
             })?),
             WantedSession::New | WantedSession::Ephemeral => None,
         };

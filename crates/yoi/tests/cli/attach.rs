@@ -88,8 +88,12 @@ fn typed_lines_are_inputs_and_leaving_changes_nothing() {
     let mut client = Attached::start(&scene, &["p"]);
     client.types("first").until("[input 1 is accepted]").until("> first").until("• c00000001 Bash");
     reached(&scene.file("started"));
-    client.types("/pause").until("p pauses before its next request").until("! held: ").types(" /second");
-    client.until("[input 2 is accepted]").until("[p is held: ").types("/steer use less").until("[input 3 is accepted]");
+    client.types("/pause").until("p will be held before its next request").until("! held: ").types(" /second");
+    client
+        .until("[input 2 is accepted]")
+        .until("[p will be held before its next request: ")
+        .types("/steer use less")
+        .until("[input 3 is accepted]");
     client.types("/status").until("state     working").until("queue     2 inputs wait");
     client.types("/help").until("/steer TEXT").types("/detach");
     let (first, done) = client.leaves();

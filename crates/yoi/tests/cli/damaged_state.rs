@@ -76,7 +76,7 @@ fn a_full_disk() {
         println!("skipped: no mount of one's own here ({}); a limit on file sizes is tried elsewhere", done.err.trim());
         return;
     }
-    done.prints(&["run 74", "records good", "verify 0", "log 0"]).says(&["no storage space"]);
+    done.prints(&["run 74", "records intact", "verify 0", "log 0"]).says(&["no storage space"]);
 }
 
 #[test]
@@ -108,8 +108,8 @@ fn a_damaged_journal_is_named_and_left_as_it_is() {
     scene
         .yoi(&["verify", "p"])
         .ends(0)
-        .prints(&["after the last complete record; the next run moves them", "records good"]);
-    scene.yoi(&["run", "--pod", "p", "-m", &model, "on"]).says(&["after the last complete record to quarantine"]);
+        .prints(&["after the last complete record; the next run moves them", "records intact"]);
+    scene.yoi(&["run", "--pod", "p", "-m", &model, "on"]).says(&["that followed the last complete record were moved"]);
     scene.sound("p");
     scene.yoi(&["rm", "p", "--purge"]).ends(0);
 }

@@ -186,8 +186,8 @@ fn starts_are_numbered_and_compared_field_by_field() {
     assert_eq!((&newest["start"], &newest["notes"]), (&json!(3), &json!([])));
     scene.yoi(&["features", "p", "--diff", "1..2"]).ends(0).prints(&["nothing changed"]);
     let shown = scene.yoi(&["features", "p", "--diff", "1"]).ends(0).prints(&[
-        "start 1 of",
-        "start 3 of",
+        "start 1 (",
+        "start 3 (",
         "builtin:shell\n",
         "- granted Process(*)",
         "~ outcome: installed → disabled",
@@ -320,7 +320,7 @@ fn findings_of_opening_are_printed_even_if_the_run_fails() {
     fs::write(&log, cut).unwrap();
     scene.config("[features.\"builtin:shell\"]\nenabled = false\nrequired = true\n");
     let found =
-        "restored after a crash: no call was interrupted; moved 20 bytes after the last complete record to quarantine";
+        "restored after a crash: no call was interrupted; 20 bytes that followed the last complete record were moved";
     run().ends(78).says(&[found, "error: builtin:shell is required"]);
     scene.sound("p");
 }

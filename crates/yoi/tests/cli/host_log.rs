@@ -119,7 +119,10 @@ fn a_filter_that_is_none_ends_a_run_before_it_begins() {
     let scene = Scene::new();
     for filter in ["verbose", "pod=", "info,", "pod=debug=info"] {
         let done = with(&scene, filter, &["run", "x"]).ends(78);
-        done.says(&[&format!("error: YOI_LOG={filter}: expected a filter\n"), "help: use error, warn, info, debug"]);
+        done.says(&[
+            &format!("error: YOI_LOG={filter}: the value must be error, warn, info, debug, trace or off\n"),
+            "help: use such a level",
+        ]);
     }
     assert_eq!(scene.pods(), Vec::<String>::new());
     // It is no key of the configuration.

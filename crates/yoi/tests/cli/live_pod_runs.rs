@@ -134,7 +134,7 @@ fn the_first_signal_cancels_the_turn_of_the_client_alone() {
     stays.queued(1);
     // It waits: it is withdrawn, and the running turn goes on.
     signal(second.id(), Signal::INT);
-    finish(second).ends(130).says(&["cancelled before p took the prompt"]);
+    finish(second).ends(130).says(&["the prompt was withdrawn before p started it"]);
     assert_eq!(stays.status()["state"], "working");
     signal(first.id(), Signal::INT);
     finish(first).ends(130).says(&["cancelled", "continue with yoi send p"]);
@@ -170,7 +170,7 @@ fn clients_of_a_killed_pod_are_told_that_their_inputs_are_kept() {
 #[test]
 fn a_paused_pod_keeps_its_inputs() {
     let mut stays = Stays::start(&[json!({ "text": "one" }), json!({ "text": "two" })]);
-    stays.scene.yoi(&["pause", "p"]).ends(0).prints(&["p is paused; `yoi resume p` continues"]);
+    stays.scene.yoi(&["pause", "p"]).ends(0).prints(&["p is held; `yoi resume p` continues it"]);
     let held = "p is held: paused; the input waits until `yoi resume p`";
     stays.scene.yoi(&["send", "p", "first"]).ends(0).says(&[held]);
     stays.scene.yoi(&["status", "p"]).ends(0).prints(&["state     held", "`yoi resume p` continues", "1 input waits"]);

@@ -20,6 +20,7 @@ fn help() {
     page.yoi(&[]).yoi(&["--help"]).yoi(&["--version"]);
     for command in [
         "run",
+        "start",
         "send",
         "attach",
         "notify",
@@ -49,6 +50,7 @@ fn help() {
         "revoke",
         "models",
         "completions",
+        "help",
     ] {
         let words: Vec<&str> = command.split(' ').collect();
         page.yoi(&[&words[..], &["--help"]].concat());
@@ -61,6 +63,30 @@ fn help() {
     page.keep("help");
 }
 
+/// In a terminal of 80 columns no line is broken twice, and `help` prints what `--help` does.
+#[test]
+fn help_at_80_columns() {
+    let mut page = Page::new();
+    for command in ["", "run", "start", "send", "config", "completions"] {
+        let words: Vec<&str> = command.split(' ').filter(|word| !word.is_empty()).chain(["--help"]).collect();
+        page.var("COLUMNS", "80", &words);
+        page.fits(80);
+    }
+    for (help, option) in [
+        (&["help"][..], &["--help"][..]),
+        (&["help", "run"], &["run", "--help"]),
+        (&["help", "help"], &["help", "--help"]),
+        (&["help", "config", "show"], &["config", "show", "--help"]),
+        (&["config", "help", "show"], &["config", "show", "--help"]),
+        (&["feature", "help"], &["feature", "--help"]),
+        (&["help", "--", "run", "--", "list files"], &["run", "--help"]),
+    ] {
+        assert_eq!(page.output(help), page.output(option), "{help:?}");
+    }
+    page.scene.yoi(&["help", "rnu"]).ends(2).says(&["`rnu` is not a command"]);
+    page.keep("help_at_80_columns");
+}
+
 #[test]
 fn command_line() {
     let mut page = Page::new();
@@ -69,6 +95,8 @@ fn command_line() {
         "log",
         "run",
         "run list files",
+        "run -q list the files",
+        "run --pod a list $HOME",
         "run --max-steps 0 x",
         "run --max-cost -1 x",
         "run --timeout soon x",
@@ -84,9 +112,12 @@ fn command_line() {
         "run -C /nonexistent x",
         "run --output-schema none.json x",
         "run --output-schema bad.json x",
+        "run -c",
+        "run --pod a",
         "run -c x",
         "rm ../home",
         "log nobody",
+        "log nobody --from x",
         "rm nobody",
         "send nobody x",
         "attach nobody",

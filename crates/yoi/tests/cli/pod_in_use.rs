@@ -39,7 +39,7 @@ fn only_one_works_in_a_pod_and_others_may_look() {
     scene.yoi(&["rm", "held", "--purge"]).ends(75).says(&["in use by process"]);
     scene.yoi(&["ls"]).ends(0).prints(&["held", "working"]);
     scene.yoi(&["log", "held"]).ends(0).prints(&["> go", "Bash echo"]);
-    scene.yoi(&["verify", "held"]).ends(0).prints(&["records good"]);
+    scene.yoi(&["verify", "held"]).ends(0).prints(&["records intact"]);
     let json = scene.yoi(&["run", "--json", "--pod", "held", "-m", &model, "x"]).ends(2).lines();
     assert_eq!(json.last().unwrap()["exit"], 2);
     while scene.yoi(&["status", "held", "--json"]).ends(0).json()["queued"] == json!([]) {}

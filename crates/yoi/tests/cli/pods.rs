@@ -17,7 +17,7 @@ fn with_pods(names: &[&str]) -> Scene {
 fn a_unique_beginning_is_enough_for_reading() {
     let scene = with_pods(&["alpha", "alpine", "beta"]);
     scene.yoi(&["log", "be"]).ends(0).prints(&["> say hello", "hello"]);
-    scene.yoi(&["verify", "b"]).ends(0).prints(&["beta: ", "records good", "1 of 1 request rebuilt"]);
+    scene.yoi(&["verify", "b"]).ends(0).prints(&["beta: ", "records intact", "1 of 1 request rebuilt"]);
     scene.yoi(&["features", "bet"]).ends(0).prints(&["builtin:files"]);
     for command in ["log", "verify", "diff", "undo"] {
         let done = scene.yoi(&[command, "al"]).ends(2);
@@ -98,5 +98,5 @@ fn the_doctor_says_what_works() {
         assert_eq!(state(about), "works", "{about}: {checks}");
     }
     let text = scene.yoi(&["doctor"]);
-    assert!(text.out.contains("✓ state") && text.out.contains("1 good"), "{}", text.out);
+    assert!(text.out.contains("✓ state") && text.out.contains("1 journal intact"), "{}", text.out);
 }

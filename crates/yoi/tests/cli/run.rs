@@ -70,7 +70,7 @@ fn the_limits_end_a_run_with_four() {
     let done = scene.yoi(&["run", "--pod", "steps", "--max-steps", "3", "-m", &model, "go"]).ends(4);
     done.says(&[
         "error: the step limit was reached",
-        "help: continue with yoi run -c \"continue\", or raise --max-steps",
+        "help: continue with yoi run --pod steps \"continue\", or raise --max-steps",
         "3 steps",
     ]);
     assert_eq!(scene.sound("steps"), 3);
@@ -84,7 +84,7 @@ fn the_limits_end_a_run_with_four() {
     done.says(&["error: the time limit was reached", "or raise --timeout"]);
     assert_eq!(scene.sound("time"), 1);
     let done = scene.yoi(&["run", "--ephemeral", "--max-steps", "1", "-m", &model, "go"]).ends(4);
-    done.says(&["run it again, or raise --max-steps", "not saved"]);
+    done.says(&["run the command again, or raise --max-steps", "not saved"]);
 }
 
 #[test]

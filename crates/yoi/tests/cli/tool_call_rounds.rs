@@ -108,7 +108,7 @@ fn a_call_that_makes_no_sense_is_answered_and_the_run_goes_on() {
 fn how_an_answer_can_end() {
     let part = || delta(&json!({ "role": "assistant", "content": "half an ans" }));
     let ends: [(&str, Vec<Value>, i32, &str, &str); 6] = [
-        ("length", vec![part(), stop("length")], 1, "", "cut at the model's output limit"),
+        ("length", vec![part(), stop("length")], 1, "", "the answer reached the model's output limit"),
         ("filter", vec![part(), stop("content_filter")], 1, "", "refused to answer"),
         ("refusal", vec![delta(&json!({ "refusal": "I will not." })), stop("stop")], 1, "", "refused to answer"),
         ("empty", vec![stop("stop")], 1, "", "the model returned an empty answer"),

@@ -105,7 +105,7 @@ impl Point {
     }
 
     fn words(&self) -> String {
-        format!("start {} of {} (record {})", self.start, utc(self.at_us), self.seq)
+        format!("start {} ({}, record {})", self.start, utc(self.at_us), self.seq)
     }
 }
 

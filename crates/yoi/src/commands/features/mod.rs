@@ -17,6 +17,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::show::out;
 use authority::Ambient;
+use builtins::shell::ID as SHELL;
 use diff::StartDifference;
 use explain::Route;
 use journal::Starts;
@@ -32,7 +33,8 @@ use unused::Unused;
 /// Shows the plan for this directory and configuration, or what a pod's newest start installed; or looks closer.
 pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
     if args.name.is_some() && (args.plan || args.explain.is_some()) {
-        return Err(Failure::new(Exit::Usage, "--plan and --explain describe the next start, not a pod")
+        let flag = if args.plan { "--plan" } else { "--explain" };
+        return Err(Failure::new(Exit::Usage, format!("{flag} applies to the next start, not to a pod"))
             .help("omit the name of the pod"));
     }
     if args.name.is_none() && (args.diff.is_some() || args.unused) {
@@ -72,9 +74,16 @@ pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
 }
 
 fn planned(env: &Env) -> Result<(Value, Page), Failure> {
-    let config = Config::load(env)?;
-    let plan = json(&compose(&Ambient::claim(), &config, env, Added::default())?.plan())?;
-    let page = render(&plan);
+    let (ambient, config) = (Ambient::claim(), Config::load(env)?);
+    let mut composed = compose(&ambient, &config, env, Added::default())?;
+    let no_shell = composed.spawner(&ambient, env, "features")?.err();
+    let plan = composed.plan();
+    let has_shell = plan.features.iter().any(|feature| feature.feature_id == SHELL && feature.outcome.is_live());
+    let plan = json(&plan)?;
+    let mut page = render(&plan);
+    if let Some(why) = no_shell.filter(|_| has_shell) {
+        page.wrapped("! ", &format!("commands cannot run here, so the model is not offered Bash: {why}"));
+    }
     Ok((plan, page))
 }
 
@@ -83,7 +92,7 @@ fn recorded(starts: &Starts) -> Result<(Value, Page), Failure> {
     let newest = starts.newest()?;
     let mut page = Page::default();
     let (of, when) = (starts.count, pod::session::restore::utc(newest.at_us));
-    page.wrapped("", &format!("{}: start {} of {of}, {when} (record {})", starts.pod, newest.start, newest.seq));
+    page.wrapped("", &format!("{}: start {} of {of} ({when}, record {})", starts.pod, newest.start, newest.seq));
     page.append(render(&newest.report));
     if !newest.notes.is_empty() {
         page.line("notes since that start:");

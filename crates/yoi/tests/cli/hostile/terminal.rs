@@ -83,7 +83,7 @@ fn nothing_of_a_repository_reaches_the_terminal_as_it_is() {
         (&["diff", "p"], "-alpha \\u{1b}"),
         (&["diff", "p", "--json"], "alpha"),
         (&["ls"], "p"),
-        (&["verify", "p"], "good"),
+        (&["verify", "p"], "intact"),
         (&["features", "p"], "builtin:files"),
         (&["run", "list the files"], "plain.txt"),
         (&["run", "search for `alpha`"], "alpha"),

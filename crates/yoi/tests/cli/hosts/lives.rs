@@ -50,7 +50,7 @@ fn a_pod_stays_until_it_is_asked_to_end() {
     scene.yoi(&["start", "p"]).ends(0).prints(&["p is already running (process "]);
     let running = scene.yoi(&["start", "p", "--json"]).ends(0).json();
     assert_eq!((running["started"].as_bool(), running["pid"].as_u64()), (Some(false), Some(host.pid.into())));
-    scene.yoi(&["start", "p", "more"]).ends(75).says(&["p is already running", "`yoi send p TEXT`"]);
+    scene.yoi(&["start", "p", "more"]).ends(75).says(&["p is already running", "`yoi send p \"INPUT\"`"]);
     scene
         .yoi(&["start", "p", "-m", "offline", "--max-steps", "3"])
         .ends(75)
@@ -282,7 +282,7 @@ fn the_options_of_a_run_are_no_options_of_a_later_start() {
     Host::of(&scene.yoi(&["start", "p", "--max-steps", "7", "--json"]).ends(0)).end(Signal::TERM);
     scene.yoi(&["run", "--pod", "p", "-m", "offline", "--sandbox", "off", "list the files"]).ends(0);
     let done = scene.yoi(&["start", "p", "--json"]).ends(0);
-    done.says(&["p uses the options of its last start: --max-steps 7; flags override them"]);
+    done.says(&["p uses the options of its last start: --max-steps 7; options on the command line override them"]);
     let host = Host { pid: u32::try_from(newest(&scene, "host_started").unwrap()["pid"].as_u64().unwrap()).unwrap() };
     assert_eq!(newest(&scene, "host_started").unwrap()["sandbox"], "workspace-write");
     host.end(Signal::TERM);

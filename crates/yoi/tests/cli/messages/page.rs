@@ -13,10 +13,9 @@ const VARYING: &[&str] = &[
     "attempt 2 in ",
     "the stored checksum is ",
     "the computed checksum is ",
-    "start 1 of ",
-    "start 1 of\n",
-    "start 2 of ",
-    "1 of 1, ",
+    "start 1 (",
+    "start 2 (",
+    "1 of 1 (",
     "Date: ",
     "── ",
 ];
@@ -120,6 +119,13 @@ impl Page {
     /// Standard output of a command that stands in no file.
     pub(crate) fn output(&self, args: &[&str]) -> String {
         self.scene.yoi(args).out
+    }
+
+    /// No line so far is longer than this.
+    #[track_caller]
+    pub(crate) fn fits(&self, columns: usize) {
+        let long = self.text.lines().find(|line| line.chars().count() > columns);
+        assert_eq!(long, None, "a line over {columns} columns");
     }
 
     pub(crate) fn last_code(&self) -> Option<i32> {

@@ -1,0 +1,71 @@
+//! Texts after the options in `--help`. Lines are at most 78 characters long, so that no terminal of 80 columns wraps them.
+
+pub(super) const EXIT_CODES: &str = "\
+Exit codes:
+  0         success
+  1         the command failed or was only partly done;
+            with `offline`, also: the prompt was not understood or not
+            carried out
+  2         wrong command or argument
+  3         a hook or yoi ended the run; the last call was refused; or the
+            command is not allowed inside a run
+  4         step, cost or time limit reached
+  5         the model server could not be reached, was overloaded, reported
+            an error, or gave no complete answer, also after retries
+  65        damaged or invalid data: a journal, a model script
+  69        the pod is not running, or a system resource is unavailable or
+            too small
+  70        internal error
+  74        the journal, the state directory or standard output cannot be
+            read or written
+  75        the pod is in use
+  78        wrong configuration, model, API key or request; a required
+            feature is missing; a model script has no answer left
+  130, 143  ended by a signal";
+
+pub(super) const VARIABLES: &str = "\
+Environment variables (they override the files; options override them):
+  YOI_MODEL · YOI_MAX_STEPS · YOI_MAX_COST · YOI_TOOL_CONCURRENCY
+  YOI_SANDBOX (read-only, workspace-write, off)
+Diagnostic log: YOI_LOG=error, warn, info, debug or trace writes log lines to
+  host.log in the directory of the pod; with --ephemeral, to standard error
+Directories: XDG_CONFIG_HOME (~/.config), XDG_STATE_HOME (~/.local/state),
+  TMPDIR
+Colour: NO_COLOR turns colour off; CLICOLOR_FORCE turns colour on for pipes,
+  too";
+
+pub(super) const COMPLETIONS: &str = "\
+Installation:
+  bash    yoi completions bash > \\
+            ~/.local/share/bash-completion/completions/yoi
+  fish    yoi completions fish > ~/.config/fish/completions/yoi.fish
+  zsh     add `source <(yoi completions zsh)` to ~/.zshrc, after compinit
+  elvish  add `eval (yoi completions elvish | slurp)` to rc.elv";
+
+pub(super) const START: &str = "\
+A stopped or crashed pod starts with the directory, model and options of its
+last start. Options on the command line override them one by one. If the pod
+is already running, the command changes nothing: without PROMPT and options it
+succeeds (exit 0); with them it fails (exit 75).
+
+Signals to the process of a pod: TERM interrupts the turn and ends the
+process, and the next start continues the turn; HUP reloads limits, permission
+rules and prices.";
+
+pub(super) const ATTACH: &str = "\
+The command prints the newest part of the transcript, then what happens, as
+`yoi log` prints it. Each line on stdin is one input. Lines that begin with a
+slash are commands:
+  /steer TEXT   deliver TEXT at the next step of the running turn
+  /cancel       cancel the running turn
+  /pause        hold the pod before its next model request
+  /resume       continue the held pod
+  /status       show what the pod does
+  /detach       leave; the pod keeps working
+  /help         list these commands
+A line that begins with a space is always an input. The end of stdin and
+Ctrl-C detach, too. When the process of the pod dies or the connection is
+lost, the command waits up to 2 minutes for the pod, and continues where it
+was.";
+
+pub(super) const HELP: &str = "Print this help, or the help of COMMAND";
