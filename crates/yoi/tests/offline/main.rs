@@ -172,6 +172,6 @@ fn a_prompt_that_is_not_understood_is_told_in_every_form() {
     assert!(code == Some(1) && result.contains("\"exit\":1") && result.contains("was not understood"), "{result}");
     assert!(out.contains("\"shortfall\":\"not_understood\""), "{out}");
     let (code, out, err) = run(&["--output-schema", &schema, "list the files"]);
-    assert!(code == Some(1) && out.is_empty() && err.contains("not understood"), "{out}\n{err}");
+    assert!(code == Some(1) && out.is_empty() && err.contains("cannot answer with JSON"), "{out}\n{err}");
     assert_eq!(err.matches("step").count(), 1, "it is not corrected: {err}");
 }

@@ -118,7 +118,7 @@ mod tests {
     fn what_a_logout_ends_is_said() {
         const SYSTEMD: (&str, &str) = ("run/systemd/system/x", "");
         let conf = |text| ("etc/systemd/logind.conf", text);
-        assert!(told(&[]).contains("no systemd"));
+        assert!(told(&[]).contains("systemd is not running"));
         assert!(told(&[SYSTEMD]).contains("lingering is off"));
         assert!(told(&[SYSTEMD, conf("#KillUserProcesses=yes\n")]).contains("KillUserProcesses is on"));
         assert!(told(&[SYSTEMD, conf("#KillUserProcesses=yes\nKillUserProcesses=no\n")]).contains("lingering is off"));
