@@ -2,9 +2,9 @@
 //! waiting for the next event is not: a pod that is idle says nothing.
 
 use crate::error::ClientError;
-use crate::line_buffer::{LineBuffer, LineFault};
 use protocol::error::{Error, ErrorKind};
 use protocol::event::Event;
+use protocol::lines::{LineBuffer, LineTooLong};
 use protocol::message::{Message, request_line};
 use protocol::method::{Ask, Hello, Role, Welcome};
 use protocol::{MAX_LINE, MAX_MESSAGE, VERSION};
@@ -25,6 +25,9 @@ pub const SOCKET: &str = "sock";
 /// Events that are kept while an answer is awaited, and their bytes.
 pub const MAX_QUEUED: usize = 4096;
 const MAX_QUEUED_BYTES: usize = 8 << 20;
+
+/// Bytes of one read.
+const PIECE: usize = 16 << 10;
 
 /// Requests without an answer: those before the last one were given up by their callers.
 pub const MAX_UNANSWERED: usize = 64;
@@ -217,12 +220,14 @@ impl Connection {
     async fn line(&mut self) -> Result<String, ClientError> {
         loop {
             match self.received.take() {
-                Ok(Some(line)) => return Ok(line),
+                Ok(Some(line)) => {
+                    let not_utf8 = |_| ClientError::Garbled("a line that is not UTF-8".to_owned());
+                    return String::from_utf8(line).map_err(not_utf8);
+                }
                 Ok(None) => self.exchange().await?,
-                Err(LineFault::TooLong) => {
+                Err(LineTooLong) => {
                     return Err(ClientError::Garbled(format!("a line of more than {MAX_MESSAGE} bytes")));
                 }
-                Err(LineFault::NotUtf8) => return Err(ClientError::Garbled("a line that is not UTF-8".to_owned())),
             }
         }
     }
@@ -244,10 +249,14 @@ impl Connection {
         if !ready.is_readable() {
             return Ok(());
         }
-        match self.stream.try_read_buf(self.received.room()) {
-            Ok(0) if self.received.is_within_line() => Err(ClientError::Cut),
+        let mut piece = [0; PIECE];
+        match self.stream.try_read(&mut piece) {
+            Ok(0) if self.received.rest() > 0 => Err(ClientError::Cut),
             Ok(0) => Err(ClientError::Closed),
-            Ok(_) => Ok(()),
+            Ok(read) => {
+                self.received.push(piece.get(..read).unwrap_or_default());
+                Ok(())
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Err(ClientError::Closed),
             Err(error) => Err(ClientError::Io(error)),

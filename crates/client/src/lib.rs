@@ -5,7 +5,6 @@ pub mod attachment;
 pub mod cmd_id;
 pub mod connection;
 mod error;
-mod line_buffer;
 pub mod model;
 
 pub use error::ClientError;

@@ -6,6 +6,7 @@
 
 pub mod error;
 pub mod event;
+pub mod lines;
 pub mod message;
 pub mod method;
 pub mod record;
@@ -32,6 +33,9 @@ pub const MAX_CMD_ID: usize = 128;
 
 /// Characters of a client's name, of which the rest is dropped.
 pub const MAX_CLIENT: usize = 64;
+
+/// Characters of a waiting input's text in a status.
+pub const MAX_SHOWN: usize = 200;
 
 /// Bytes of a draft.
 pub const MAX_DRAFT: usize = 64 << 10;

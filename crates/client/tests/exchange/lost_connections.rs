@@ -1,4 +1,4 @@
-//! The connection is cut at every byte of an exchange: whoever reads on has every record once, in order, and the same
+//! The connection is cut at every byte of an exchange: a reader that goes on has every record once, in order, and the same
 //! model as without a cut.
 
 use crate::scripted_pod::{ScriptedPod, Talk, attached, hello, scene, status};

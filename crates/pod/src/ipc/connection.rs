@@ -4,13 +4,13 @@
 use super::answers::Answer;
 use super::feed::Feed;
 use super::hub::{Hub, Phase, until};
-use super::lines::{Filled, Lines};
 use super::out::Out;
 use super::requests::{attached, carry_out};
 use crate::record::Who;
 use authority::Peer;
 use protocol::error::{Error, ErrorKind};
 use protocol::event::{Event, EventKind};
+use protocol::lines::{LineBuffer, LineTooLong};
 use protocol::message::{BadRequest, ClientRequest, answer_line, event_line};
 use protocol::method::{Attached, Draft, Hello, Method, Role, Welcome};
 use protocol::{MAX_CLIENT, MAX_LINE, MAX_MESSAGE, VERSION};
@@ -28,6 +28,9 @@ const MAX_REQUESTS: usize = 16;
 
 /// Requests of one client in a second, after as many at once.
 const MAX_RATE: u32 = 200;
+
+/// Bytes of one read.
+const PIECE: usize = 16 << 10;
 
 /// How long a client may take for one line, once it began it.
 const LINE_TIME: Duration = Duration::from_secs(10);
@@ -118,7 +121,7 @@ struct Connection {
     ends: bool,
 }
 
-/// What came of a request.
+/// The result of a request.
 enum Done {
     Answered(Answer),
     /// The one long answer.
@@ -128,16 +131,24 @@ enum Done {
 
 impl Connection {
     async fn serve(mut self) -> io::Result<()> {
-        let mut lines = Lines::new(MAX_LINE);
+        let mut lines = LineBuffer::new(MAX_LINE);
+        // When the first byte of an incomplete line arrived.
+        let mut began: Option<Instant> = None;
         let mut large: Option<OwnedSemaphorePermit> = None;
         loop {
             while self.takes() {
-                let Some(line) = lines.take() else { break };
-                self.request(&line);
+                match lines.take() {
+                    Ok(Some(line)) => self.request(&line),
+                    Ok(None) => break,
+                    Err(LineTooLong) => {
+                        self.end(ErrorKind::TooLong, &format!("a request has at most {MAX_LINE} bytes"));
+                    }
+                }
+                began = None;
             }
-            if lines.len() <= LARGE {
+            if lines.rest() <= LARGE {
                 large = None;
-            } else if large.is_none() {
+            } else if large.is_none() && !self.ends {
                 match self.shares.large.clone().try_acquire_owned() {
                     Ok(free) => large = Some(free),
                     Err(_) => self.end(ErrorKind::Busy, "too many large requests are being received; try again"),
@@ -162,16 +173,16 @@ impl Connection {
             }
             self.idle.set(self.running.is_empty() && self.feed.is_none());
             let (takes, room) = (self.takes(), self.out.len() < FULL);
-            let slow = lines.began().filter(|_| takes).map(|began| began + LINE_TIME);
+            began = (lines.rest() > 0).then(|| began.unwrap_or_else(Instant::now));
+            let slow = began.filter(|_| takes).map(|began| began + LINE_TIME);
             let again = if takes || self.ends { None } else { self.rate.again() };
             tokio::select! {
-                filled = lines.fill(&self.stream), if takes => match filled? {
-                    Filled::Some => {}
-                    Filled::End => return Ok(()),
-                    Filled::TooLong => {
-                        self.end(ErrorKind::TooLong, &format!("a request has at most {MAX_LINE} bytes"));
+                ready = self.stream.readable(), if takes => {
+                    ready?;
+                    if !receive(&self.stream, &mut lines)? {
+                        return Ok(());
                     }
-                },
+                }
                 ready = self.stream.writable(), if !self.out.is_empty() => {
                     ready?;
                     self.out.write(&self.stream)?;
@@ -344,6 +355,19 @@ impl Connection {
             Ok(line) => self.out.push(&line),
             Err(_not_json) => self.ends = true,
         }
+    }
+}
+
+/// Reads what is there. Whether the client may send more.
+fn receive(stream: &UnixStream, lines: &mut LineBuffer) -> io::Result<bool> {
+    let mut piece = [0; PIECE];
+    match stream.try_read(&mut piece) {
+        Ok(read) => {
+            lines.push(piece.get(..read).unwrap_or_default());
+            Ok(read > 0)
+        }
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
+        Err(error) => Err(error),
     }
 }
 

@@ -13,9 +13,6 @@ use protocol::status::{DeliveryMode, HoldStatus, Host, ModelRetry, Queued, State
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Characters of a waiting input's text in a status.
-const SHOWN: usize = 200;
-
 pub(super) fn status(status: PodStatus, pod: &str, host: &Host) -> Status {
     let (state, turn, step) = match status.activity {
         Activity::Idle if status.held.is_some() => (State::Held, None, None),
@@ -55,7 +52,7 @@ pub fn queued(queued: &QueuedInput) -> Queued {
         InputMode::Queue => DeliveryMode::Queue,
         InputMode::Steer => DeliveryMode::Steer,
     };
-    Queued { input: *input, mode, text: text.chars().take(SHOWN).collect() }
+    Queued { input: *input, mode, text: text.chars().take(protocol::MAX_SHOWN).collect() }
 }
 
 fn word(cause: &HoldCause) -> String {

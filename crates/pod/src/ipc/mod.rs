@@ -14,7 +14,6 @@ mod connection;
 mod convert;
 mod feed;
 mod hub;
-mod lines;
 mod out;
 mod requests;
 mod server;

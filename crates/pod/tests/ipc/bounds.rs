@@ -85,3 +85,24 @@ fn idle_clients_give_way_and_attached_ones_stay() {
     }
     scene.close();
 }
+
+#[test]
+fn a_client_is_told_once_that_too_much_is_being_received() {
+    let scene = Scene::new(answers(1));
+    let part = vec![b'x'; 128 * 1024];
+    let mut clients: Vec<Raw> = (0..8).map(|_| scene.driver()).collect();
+    for client in &mut clients {
+        client.write(&part).unwrap();
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    let mut refused = 0;
+    for client in &mut clients {
+        client.stream.get_mut().set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+        let Some(line) = client.line() else { continue };
+        assert!(line.contains("too many large requests"), "{line}");
+        assert_eq!(client.line(), None);
+        refused += 1;
+    }
+    assert_eq!(refused, 4);
+    scene.close();
+}
