@@ -1,5 +1,5 @@
-//! A connection that follows a pod's records by a cursor, and goes on from there over a new connection. Whoever reads
-//! its events gets each record once, in order.
+//! A connection that follows a pod's records by a cursor, and goes on from there over a new connection. Its reader
+//! gets each record once, in order.
 
 use crate::connection::Connection;
 use crate::error::ClientError;

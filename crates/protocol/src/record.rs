@@ -24,12 +24,20 @@ impl RecordLine {
         self.0.get()
     }
 
-    /// The record's number, without its body.
+    /// Its header, without its body.
+    ///
+    /// # Errors
+    /// It has none.
+    pub fn header(&self) -> Result<RecordHeader, serde_json::Error> {
+        serde_json::from_str(self.as_str())
+    }
+
+    /// The record's number.
     ///
     /// # Errors
     /// It has none.
     pub fn seq(&self) -> Result<u64, serde_json::Error> {
-        serde_json::from_str::<Header>(self.as_str()).map(|header| header.q)
+        self.header().map(|header| header.seq)
     }
 
     /// Reads it.
@@ -72,12 +80,19 @@ pub struct RecordView {
 }
 
 /// The header of a line, as far as readers of whole lines need it.
-#[derive(Deserialize)]
-struct Header {
-    q: u64,
-    t: u64,
-    k: String,
-    v: u16,
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct RecordHeader {
+    /// The record's number in the session.
+    #[serde(rename = "q")]
+    pub seq: u64,
+    /// Microseconds since 1970.
+    #[serde(rename = "t")]
+    pub time_us: u64,
+    #[serde(rename = "k")]
+    pub kind: String,
+    /// The version of the body.
+    #[serde(rename = "v")]
+    pub version: u16,
 }
 
 /// The keys of the header; the top level of a body has none of one letter.
@@ -89,7 +104,7 @@ impl RecordView {
     /// # Errors
     /// It has no header of a record, or its body does not fit its kind.
     pub fn read(line: &str) -> Result<Self, serde_json::Error> {
-        let Header { q: seq, t: time_us, k: kind, v: version } = serde_json::from_str(line)?;
+        let RecordHeader { seq, time_us, kind, version } = serde_json::from_str(line)?;
         let mut fields: Map<String, Value> = serde_json::from_str(line)?;
         fields.retain(|key, _| !HEADER.contains(&key.as_str()));
         Ok(Self { seq, time_us, body: RecordBody::of(kind, version, fields)? })

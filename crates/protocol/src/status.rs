@@ -112,7 +112,7 @@ pub struct HoldStatus {
 pub struct Queued {
     pub input: u64,
     pub mode: DeliveryMode,
-    /// Its first 200 characters.
+    /// Its beginning, as long as [`crate::MAX_SHOWN`].
     pub text: String,
 }
 

@@ -17,9 +17,6 @@ const MAX_WAITING: usize = 1024;
 /// Counters without a mirror that are added up.
 const MAX_COUNTERS: usize = 64;
 
-/// Characters of a waiting input's text in a status.
-const SHOWN: usize = 200;
-
 /// The status of a pod without a record.
 pub(super) fn before_any_record(pod: &str) -> Status {
     let nowhere = String::new;
@@ -169,7 +166,7 @@ fn queue(status: &mut Status, body: &RecordBody) {
 }
 
 fn shown(text: &str) -> String {
-    text.chars().take(SHOWN).collect()
+    text.chars().take(protocol::MAX_SHOWN).collect()
 }
 
 /// A pause by a person outlasts every other cause.

@@ -20,9 +20,9 @@ use crate::socket::{Ended, LiveClient, Reached, block_on};
 use llm_worker::Cost;
 use llm_worker::effect::Outcome;
 use pod::control::TurnEnd;
-use pod::record::{InputId, InputLimits, InputMode};
+use pod::record::{InputId, InputLimits};
 use protocol::method::Cancel;
-use protocol::status::State;
+use protocol::status::{DeliveryMode, State};
 use session_store::Reader;
 use std::cell::Cell;
 use std::pin::pin;
@@ -151,7 +151,7 @@ impl ClientRun<'_> {
         limits: InputLimits,
     ) -> Result<TurnEnd, Broken> {
         let is_working = live.status().await.is_ok_and(|status| status.state == State::Working);
-        let input = live.send(text.to_owned(), InputMode::Queue, None, limits).await.map_err(Broken::Failed)?;
+        let input = live.send(text.to_owned(), DeliveryMode::Queue, None, limits).await.map_err(Broken::Failed)?;
         target.screen.show(input);
         self.tell_waiting(target, is_working).await;
         let ended = self.ended(target, live, input).await.map_err(|failure| match failure {

@@ -12,7 +12,8 @@ use crate::pods::Pods;
 use crate::show::out;
 use crate::show::progress::OutputStyle;
 use crate::socket::block_on;
-use pod::record::{InputLimits, InputMode};
+use pod::record::InputLimits;
+use protocol::status::DeliveryMode;
 use std::time::Instant;
 
 const COMMAND: &str = "yoi send";
@@ -24,7 +25,7 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
     let text = input::given(&args.text, env)?;
     block_on(async {
         let mut pod = live(&pods, &name, COMMAND).await?;
-        let mode = if args.steer { InputMode::Steer } else { InputMode::Queue };
+        let mode = if args.steer { DeliveryMode::Steer } else { DeliveryMode::Queue };
         let input = pod.send(text, mode, args.key.clone(), InputLimits::default()).await?;
         let waiting = pod.status().await.ok().and_then(|status| waits(&status, &name));
         waiting.iter().for_each(|line| Messages { quiet: false }.warn(line));

@@ -10,7 +10,7 @@ use client::ClientError;
 use client::cmd_id::cmd_id;
 use client::connection::{Connection, hello};
 use pod::control::TurnEnd;
-use pod::record::{InputId, InputLimits, InputMode};
+use pod::record::{InputId, InputLimits};
 use pod::session::fold::Hold;
 use protocol::event::Event;
 use protocol::method::{Ask, Done, GetStatus, Role, SendInput, TurnBudget, Undo, Undone, Wait};
@@ -150,14 +150,10 @@ impl LiveClient {
     pub(crate) async fn send(
         &mut self,
         text: String,
-        mode: InputMode,
+        mode: DeliveryMode,
         key: Option<String>,
         limits: InputLimits,
     ) -> Result<InputId, Failure> {
-        let mode = match mode {
-            InputMode::Queue => DeliveryMode::Queue,
-            InputMode::Steer => DeliveryMode::Steer,
-        };
         let InputLimits { max_steps, max_cost } = limits;
         let limits = (limits != InputLimits::default())
             .then_some(TurnBudget { max_steps, max_cost: max_cost.map(llm_worker::Cost::count) });

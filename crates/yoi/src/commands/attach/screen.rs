@@ -7,9 +7,8 @@ use crate::socket::state_text;
 use pod::record::Record;
 use protocol::event::AlertEvent;
 use protocol::method::Attached;
-use protocol::record::RecordLine;
+use protocol::record::{RecordHeader, RecordLine};
 use protocol::status::{HoldStatus, Status};
-use serde::Deserialize;
 
 /// Records that are asked for at the start, and lines of the transcript that are printed of them.
 pub(super) const PAGE: u32 = 200;
@@ -17,15 +16,6 @@ const SHOWN: usize = 20;
 
 /// Holds that follow from the end of a turn; the others begin with a record.
 const UNRECORDED: [&str; 3] = ["cancel", "budget", "bug"];
-
-/// The part of a record's line that its body is decoded by.
-#[derive(Deserialize)]
-struct Header {
-    q: u64,
-    t: u64,
-    k: String,
-    v: u16,
-}
 
 pub(super) struct Screen {
     name: String,
@@ -61,10 +51,10 @@ impl Screen {
 
     /// What a record says, if it says something.
     fn text(&mut self, line: &RecordLine) -> Option<String> {
-        let header: Header = serde_json::from_str(line.as_str()).ok()?;
-        match Record::decode(&header.k, header.v, line.as_str().as_bytes()) {
-            Ok(record) => self.transcript.numbered(header.q, &record, header.t),
-            Err(error) => Some(format!("[record {} is not shown: {error}]", header.q)),
+        let RecordHeader { seq, time_us, kind, version } = line.header().ok()?;
+        match Record::decode(&kind, version, line.as_str().as_bytes()) {
+            Ok(record) => self.transcript.numbered(seq, &record, time_us),
+            Err(error) => Some(format!("[record {seq} is not shown: {error}]")),
         }
     }
 
