@@ -124,7 +124,8 @@ impl LivePod {
     /// # Panics
     /// It takes longer than [`PATIENCE`].
     pub fn try_until(&self, wanted: impl Fn(&PodStatus) -> bool) -> Option<PodStatus> {
-        self.ask(async {
+        let mut last = None;
+        let found = async {
             let mut folded = self.client.folded();
             loop {
                 folded.borrow_and_update();
@@ -132,9 +133,12 @@ impl LivePod {
                 if wanted(&status) {
                     return Some(status);
                 }
+                last = Some(status);
                 folded.changed().await.ok()?;
             }
-        })
+        };
+        let found = self.asks.block_on(async { tokio::time::timeout(PATIENCE, found).await });
+        found.unwrap_or_else(|_| panic!("not in time: {last:?}, points: {:?}", self.pod.points.came()))
     }
 
     /// Waits until nothing is outstanding: no turn runs or only one that is held, and nothing that waits will begin one.
