@@ -2,6 +2,7 @@
 
 use super::client::Command;
 use super::submit_error::SubmitError;
+use crate::mailbox::requests::answered;
 use crate::record::Record;
 use session_store::Blobs;
 use tokio::sync::{mpsc, oneshot};
@@ -28,7 +29,7 @@ impl BetweenTurns {
     pub async fn append(&self, records: Vec<Record>) -> Result<(), SubmitError> {
         let (reply, done) = oneshot::channel();
         self.commands.send(Command::Append(records, reply)).await.map_err(|_closed| SubmitError::Closed)?;
-        done.await.unwrap_or(Err(SubmitError::Closed))
+        answered(&self.commands, done).await.unwrap_or(Err(SubmitError::Closed))
     }
 
     /// The pod's blobs.

@@ -228,10 +228,10 @@ impl CallOutput {
         let gone = || ToolError::new(ErrorKind::Cancelled, "the turn has ended; nothing was changed");
         let request = DriverRequest::AnnounceChange { call: self.call, change: Box::new(record), reply };
         self.mailbox.send(request).await.map_err(|_closed| gone())?;
-        match answer.await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(why)) => Err(ToolError::new(ErrorKind::Unavailable, why)),
-            Err(_dropped) => Err(gone()),
+        match self.mailbox.answered(answer).await {
+            Some(Ok(())) => Ok(()),
+            Some(Err(why)) => Err(ToolError::new(ErrorKind::Unavailable, why)),
+            None => Err(gone()),
         }
     }
 }

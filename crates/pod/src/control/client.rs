@@ -9,7 +9,7 @@ use super::submit_error::SubmitError;
 use super::turn_end::TurnEnd;
 use crate::feature::{FeatureRegistry, Lines, MAX_NOTIFICATION, MAX_PER_TURN, RegistryReport, check_text};
 use crate::mailbox::events::Event;
-use crate::mailbox::requests::{Declined, Notification};
+use crate::mailbox::requests::{Declined, Notification, answered};
 use crate::record::{InputId, InputLimits, InputMode, Record, Who};
 use llm_worker::Price;
 use std::sync::Arc;
@@ -291,11 +291,11 @@ impl Client {
         let (reply, done) = oneshot::channel();
         let sent = self.commands.send(Command::Notify(notification, reply)).await;
         sent.map_err(|_closed| SubmitError::Closed)?;
-        match done.await {
-            Ok(Ok(_number)) => Ok(()),
-            Ok(Err(Declined::TooMany(why))) => Err(SubmitError::TooMany(why)),
-            Ok(Err(Declined::Refused(why))) => Err(SubmitError::Disk(why)),
-            Err(_closed) => Err(SubmitError::Closed),
+        match answered(&self.commands, done).await {
+            Some(Ok(_number)) => Ok(()),
+            Some(Err(Declined::TooMany(why))) => Err(SubmitError::TooMany(why)),
+            Some(Err(Declined::Refused(why))) => Err(SubmitError::Disk(why)),
+            None => Err(SubmitError::Closed),
         }
     }
 
@@ -313,7 +313,7 @@ impl Client {
     pub async fn status(&self) -> Option<PodStatus> {
         let (reply, status) = oneshot::channel();
         self.commands.send(Command::Status(reply)).await.ok()?;
-        status.await.ok()
+        answered(&self.commands, status).await
     }
 
     /// Replaces limits, permission and prices, for the turns that begin from now on.
@@ -343,7 +343,7 @@ impl Client {
         answer: oneshot::Receiver<Result<T, SubmitError>>,
     ) -> Result<T, SubmitError> {
         self.commands.send(command).await.map_err(|_closed| SubmitError::Closed)?;
-        answer.await.unwrap_or(Err(SubmitError::Closed))
+        answered(&self.commands, answer).await.unwrap_or(Err(SubmitError::Closed))
     }
 
     /// The seq of the newest record that the pod has folded: everything up to it can be read from the files.

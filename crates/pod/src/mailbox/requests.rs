@@ -94,6 +94,16 @@ pub(crate) fn mailbox() -> (Mailbox, MailboxSender) {
     (Mailbox { requests, wanted: Arc::clone(&wanted) }, MailboxSender { requests: sender, wanted })
 }
 
+/// Waits for the answer to a message; none once the receiving end is gone. A message that is sent while that end goes may
+/// stay in the channel, unread, for as long as a sender lives: its answer alone would never come.
+pub(crate) async fn answered<M, T>(sent: &mpsc::Sender<M>, mut answer: oneshot::Receiver<T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        answered = &mut answer => answered.ok(),
+        () = sent.closed() => answer.try_recv().ok(),
+    }
+}
+
 /// The reason for waking the actor.
 pub(crate) enum Wakeup {
     Request(DriverRequest),
@@ -122,6 +132,11 @@ impl MailboxSender {
         self.requests.send(request).await.map_err(|_closed| NotTaken::Closed)
     }
 
+    /// Waits for the answer to a request; none if the pod ends first.
+    pub(crate) async fn answered<T>(&self, answer: oneshot::Receiver<T>) -> Option<T> {
+        answered(&self.requests, answer).await
+    }
+
     /// Asks for a commit at once: a caller waits for a record that was sent without a waiter.
     pub(crate) fn want_commit(&self) {
         self.wanted.notify_one();
@@ -146,5 +161,31 @@ impl Mailbox {
     /// Refuses further requests; those in the channel can still be read.
     pub(crate) fn close(&mut self) {
         self.requests.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_that_nobody_reads_any_more_has_no_answer() {
+        let (sender, mut receiver) = mpsc::channel(1);
+        let (reply, answer) = oneshot::channel::<()>();
+        sender.send(reply).await.unwrap();
+        receiver.close();
+        let told = tokio::time::timeout(Duration::from_secs(60), answered(&sender, answer)).await;
+        assert_eq!(told, Ok(None), "it stays in the channel");
+    }
+
+    #[tokio::test]
+    async fn an_answer_counts_after_the_end() {
+        let (sender, mut receiver) = mpsc::channel(1);
+        let (reply, answer) = oneshot::channel();
+        sender.send(reply).await.unwrap();
+        receiver.recv().await.unwrap().send(7).unwrap();
+        drop(receiver);
+        assert_eq!(answered(&sender, answer).await, Some(7));
     }
 }

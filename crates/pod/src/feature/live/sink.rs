@@ -128,11 +128,11 @@ impl FeatureNotifySink {
                 Notification { feature: Some(self.feature.clone()), by: None, text, wake, per_turn: self.per_turn };
             self.mailbox.try_send(DriverRequest::Notify { notification, reply })?;
         }
-        match answer.await {
-            Ok(Ok(number)) => Ok(Receipt { number }),
-            Ok(Err(Declined::TooMany(why))) => Err(SinkError::Exhausted(why)),
-            Ok(Err(Declined::Refused(why))) => Err(SinkError::Refused(why)),
-            Err(_gone) => Err(SinkError::Closed),
+        match self.mailbox.answered(answer).await {
+            Some(Ok(number)) => Ok(Receipt { number }),
+            Some(Err(Declined::TooMany(why))) => Err(SinkError::Exhausted(why)),
+            Some(Err(Declined::Refused(why))) => Err(SinkError::Refused(why)),
+            None => Err(SinkError::Closed),
         }
     }
 }
