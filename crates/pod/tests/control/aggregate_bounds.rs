@@ -15,6 +15,8 @@ use std::time::Duration;
 use testkit::{FnTool, Latch, PodUnderTest, ScriptedAnswer, within};
 
 const SHORT: Duration = Duration::from_millis(20);
+/// Long enough for many threads to start on a busy machine: a call whose deadline comes before it began hangs nothing.
+pub(crate) const ENOUGH_TO_BEGIN: Duration = Duration::from_millis(400);
 
 /// A feature of these tools, each with the same deadline.
 pub(crate) struct Of(pub(crate) FeatureId, pub(crate) Vec<Arc<dyn Tool>>, pub(crate) Duration);
@@ -69,7 +71,7 @@ fn calls_that_all_hang_cost_their_feature_and_not_the_pod() {
             ScriptedAnswer::text("went on"),
         ];
         let mut pod = pod(answers, vec![echo("Echo", ToolEffect::ReadOnly)]);
-        let feature = Of(FeatureId::user("hangs"), vec![Arc::new(hangs.clone())], SHORT);
+        let feature = Of(FeatureId::user("hangs"), vec![Arc::new(hangs.clone())], ENOUGH_TO_BEGIN);
         pod.features = vec![(Arc::new(feature), vec![HostCapability::tool("*")])];
         (pod.grace, pod.paused, pod.limits.tool_concurrency) = (SHORT, false, cap);
         let (pod, ran) = within(how, move || {

@@ -1,6 +1,6 @@
 //! Foreign code that panics, spins, or never comes back.
 
-use crate::aggregate_bounds::Of;
+use crate::aggregate_bounds::{ENOUGH_TO_BEGIN, Of};
 use crate::fixtures::{echo, pod, said, sound};
 use llm_worker::{ResultStatus, ToolEffect};
 use pod::control::{CallbackFailure, Callbacks, Fatal};
@@ -206,7 +206,7 @@ fn too_many_stuck_threads_end_the_pod() {
         let answers = vec![ScriptedAnswer::calls(&calls[..many]), ScriptedAnswer::text("went on")];
         let mut pod = pod(answers, vec![echo("Echo", ToolEffect::ReadOnly)]);
         for (n, name) in names.iter().enumerate() {
-            let feature = Of(format!("user:stuck-{n}").parse().unwrap(), vec![Arc::new(stuck(name))], SHORT);
+            let feature = Of(format!("user:stuck-{n}").parse().unwrap(), vec![Arc::new(stuck(name))], ENOUGH_TO_BEGIN);
             pod.features.push((Arc::new(feature), vec![HostCapability::tool("*")]));
         }
         (pod.grace, pod.paused, pod.limits.tool_concurrency) = (SHORT, false, MAX_STUCK);
