@@ -1,7 +1,7 @@
 //! The implementation of each request that is understood: the tool calls, and the answer from their results.
 
 use crate::about::about;
-use crate::answer::{self, ONCE, bounded, count_before, counted, hit, many, plural, rows, total};
+use crate::answer::{self, ONCE, bounded, count_before, counted, counted_lines, hit, many, plural, rows, total};
 use crate::grammar::{is_file, is_known};
 use crate::lang::{ALL_DEFS, Lang};
 use crate::lex::{extension, regex_escape, shell_quote};
@@ -46,7 +46,11 @@ pub(crate) enum Part {
 
 /// Example requests for this directory; with placeholder names if it cannot be listed.
 pub(crate) fn examples(results: &mut Results<'_>) -> Result<Vec<String>, Vec<Call>> {
-    match results.one(Scope::default().totals()) {
+    // What was not read for the examples is not reported.
+    let notes = results.notes.clone();
+    let found = results.one(Scope::default().totals());
+    results.notes = notes;
+    match found {
         Ok(found) => Ok(answer::examples(&found.content)),
         Err(Halt::Calls(calls)) => Err(calls),
         Err(Halt::Failed(_) | Halt::NoPlace(_)) => Ok(answer::examples("")),
@@ -132,7 +136,11 @@ fn look<'a>(results: &mut Results<'a>, scope: &Scope, what: &Sought, mode: &str)
     };
     let calls = definitions(langs, kinds, name, mode, scope);
     if calls.is_empty() {
-        return failed(format!("No file{} is in a language whose definitions are understood here.", scope.place()));
+        let place = scope.place();
+        return failed(match place.strip_prefix(" in ") {
+            Some(files) => format!("`offline` does not know the language of {files}."),
+            None => "`offline` does not know the language of any file here.".to_owned(),
+        });
     }
     results.all(calls)
 }
@@ -148,8 +156,12 @@ pub(crate) fn search(results: &mut Results<'_>, scope: &Scope, what: &Sought, fi
     let (shown, place) = (what.shown(), scope.place());
     let (head, note) = match what {
         _ if files => (format!("{} with {shown}{place}", counted(&found, "")), ""),
-        Sought::Defined { noun, name: None, .. } if count => (counted(&found, noun) + &place, ""),
-        _ => (format!("{} for {shown}{place}", counted(&found, "matching line")), ONCE),
+        Sought::Defined { noun, name: None, .. } => (counted(&found, noun) + &place, ""),
+        Sought::Defined { noun, name: Some(name), .. } => {
+            let number = found.iter().filter_map(|found| count_before(&found.summary, "match")).sum();
+            (format!("{} of `{name}`{place}", plural(number, noun)), "")
+        }
+        Sought::Text { .. } => (format!("{} {shown}{place}", counted_lines(&found)), ONCE),
     };
     if count {
         return Ok(format!("{head}.{note}"));
@@ -174,7 +186,14 @@ pub(crate) fn count(results: &mut Results<'_>, scope: &Scope, lines: bool) -> Go
         return Ok(format!("{}{place}: {}.", found.summary, answer::by_extension(&found.content, 8)));
     }
     let number = match lines {
-        true => counted(&[results.one(scope.grep("^", "count"))?], "line"),
+        true => {
+            let found = results.one(scope.grep("^", "count"))?;
+            if let (None, Some(path)) = (&scope.glob, &scope.path) {
+                let lines = plural(count_before(&found.summary, "match").unwrap_or(0), "line");
+                return Ok(format!("{path} has {lines}."));
+            }
+            counted(&[found], "line")
+        }
         false => results.one(scope.files(scope.glob.as_deref().unwrap_or("*")))?.summary.clone(),
     };
     Ok(format!("{number}{place}."))
@@ -190,7 +209,12 @@ pub(crate) fn read(results: &mut Results<'_>, scope: &Scope, part: Part) -> Got<
         }
         Part::All => json!({"path": path}),
     };
-    let found = results.one(("Read", arguments))?;
+    let found = results.one(("Read", arguments)).map_err(|halt| match halt {
+        Halt::Failed(why) if why.contains("may hold secrets") => {
+            Halt::Failed(format!("Not shown: {path} may hold secrets."))
+        }
+        halt => halt,
+    })?;
     let lines: Vec<&str> = found.content.lines().filter_map(|line| Some(line.split_once('\t')?.1)).collect();
     Ok(format!("{}\n\n{}", found.summary, lines.join("\n")))
 }
@@ -210,8 +234,11 @@ pub(crate) fn summarise_file(results: &mut Results<'_>, scope: &Scope) -> Got<St
     let signatures = parts.content.lines().filter_map(hit).map(signature);
     let about = about(&head.content, lang).map(|about| format!("\n{about}")).unwrap_or_default();
     let (kind, lines) = (lang.map_or("text", |lang| lang.name), plural(total(&head.summary), "line"));
-    let number = plural(count_before(&parts.summary, "match").unwrap_or(0), noun);
-    Ok(format!("{path}: {kind}, {lines}.{about}\n{number}:\n{}", bounded(signatures, 40)))
+    let parts = match count_before(&parts.summary, "match").unwrap_or(0) {
+        0 => String::new(),
+        number => format!("\n{}:\n{}", plural(number, noun), bounded(signatures, 40)),
+    };
+    Ok(format!("{path}: {kind}, {lines}.{about}{parts}"))
 }
 
 pub(crate) fn summarise_dir(results: &mut Results<'_>, scope: &Scope) -> Got<String> {
@@ -223,11 +250,21 @@ pub(crate) fn summarise_dir(results: &mut Results<'_>, scope: &Scope) -> Got<Str
         lines.extend(about(text, None).map(|about| format!("{about} ({path})")));
     }
     let tests = results.all(definitions(answer::languages(&tree.content), "test", None, "count", scope))?;
+    let entry_points = if near(entries).len() == 1 { "Entry point" } else { "Entry points" };
     let entries = bounded(near(entries), 12).replace('\n', ", ");
+    let subject = if scope.path.is_none() { "The project" } else { "It" };
+    let tests = match tests.iter().filter_map(|found| count_before(&found.summary, "match")).sum::<u64>() {
+        0 => "no tests".to_owned(),
+        _ => counted(&tests, "test"),
+    };
     lines.extend([
         format!("{}{}: {}.", tree.summary, scope.place(), answer::by_extension(&tree.content, 8)),
-        format!("Entry points: {}.", if entries.is_empty() { "none of the usual names" } else { &entries }),
-        format!("It has {}.", counted(&tests, "test")),
+        if entries.is_empty() {
+            "No file has one of the usual names of an entry point.".to_owned()
+        } else {
+            format!("{entry_points}: {entries}.")
+        },
+        format!("{subject} has {tests}."),
         format!("Largest files:\n{}", answer::largest(&tree.content, 5).join("\n")),
     ]);
     Ok(lines.join("\n"))
@@ -301,7 +338,7 @@ pub(crate) fn script(results: &mut Results<'_>, scope: &Scope) -> Got<String> {
     let path = file(results, scope)?;
     let known = extension(&path).and_then(|ext| SCRIPTS.iter().find(|(known, _)| *known == ext));
     let Some((_, program)) = known else {
-        return failed(format!("How to run {path} is not known; say: run `the command`"));
+        return failed(format!("How to run {path} is unknown; write: run `COMMAND`"));
     };
     run(results, &format!("{program} {}", shell_quote(&path)), false, None)
 }
@@ -337,7 +374,7 @@ pub(crate) fn project(results: &mut Results<'_>, scope: &Scope, tests: bool) -> 
         Some((dir, if tests { test } else { build }))
     });
     let Some((dir, command)) = known else {
-        return failed("How to build and test here was not found out from the files; say: run `the command`");
+        return failed("No build file was found, so the command is unknown; write: run `COMMAND`");
     };
     let command = if dir.is_empty() { (*command).to_owned() } else { format!("cd {} && {command}", shell_quote(dir)) };
     run(results, &command, tests, Some(BUILD_SECONDS))

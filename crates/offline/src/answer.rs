@@ -1,27 +1,36 @@
 //! Reading results and writing answers: every number in an answer comes from a result.
 
 use crate::intent::Misread;
-use crate::lang::{LANGS, Lang};
+use crate::lang::{ALL_DEFS, LANGS, Lang};
 use crate::lex::{extension, is_word};
 use crate::results::{Got, failed};
 use llm_worker::{ResultStatus, ToolOutcome};
 use std::cmp::Reverse;
 use std::fmt::Display;
 
-/// A next step for models, which is of no use to a person.
-const TOOL_HINT: &str = "; List or Glob shows the files that exist";
+/// Next steps for models, which are of no use to a person.
+const TOOL_HINTS: [&str; 2] = ["; List or Glob shows the files that exist", "; name one, or use Read for a file"];
+
+/// The error of a tool in words for people.
+fn for_people(text: &str) -> String {
+    let text = TOOL_HINTS.iter().find_map(|hint| text.strip_suffix(hint)).unwrap_or(text);
+    let past = text.strip_suffix(" is past its end").and_then(|text| text.split_once("; offset "));
+    match past.and_then(|(has, line)| Some((has.split_once(" has ")?, line))) {
+        Some(((path, lines), line)) => format!("{path} has only {lines}; line {line} does not exist"),
+        None => text.to_owned(),
+    }
+}
 
 /// The result of a call, or its error as text.
 pub(crate) fn good(outcome: &ToolOutcome) -> Result<&ToolOutcome, String> {
     let how = match outcome.status {
         ResultStatus::Ok => return Ok(outcome),
-        ResultStatus::Error => "failed",
+        ResultStatus::Error => return Err(bounded(for_people(&outcome.text()).lines(), 12)),
         ResultStatus::Refused => "was refused",
         ResultStatus::Cancelled => "was cancelled",
         ResultStatus::Interrupted => "was interrupted",
     };
-    let text = outcome.text();
-    Err(format!("A step {how}: {}", bounded(text.strip_suffix(TOOL_HINT).unwrap_or(&text).lines(), 12)))
+    Err(format!("A step {how}: {}", bounded(outcome.text().lines(), 12)))
 }
 
 /// The path, the line and the text of a row `path:line:text`.
@@ -64,6 +73,17 @@ pub(crate) fn counted(found: &[&ToolOutcome], noun: &str) -> String {
     } else {
         format!("{least}{} in {files}", plural(sum("match"), noun))
     }
+}
+
+/// `12 lines in 3 files match` over several searches.
+pub(crate) fn counted_lines(found: &[&ToolOutcome]) -> String {
+    let lines = found.iter().filter_map(|f| count_before(&f.summary, "match")).sum();
+    format!("{} {}", counted(found, "line"), matching(lines))
+}
+
+/// The verb after a number of lines.
+fn matching(lines: u64) -> &'static str {
+    if lines == 1 { "matches" } else { "match" }
 }
 
 /// `1 file`, `2 files`, `2 classes`.
@@ -117,7 +137,11 @@ fn sizes(content: &str) -> impl Iterator<Item = (&str, &str, &str)> {
 
 /// The largest files, one per row.
 pub(crate) fn largest(content: &str, most: usize) -> Vec<String> {
-    let show = |(lines, bytes, path)| format!("{lines:>8} lines {bytes:>10} bytes  {path}");
+    let noun = |n: &str, one, more| if n == "1" { one } else { more };
+    let show = |(lines, bytes, path)| {
+        let (line, byte) = (noun(lines, "line ", "lines"), noun(bytes, "byte ", "bytes"));
+        format!("{lines:>8} {line} {bytes:>10} {byte}  {path}")
+    };
     sizes(content).take(most).map(show).collect()
 }
 
@@ -140,8 +164,8 @@ pub(crate) fn piped(text: &str, texts: Option<&[String]>, count: bool) -> Got<St
     };
     let found = text.lines().enumerate().filter(|(_, line)| texts.iter().any(|text| line.contains(text.as_str())));
     let found: Vec<String> = found.map(|(at, line)| format!("{}: {line}", at + 1)).collect();
-    let head =
-        format!("{} for `{}` in the piped text", plural(found.len() as u64, "matching line"), texts.join("` or `"));
+    let (lines, verb) = (plural(found.len() as u64, "line"), matching(found.len() as u64));
+    let head = format!("{lines} of the piped text {verb} `{}`", texts.join("` or `"));
     Ok(if count || found.is_empty() { format!("{head}.{ONCE}") } else { format!("{head}:\n{}", bounded(found, 100)) })
 }
 
@@ -153,16 +177,23 @@ const EXAMPLES: &str = "list the files in DIR; list the largest files; find file
     replace `old_name` with `new_name` in ENDING, then run the tests; create notes.txt with \"hello\"; run the tests; \
     run `git status`";
 
+/// What only examples about source files contain.
+const DEFINITIONS: [&str; 3] = ["functions", "`main`", "import"];
+
 /// [`EXAMPLES`] with the largest file in a known language that needs no quotes, its directory and its ending; from
 /// `List` with totals.
 pub(crate) fn examples(content: &str) -> Vec<String> {
     let plain = |path: &&str| path.chars().all(|c| is_word(c) || "./-".contains(c));
-    let mut paths = sizes(content).map(|(.., path)| path).filter(plain);
-    let file = paths.find(|path| extension(path).is_some_and(|ext| Lang::of(ext).is_some())).unwrap_or("src/lib.rs");
+    let paths: Vec<&str> = sizes(content).map(|(.., path)| path).filter(plain).collect();
+    let defines = |path: &&str| Lang::of_files(path).is_some_and(|lang| lang.pattern(ALL_DEFS, None).is_some());
+    let (source, other) = (paths.iter().copied().find(defines), paths.first().copied());
+    let file = source.or(other).unwrap_or("src/lib.rs");
+    // Nothing is defined in a project without a source file.
+    let fits = |example: &&str| source.is_some() || other.is_none() || !DEFINITIONS.iter().any(|w| example.contains(w));
     let dir = file.rsplit_once('/').map_or(".", |(dir, _)| dir);
     let ending = format!("*.{}", extension(file).unwrap_or("rs"));
     let fill = |text: &str| text.replace("FILE", file).replace("DIR", dir).replace("ENDING", &ending);
-    EXAMPLES.split("; ").map(fill).collect()
+    EXAMPLES.split("; ").filter(fits).map(fill).collect()
 }
 
 const MODEL: &str = "For a language model: set OPENAI_API_KEY, or run `yoi run -m PROVIDER/NAME \"…\"`; `yoi models` lists what can be used.";
@@ -170,7 +201,7 @@ const MODEL: &str = "For a language model: set OPENAI_API_KEY, or run `yoi run -
 pub(crate) fn help(examples: &[String]) -> String {
     format!(
         "`offline` is {}. It understands, in English:\n  {}\nand several of these joined by \"then\" or \"and\". Names in \
-         quotes are taken as they stand. Of piped text it counts and searches lines.\n{MODEL}",
+         quotes are taken as they stand. In piped text, it can count lines and search.\n{MODEL}",
         crate::ABOUT,
         examples.join("\n  ")
     )
@@ -190,7 +221,7 @@ pub(crate) fn not_understood(misread: &Misread, prompt: &str, mut examples: Vec<
     let why = if misread.why.is_empty() { String::new() } else { format!(" ({})", misread.why) };
     format!(
         "Not understood: `{odd}`{why}. Nothing was done.\n`offline` is {}.\nSimilar requests that it accepts here:\n  {}\n\
-         `yoi run -m offline help` lists all requests. {MODEL}",
+         `yoi run -m offline help` prints examples of requests. {MODEL}",
         crate::ABOUT,
         nearest.join("\n  ")
     )

@@ -237,7 +237,11 @@ fn is_todo(low: &str) -> bool {
 }
 
 fn is_ending(text: &str) -> bool {
-    text.strip_prefix('.').is_some_and(|ext| ext.len() < 6 && ext.chars().all(char::is_alphanumeric) && !ext.is_empty())
+    // The name of a file.
+    text != ".env"
+        && text
+            .strip_prefix('.')
+            .is_some_and(|ext| ext.len() < 6 && ext.chars().all(char::is_alphanumeric) && !ext.is_empty())
 }
 
 /// Written as programs write names, not as people write words.
@@ -262,7 +266,11 @@ pub(crate) fn is_path(text: &str) -> bool {
     let odd = text.contains("://") || text.contains(|c: char| c.is_whitespace() || "(\"=<>;*{".contains(c));
     let known = extension(text).is_some_and(|ext| Lang::of(ext).is_some() || is(ext, ENDINGS));
     let plain = is_known(text) || text == "." || is(&text.to_lowercase(), "makefile dockerfile");
-    !odd && (plain || known || text.contains('/') && text.len() > 1 || text.starts_with(".git"))
+    !odd && (plain
+        || known
+        || text.contains('/') && text.len() > 1
+        || text.starts_with(".git")
+        || text.starts_with(".env"))
 }
 
 /// Looks like a file: "README" and "a/b.rs" do, "src" and "a/b" do not.

@@ -44,7 +44,7 @@ const WAITS: &str = "then afterwards finally";
 const REVERSE: &str = "not don't dont no never without except but neither nor stop avoid undo instead";
 
 const OF_PIPED: &str =
-    "of piped text, lines can be counted and searched; to review or explain it needs a language model";
+    "`offline` can only count and search lines of piped text; a review or an explanation needs a language model";
 
 /// The clauses of a prompt, and how each depends on the one before.
 pub(crate) fn parse(prompt: &str) -> Result<Vec<Clause>, Misread> {
@@ -60,7 +60,14 @@ pub(crate) fn parse(prompt: &str) -> Result<Vec<Clause>, Misread> {
     let (loose, strict) =
         if piped.is_some() { (Subject::Piped, Subject::Piped) } else { (Subject::Guessed, Subject::Files) };
     let read = read(head, &all, loose).or_else(|_strict_is_told| read(head, &all, strict));
-    read.map_err(|at| Misread { why: piped.map_or("", |_| OF_PIPED), ..odd(head, &all, strict, at) })
+    let has = |words| all.iter().any(|token| is(&token.low, words));
+    let unquoted = has(CREATES) && has("with containing saying") && all.iter().all(|token| token.quote.is_none());
+    let why = match piped {
+        Some(_) => OF_PIPED,
+        None if unquoted => "the text of a file must be in quotes",
+        None => "",
+    };
+    read.map_err(|at| Misread { why, ..odd(head, &all, strict, at) })
 }
 
 /// The intents of these tokens; else where the clause that is not understood begins, and the token that does not fit.
@@ -353,6 +360,8 @@ impl<'a> Filled<'a, '_> {
     }
 }
 
+/// Words that begin a request to create a file.
+const CREATES: &str = "create make write add";
 /// Slots of what is searched for.
 const TEXTS: &[&str] = &["text", "quoted", "name", "code"];
 /// Slots of where it is searched for, or what it is done to.

@@ -29,7 +29,7 @@ use std::sync::Arc;
 pub const NAME: &str = "offline";
 
 /// A description in one line, for lists and help.
-pub const ABOUT: &str = "a planner of fixed rules built into yoi, not a language model";
+pub const ABOUT: &str = "a rule-based planner that is built into yoi, not a language model";
 
 /// The embedded model, for `yoi` without a provider. Needs no key and no network.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@ use llm_worker::{ResultStatus, ToolOutcome};
 /// Messages about missing programs, in lower case, and what to do about each.
 const MISSING: &[(&str, &str, &str)] = &[
     ("command not found|: not found", "a program is not installed", "install it, then ask again"),
-    ("missing script", "the project has no such script", "add it to package.json, or say: run `the command`"),
+    ("missing script", "the project has no such script", "add it to package.json, or write: run `COMMAND`"),
     ("no test specified", "the project has no tests yet", "write some, and set the script `test` in package.json"),
     ("cannot find module", "a dependency is missing", "run npm install in a terminal"),
     ("no matching package|failed to get `|to download", "a dependency is missing", "run cargo fetch in a terminal"),
@@ -39,7 +39,10 @@ pub(crate) fn report(command: &str, ended: &ToolOutcome, tests: bool) -> Result<
         (_, false, true) => ("The tests fail, or did not run", false),
         (_, false, false) => ("The command failed", false),
     };
-    let mut out = format!("{verdict}: `{command}`: {}\n", ended.summary);
+    let mut out = match ended.summary.strip_prefix("cancelled") {
+        Some(after) => format!("`{command}` was cancelled{after}\n"),
+        None => format!("{verdict}: `{command}`: {}\n", ended.summary),
+    };
     let counted = tally.filter(|(passed, failed)| passed + failed > 0 && !cut);
     if let Some((passed, failed)) = counted {
         out.push_str(&format!("{passed} passed, {failed} failed.\n"));

@@ -111,7 +111,7 @@ fn what_fails_is_said() {
     let ended = |status, summary: &str| ToolOutcome { status, summary: summary.to_owned(), content: String::new() };
     let table = [
         (ResultStatus::Refused, "search for 'x'", "refused"),
-        (ResultStatus::Error, "list the largest files", "failed"),
+        (ResultStatus::Error, "list the largest files", "because of a rule"),
         (ResultStatus::Cancelled, "how many TODOs are there", "cancelled"),
         (ResultStatus::Refused, "run `ls`", "refused"),
         (ResultStatus::Interrupted, "create a.txt with \"x\"", "interrupted"),

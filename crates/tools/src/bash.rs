@@ -142,7 +142,9 @@ fn notes(ended: &ChildResult, no_network: bool, changed: &[String]) -> Vec<Strin
         ));
     }
     if no_network {
-        notes.push("[the sandbox has no network, and no sockets at all: not even on this machine]".to_owned());
+        notes.push(
+            "[commands in the sandbox cannot use the network, not even connections within this machine]".to_owned(),
+        );
     }
     notes.extend(changed.iter().take(NAMED_CHANGES).map(|text| format!("[{text}]")));
     if let Some(more) = changed.len().checked_sub(NAMED_CHANGES).filter(|more| *more > 0) {

@@ -165,7 +165,7 @@ fn totals(live: &Search, at: &Located, cx: &ToolContext) -> ToolResult {
     for line in table(by_extension).iter().chain(&largest_files(&largest)) {
         complete &= body.line(line);
     }
-    let mut notes = gaps.and(unread).notes();
+    let mut notes = gaps.and(unread).notes_with("counted but not read");
     if uncounted > 0 {
         notes.push(format!("(lines of {uncounted} files are not counted: over {MAX_COUNTED} bytes in all)"));
     }

@@ -131,6 +131,11 @@ impl Gaps {
 
     /// Lines for the end of the content; none when everything was seen.
     pub(crate) fn notes(&self) -> Vec<String> {
+        self.notes_with("skipped")
+    }
+
+    /// As [`Gaps::notes`]; `what` was done with files that may hold secrets.
+    pub(crate) fn notes_with(&self, what: &str) -> Vec<String> {
         let mut notes = Vec::new();
         if self.count > 0 {
             let places = counted(self.count, "place", "places");
@@ -140,7 +145,7 @@ impl Gaps {
             let (files, were) =
                 (counted(self.secrets, "file", "files"), if self.secrets == 1 { "was" } else { "were" });
             let more = if self.secrets > self.named.len() as u64 { ", …" } else { "" };
-            notes.push(format!("({files} that may hold secrets {were} skipped: {}{more})", self.named.join(", ")));
+            notes.push(format!("({files} that may hold secrets {were} {what}: {}{more})", self.named.join(", ")));
         }
         if self.ended {
             notes.push(format!("(ended after {MAX_ENTRIES} entries; give a narrower path)"));

@@ -64,7 +64,7 @@ impl Instructions {
                 if path.symlink_metadata().is_err() {
                     continue;
                 }
-                let opened = opened(&inside, &path, project.too_wide).map(Some);
+                let opened = opened(&inside, &path, project.too_wide.is_some()).map(Some);
                 let shown = authority::escape(path.strip_prefix(&project.root).unwrap_or(&path));
                 all.take("Instructions of the project", &shown, opened);
                 break;

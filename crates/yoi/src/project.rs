@@ -14,8 +14,8 @@ const MAX_HEAD: u64 = 4096;
 pub(crate) struct Project {
     /// Nearest ancestor with `.git` or `yoi.toml`, else the working directory.
     pub(crate) root: PathBuf,
-    /// It is `/` or the home directory, or yoi's state or configuration lies in it: nothing is written there.
-    pub(crate) too_wide: bool,
+    /// Why nothing is written there: a clause about the root.
+    pub(crate) too_wide: Option<&'static str>,
     /// Its `yoi.toml`, and those of the directories between it and the root of the repository it is in, outermost first:
     /// one that lies deeper makes a project of its own, but takes no one's denials out of force.
     pub(crate) files: Vec<PathBuf>,
@@ -32,7 +32,12 @@ impl Project {
         // Other pods' journals, or what the next run may do, would be files of the project.
         let own = [env.state_dir(), env.config_dir()].into_iter().flatten();
         let holds_own = own.map(|dir| settled(&dir)).any(|dir| dir.starts_with(&root));
-        let too_wide = root == Path::new("/") || home.is_some_and(|home| home == root) || holds_own;
+        let too_wide = match () {
+            () if root == Path::new("/") => Some("it is the root of the file system"),
+            () if home.is_some_and(|home| home == root) => Some("it is your home directory"),
+            () if holds_own => Some("it contains yoi's own files"),
+            () => None,
+        };
         let top = root.ancestors().find(|dir| repository(dir)).unwrap_or(&root);
         let mut dirs: Vec<&Path> = root.ancestors().take_while(|dir| dir.starts_with(top)).collect();
         dirs.reverse();
@@ -88,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_environment_note_is_the_same_all_day() {
-        let project = Project { root: "/p".into(), too_wide: false, files: Vec::new() };
+        let project = Project { root: "/p".into(), too_wide: None, files: Vec::new() };
         let at = |seconds| environment(&project, Path::new("/p/sub"), UNIX_EPOCH + Duration::from_secs(seconds));
         assert_eq!(at(0), "Working directory: /p/sub\nDate: 1970-01-01 (UTC)\nProject: /p");
         assert_eq!(at(0), at(86_399));

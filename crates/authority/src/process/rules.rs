@@ -306,9 +306,10 @@ fn resolved(paths: &[PathBuf], hidden: &[PathBuf]) -> Result<Vec<PathBuf>, Error
     let resolve = |path: &PathBuf| {
         let real = path.canonicalize().map_err(|error| Error::io("confine to", path, error))?;
         if let Some(place) = hidden.iter().find(|place| overlap(&real, place)) {
+            let what = if place.ends_with("yoi") { "yoi's files in" } else { "the keys in" };
             let (path, place) = (crate::escape(path), crate::escape(place));
             let text = format!(
-                "sandbox: children given {path} could read {place}; start in a directory beside it, or use sandbox mode off"
+                "a command that can read {path} could also read {what} {place}; start in a project directory, or use sandbox mode off"
             );
             return Err(Error::new(ErrorKind::Denied, text));
         }

@@ -158,7 +158,7 @@ fn always<A>(touch: &Touch) -> impl Fn(&A) -> Vec<Touch> + Send + Sync + use<A> 
 fn absent(error: FeatureInstallError) -> FeatureInstallError {
     match error {
         FeatureInstallError::Unavailable { .. } => FeatureInstallError::failed(
-            "this project has no directory `work-items`; create it, or disable the feature here",
+            "this project has no directory `work-items`; create that directory, or disable the feature",
         ),
         error => error,
     }

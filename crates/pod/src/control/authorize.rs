@@ -275,7 +275,7 @@ impl Authorizer {
         let (tools, redactor) = (self.registry.tools(), self.registry.redactor());
         let Some(registered) = tools.get(&call.name) else {
             let names: Vec<&str> = tools.iter().map(|known| known.definition.name.as_str()).collect();
-            let problem = format!("there is no tool called `{}`; there are: {}", call.name, names.join(", "));
+            let problem = format!("there is no tool called `{}`; the tools are: {}", call.name, names.join(", "));
             return Authorization::invalid("host:known-tool", &problem, redactor);
         };
         let prepared = match prepare(registered, &call.arguments) {

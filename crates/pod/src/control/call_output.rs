@@ -183,10 +183,10 @@ impl CallHost for CallOutput {
         let Some(output) = self.outputs.iter().rev().find(|output| output.handle == handle) else {
             let known: Vec<&str> = self.outputs.iter().rev().take(5).map(|o| o.handle.as_str()).collect();
             let newest = match known.as_slice() {
-                [] => "no output was stored yet".to_owned(),
+                [] => "no output has been stored yet".to_owned(),
                 known => format!("the newest are: {}", known.join(", ")),
             };
-            let message = format!("there is no output `{handle}` in this session; {newest}");
+            let message = format!("there is no output `{handle}` in this pod; {newest}");
             return Err(ToolError::new(ErrorKind::FixInput, message));
         };
         let (window, lines) = match window {

@@ -11,6 +11,7 @@ use authority::text::escape_line;
 use authority::{SandboxMode, Workspace};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
+use std::path::PathBuf;
 
 /// The name of the built-in table in decisions.
 pub(super) const BUILT_IN: &str = "default";
@@ -167,7 +168,11 @@ impl TargetDecision<'_> {
                 Decision::Refuse { reason: format!("{} {why}\n{}", self.what(call), help()) }
             }
             RuleDecision::Deny => {
-                let reason = format!("{} is refused (`{text}`, {source})\n{}", self.what(call), help());
+                let why = match self.target {
+                    Some(Target::Lost { why, .. }) => format!(": {why}"),
+                    _ => String::new(),
+                };
+                let reason = format!("{} is refused{why} (`{text}`, {source})\n{}", self.what(call), help());
                 Decision::Refuse { reason }
             }
         };
@@ -177,6 +182,10 @@ impl TargetDecision<'_> {
     fn remedy(&self, tool: &str, now: SandboxState, terms: HostTerms) -> Remedy {
         let alternative = match &self.origin {
             Origin::DefaultRule(DefaultRule { remedy: RowRemedy::By(remedy), .. }) => return remedy.clone(),
+            Origin::DefaultRule(DefaultRule { remedy: RowRemedy::AddDir, .. }) => return Remedy::AddDir(self.dir()),
+            Origin::DefaultRule(DefaultRule { remedy: RowRemedy::AddWriteDir, .. }) => {
+                return Remedy::AddWriteDir(self.dir());
+            }
             Origin::Rule { .. } if self.decision == RuleDecision::Deny => return Remedy::ChangeRule,
             Origin::DefaultRule(DefaultRule { remedy: RowRemedy::Secret, .. }) => AlternativeRemedy::Secret,
             Origin::Rule { .. } => AlternativeRemedy::AskingRule,
@@ -190,11 +199,19 @@ impl TargetDecision<'_> {
         Remedy::Rule { tool: tool.to_owned(), about: self.target.and_then(allowing), alternative }
     }
 
+    /// The directory of the target's path.
+    fn dir(&self) -> PathBuf {
+        match self.target {
+            Some(Target::Path { dir, .. }) => dir.clone(),
+            _ => PathBuf::new(),
+        }
+    }
+
     fn what(&self, call: &CallFacts<'_>) -> String {
         match self.target {
             Some(Target::Path { shown, command: true, .. }) => format!("{} on {shown}", call.tool),
             Some(Target::Path { shown, .. }) => format!("{} {shown}", call.tool),
-            Some(Target::Lost { shown, why }) => format!("{} {shown} ({why})", call.tool),
+            Some(Target::Lost { shown, .. }) => format!("{} {shown}", call.tool),
             Some(Target::Host(host)) => format!("{} from {}", call.tool, escape_line(host)),
             Some(Target::Part(part, whole)) => {
                 let whole = whole.as_ref().map(|whole| format!(" in `{}`", escape_line(whole))).unwrap_or_default();

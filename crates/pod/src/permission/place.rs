@@ -5,6 +5,7 @@ use authority::{Access, Location, Workspace};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 /// One action of a call: the unit of judgement.
@@ -20,6 +21,8 @@ pub(super) enum Target {
         resolved: Vec<PathBuf>,
         /// The path as written, without `.` and `..`: absolute, and relative to the project if inside it.
         written: Vec<PathBuf>,
+        /// The root that contains it; for one outside of the roots, the directory to add.
+        dir: PathBuf,
         /// For people.
         shown: String,
     },
@@ -99,6 +102,7 @@ fn secret_target(named: Named, workspace: &Workspace) -> Target {
             // The path is unknown, so no rule that allows paths matches it.
             resolved: Vec::new(),
             written: vec![PathBuf::from(&shown)],
+            dir: workspace.project().to_owned(),
             shown: authority::escape(Path::new(&shown)),
         },
     }
@@ -121,20 +125,20 @@ fn path_target(way: AccessMode, path: &Path, workspace: &Workspace, command: boo
     let shown = workspace.show(path);
     let place = match workspace.locate(path) {
         Ok(place) => place,
-        Err(error) => return Target::Lost { shown, why: error.to_string() },
+        Err(error) => return Target::Lost { shown, why: unresolved(path, &error, workspace) },
     };
     let absolute = plain(&workspace.cwd().join(path));
     let below_project = |path: &Path| path.strip_prefix(workspace.project()).ok().map(Path::to_owned);
     let below_a_root = workspace.roots().find_map(|(root, _)| absolute.strip_prefix(root).ok());
-    let (side, settled, below) = match &place {
+    let (side, settled, below, dir) = match &place {
         Location::Inside(at) => {
             let side = match (way, at.access()) {
                 (AccessMode::Write, Access::Read) => Side::ReadOnly,
                 (AccessMode::Write, Access::ReadWrite) | (AccessMode::Read, _) => Side::Inside,
             };
-            (side, at.path(), Some(at.relative()))
+            (side, at.path(), Some(at.relative()), root_of(at.path(), workspace))
         }
-        Location::Outside(at) => (Side::Outside, at.as_path(), None),
+        Location::Outside(at) => (Side::Outside, at.as_path(), None, directory_of(at, workspace)),
     };
     // Only names below a root are checked: a person chose the directories above it.
     let secret = matches!(&place, Location::Inside(at) if workspace.may_hold_secrets(at))
@@ -144,7 +148,29 @@ fn path_target(way: AccessMode, path: &Path, workspace: &Workspace, command: boo
     let shown = if settled == absolute { shown } else { format!("{shown} (which is {})", workspace.show(settled)) };
     let resolved = below_project(settled).into_iter().chain([settled.to_owned()]).collect();
     let written = below_project(&absolute).into_iter().chain([absolute.clone()]).collect();
-    Target::Path { way, side, guarded, command, resolved, written, shown }
+    Target::Path { way, side, guarded, command, resolved, written, dir, shown }
+}
+
+/// Why a path cannot be resolved; names the file that is used as a directory.
+fn unresolved(path: &Path, error: &authority::Error, workspace: &Workspace) -> String {
+    let file = (error.io_kind() == Some(ErrorKind::NotADirectory))
+        .then(|| path.ancestors().skip(1).find(|above| workspace.locate(above).is_ok()))
+        .flatten();
+    file.map_or_else(|| error.to_string(), |file| format!("{} is not a directory", workspace.show(file)))
+}
+
+/// The innermost root that contains a path inside of the workspace.
+fn root_of(path: &Path, workspace: &Workspace) -> PathBuf {
+    let around = workspace.roots().map(|(root, _)| root).filter(|root| path.starts_with(root));
+    around.max_by_key(|root| root.components().count()).map(Path::to_owned).unwrap_or_default()
+}
+
+/// The path itself if it is a directory, else its parent. A path resolves with `..` behind it only if it exists, and
+/// with a name behind it only if it is not a file.
+fn directory_of(path: &Path, workspace: &Workspace) -> PathBuf {
+    let leads = |name: &str| workspace.locate(&path.join(name)).is_ok();
+    let dir = if leads("..") && leads("_") { Some(path) } else { path.parent() };
+    dir.unwrap_or(path).to_owned()
 }
 
 /// Removes `.` and `..` lexically, without reading the disk.

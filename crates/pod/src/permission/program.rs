@@ -98,7 +98,8 @@ fn plain(key: &str, text: &str) -> Result<(), String> {
         return Err(format!("`{key}` = `{shown}` is more than one word; write subcommands in `subcommand`"));
     }
     if text.contains(|c: char| "*?[]{}$'\"\\;&|<>()`~".contains(c)) {
-        return Err(format!("`{key}` = `{shown}` never matches: patterns and quotes are not supported"));
+        let what = if key == "program" { "the name of a program" } else { "a subcommand" };
+        return Err(format!("`{shown}` never matches: {what} cannot contain patterns or quotes"));
     }
     Ok(())
 }

@@ -1,12 +1,16 @@
 //! The next step after a refusal, a limit or a cut, as data. The host turns it into text: only the host knows its
 //! flags, its files and the names of its tools.
 
+use std::path::PathBuf;
+
 /// What a person, or the model, can do about a refusal. Permission attaches it to its decision; the host renders it with
 /// [`HostTerms::remedy`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    AddDir,
-    AddWriteDir,
+    /// Add this directory for reading.
+    AddDir(PathBuf),
+    /// Add this directory for writing.
+    AddWriteDir(PathBuf),
     LeaveReadOnly,
     /// Name a path that exists or can be created.
     FixPath,

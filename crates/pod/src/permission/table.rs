@@ -22,18 +22,22 @@ pub(super) enum RowRemedy {
     Rule,
     /// An allow rule for reading that file.
     Secret,
+    /// Adding the path's directory for reading.
+    AddDir,
+    /// Adding the path's directory for writing.
+    AddWriteDir,
     By(Remedy),
 }
 
 static READ_INSIDE: DefaultRule = row("reading inside the project", Allow, Allow, RowRemedy::Rule);
-static READ_OUTSIDE: DefaultRule = row("reading outside the project", Ask, Ask, RowRemedy::By(Remedy::AddDir));
+static READ_OUTSIDE: DefaultRule = row("reading outside the project", Ask, Ask, RowRemedy::AddDir);
 static WRITE_INSIDE: DefaultRule = row("writing inside the project", Allow, Ask, RowRemedy::Rule);
 static READ_SECRET: DefaultRule = row("reading a file that may hold secrets", Ask, Ask, RowRemedy::Secret);
 static WRITE_GUARDED: DefaultRule =
     row("writing .git/**, .env*, yoi.toml or a file that may hold secrets", Ask, Ask, RowRemedy::Rule);
 static WRITE_READ_ONLY: DefaultRule =
-    row("writing to a directory added for reading", Deny, Deny, RowRemedy::By(Remedy::AddWriteDir));
-static WRITE_OUTSIDE: DefaultRule = row("writing outside the project", Deny, Deny, RowRemedy::By(Remedy::AddWriteDir));
+    row("writing to a directory added for reading", Deny, Deny, RowRemedy::AddWriteDir);
+static WRITE_OUTSIDE: DefaultRule = row("writing outside the project", Deny, Deny, RowRemedy::AddWriteDir);
 static WRITE_IN_READ_ONLY_MODE: DefaultRule =
     row("writing in read-only mode", Deny, Deny, RowRemedy::By(Remedy::LeaveReadOnly));
 static COMMAND: DefaultRule = row("running commands, and tools with unknown effects", Allow, Ask, RowRemedy::Rule);

@@ -66,10 +66,14 @@ impl fmt::Display for EditProblem {
                 shown(wanted)
             ),
             EditProblemKind::Ambiguous { times, lines } => {
-                let named: Vec<_> = lines.iter().map(usize::to_string).collect();
-                let and = if lines.len() < *times { ", …" } else { "" };
+                let mut named: Vec<_> = lines.iter().map(usize::to_string).collect();
+                let last = if lines.len() < *times { None } else { named.pop() };
+                let last = last.map_or_else(|| ", …".to_owned(), |last| format!(" and {last}"));
                 let named = named.join(", ");
-                write!(f, "`old` occurs {times} times, at lines {named}{and}; add surrounding lines or set replace_all")
+                write!(
+                    f,
+                    "`old` occurs {times} times, on lines {named}{last}; add surrounding lines or set replace_all"
+                )
             }
             EditProblemKind::TooLarge => write!(f, "the result would be over {MAX_FILE} bytes"),
             EditProblemKind::Cancelled => write!(f, "cancelled"),

@@ -87,7 +87,7 @@ pub(crate) fn run(action: &ConfigAction, env: &Env) -> Result<Exit, Failure> {
                 out::line(&format!("{}: {}", env.shown(path), if *there { "valid" } else { "does not exist" }));
             }
             for asked in &config.pending {
-                out::line(&format!("{}: {} is not granted (`yoi grant`)", asked.source, asked.key));
+                out::line(&format!("{}: {} is pending; `yoi grant` lists it", asked.source, asked.key));
             }
             unread(&config);
             Ok(Exit::Done)

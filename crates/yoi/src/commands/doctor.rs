@@ -114,7 +114,7 @@ fn failed(about: &'static str, failure: Failure) -> Check {
 fn sandbox() -> Check {
     let support = support();
     let confined = format!(
-        "Landlock ABI {} and seccomp: commands can write to the project, directories of --add-write-dir, private directories for temporary files and caches, and /dev/shm; with read-only, only to the private directories",
+        "Landlock ABI {} and seccomp: commands can write to the project, directories that --add-write-dir names, private directories for temporary files and caches, and /dev/shm; in read-only mode, only to the private directories",
         support.landlock_abi
     );
     match support.missing() {
@@ -170,8 +170,8 @@ fn model(config: &Config, env: &Env, found: &[models::EndpointModels]) -> Check 
     let choice = choose(config, env);
     let provider = catalog::split(&choice.name).map(|(provider, _)| provider);
     let silent = found.iter().find(|endpoint| !endpoint.ready && Some(endpoint.provider.as_str()) == provider);
-    if let Some((url, endpoint)) = silent.and_then(|endpoint| Some((endpoint.asked.as_ref()?, endpoint))) {
-        let text = format!("{} ({}) does not answer at {url}: {}", choice.name, choice.why, endpoint.state);
+    if let Some(endpoint) = silent.filter(|endpoint| endpoint.asked) {
+        let text = format!("{} ({}) does not answer: {}", choice.name, choice.why, endpoint.state);
         return broken("model", text)
             .help("start that server, fix its base_url, or choose another model (`yoi models`)");
     }
@@ -213,10 +213,7 @@ fn features(config: &Config, env: &Env) -> Vec<Check> {
     }];
     checks.extend(match composed.spawner(&ambient, env, "doctor") {
         Err(failure) => Some(failed("commands", failure)),
-        Ok(Err(why)) => Some(
-            note("commands", format!("not available here: {why}"))
-                .help("start in a project directory, or see the sandbox above"),
-        ),
+        Ok(Err(why)) => Some(note("commands", format!("cannot run here: {why}"))),
         Ok(Ok(_)) if composed.mode == Mode::Off => Some(
             note("commands", "the sandbox is off: commands have all of your permissions")
                 .help("mode = \"workspace-write\" under [sandbox] confines them"),
@@ -236,7 +233,8 @@ fn secrets(config: &Config) -> Check {
     let text = format!(
         "reading .env*, *.pem and similar files{added} needs a rule, and searches skip them; a command that does not name such a file can still read it"
     );
-    note("secrets", text).help("keep secrets outside of the project; `secrets` under [permissions] adds names")
+    note("secrets", text)
+        .help("keep secrets outside of the project; list further file names in `secrets` under [permissions]")
 }
 
 /// The newest sessions: those that do not read, and those a crash left open.

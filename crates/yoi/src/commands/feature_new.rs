@@ -104,7 +104,7 @@ impl Name {
         };
         if text.len() > MAX_NAME || !text.split('-').all(part_fits) {
             return Err(wrong(format!(
-                "it must consist of words of a-z and 0-9 that start with a letter, joined by -, and have at most {MAX_NAME} bytes"
+                "a name has at most {MAX_NAME} characters: words of a-z and 0-9, joined by -, each starting with a letter"
             )));
         }
         if TAKEN.contains(&text) || KEYWORDS.contains(&text) {

@@ -52,12 +52,11 @@ pub(crate) fn grant(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
     if lists(args) {
         let config = Config::load(env)?;
         config.grants_unread.clone().map_or(Ok(()), Err)?;
-        show(
-            args,
-            "pending",
-            &config.pending,
-            "nothing is pending: the project's yoi.toml requests nothing that is not granted",
-        );
+        let nothing = match config.project.files.as_slice() {
+            [] => "nothing is pending: this project has no yoi.toml",
+            _ => "nothing is pending: all entries of this project's yoi.toml that need a grant are granted",
+        };
+        show(args, "pending", &config.pending, nothing);
         return Ok(Exit::Done);
     }
     let _lock = grants::lock(env)?;

@@ -6,6 +6,7 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::show::out;
+use crate::show::remedy::MODEL_TERMS;
 use authority::text::escape_line;
 use authority::{Ambient, Net};
 use provider::Timeouts;
@@ -27,8 +28,8 @@ pub(crate) struct EndpointModels {
     /// Its models, as `-m` takes them.
     pub(crate) models: Vec<String>,
     pub(crate) ready: bool,
-    /// Where it is, if it was asked.
-    pub(crate) asked: Option<String>,
+    /// A request was sent to it.
+    pub(crate) asked: bool,
 }
 
 /// Asks local and configured endpoints; vendors with a key are listed without asking.
@@ -57,7 +58,7 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
     if choice.name != OFFLINE {
         out::line(&format!("  price: {}", costs.map_or_else(|| "unknown".to_owned(), amounts)));
     }
-    out::line(&format!("✓ {OFFLINE:12} built in; a rule-based planner, not a language model"));
+    out::line(&format!("✓ {OFFLINE:12} a rule-based planner that is built into yoi, not a language model"));
     for endpoint in &found {
         let mark = if endpoint.ready { "✓" } else { "-" };
         out::line(&format!("{mark} {:12} {}", endpoint.provider, endpoint.state));
@@ -94,26 +95,33 @@ pub(crate) fn find(config: &Config, env: &Env) -> Result<Vec<EndpointModels>, Fa
 
 fn one(ambient: &Ambient, runtime: &tokio::runtime::Runtime, name: &str, config: &Config, env: &Env) -> EndpointModels {
     let found =
-        |state: String, models, ready| EndpointModels { provider: name.to_owned(), state, models, ready, asked: None };
+        |state: String, models, ready| EndpointModels { provider: name.to_owned(), state, models, ready, asked: false };
     let known = catalog::find(name).filter(|_| !config.providers.contains_key(name));
     let reached = match reach(ambient, name, config, env) {
         Ok(reached) => reached,
-        Err(failure) => return found(failure.help.unwrap_or(failure.message), Vec::new(), false),
+        Err(failure) => {
+            let next = failure.help.unwrap_or(failure.message);
+            let own = next.strip_suffix(MODEL_TERMS.other_model).and_then(|next| next.strip_suffix(", or "));
+            return found(own.unwrap_or(&next).to_owned(), Vec::new(), false);
+        }
     };
     if let Some(known) = known.filter(|known| !known.is_local()) {
         let models = known.default_model.map(|model| format!("{name}/{model}")).into_iter().collect();
         let key = reached.key_source.as_deref().unwrap_or("a key");
         return found(format!("{} (key from {key}; not contacted)", reached.url), models, true);
     }
-    let asked = Some(reached.url.to_string());
     let answered = match probe(ambient, runtime, &reached) {
         Ok(models) => {
             let models = models.into_iter().map(|model| format!("{name}/{model}")).collect();
             found(reached.url.to_string(), models, true)
         }
-        Err(error) => found(error, Vec::new(), false),
+        Err(error) => {
+            let absent = error.contains("the connection was refused");
+            let text = if absent { format!("not running at {}; start the server", reached.url) } else { error };
+            found(text, Vec::new(), false)
+        }
     };
-    EndpointModels { asked, ..answered }
+    EndpointModels { asked: true, ..answered }
 }
 
 fn probe(ambient: &Ambient, runtime: &tokio::runtime::Runtime, reach: &Reach) -> Result<Vec<String>, String> {

@@ -30,11 +30,26 @@ const LOOK: Duration = Duration::from_millis(5);
 
 pub(super) const PLACE: &str = "/";
 
-pub(super) fn printed(words: &[String], env: &Env) -> Result<String, String> {
-    within(words, env, LIMIT)
+/// Why a command gives no key: a clause about the command.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct KeyCommandError {
+    pub(super) what: String,
+    /// The next step, where it is not to test the command.
+    pub(super) help: Option<&'static str>,
 }
 
-fn within(words: &[String], env: &Env, limit: Duration) -> Result<String, String> {
+impl<T: Into<String>> From<T> for KeyCommandError {
+    fn from(what: T) -> Self {
+        Self { what: what.into(), help: None }
+    }
+}
+
+/// What the command prints; `file` is its program, from [`program`].
+pub(super) fn printed(file: &Path, words: &[String], env: &Env) -> Result<String, KeyCommandError> {
+    within(file, words, env, LIMIT)
+}
+
+fn within(file: &Path, words: &[String], env: &Env, limit: Duration) -> Result<String, KeyCommandError> {
     let (program, args) = words.split_first().ok_or("names no program")?;
     let mark = match env.text(INHERITED) {
         Some(outer) => format!("{outer}/key-{}", std::process::id()),
@@ -44,7 +59,7 @@ fn within(words: &[String], env: &Env, limit: Duration) -> Result<String, String
             SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
         ),
     };
-    let mut command = Command::new(found(program, env).map_err(|what| format!("cannot start: {what}"))?);
+    let mut command = Command::new(file);
     command.arg0(program).args(args).current_dir(PLACE).env("PWD", PLACE).env_remove("OLDPWD").env(INHERITED, &mark);
     command.stdin(Stdio::inherit()).stderr(Stdio::inherit()).stdout(Stdio::piped());
     // In a pod that runs calls, their ends do not end it.
@@ -62,15 +77,15 @@ fn within(words: &[String], env: &Env, limit: Duration) -> Result<String, String
     };
     if !status.success() {
         return Err(match status.code() {
-            Some(code) => format!("ended with exit code {code}"),
-            None => format!("ended with {status}"),
+            Some(code) => format!("ended with exit code {code}").into(),
+            None => format!("ended with {status}").into(),
         });
     }
-    String::from_utf8(bytes).map_err(|_| "printed bytes that are not text".to_owned())
+    String::from_utf8(bytes).map_err(|_| "printed bytes that are not text".into())
 }
 
 /// Waits for its end and its output, whichever way they come.
-fn watch(child: &mut Child, limit: Duration) -> Result<(ExitStatus, Vec<u8>), String> {
+fn watch(child: &mut Child, limit: Duration) -> Result<(ExitStatus, Vec<u8>), KeyCommandError> {
     let stdout = child.stdout.take().ok_or("has no readable output")?;
     let (pieces, read) = mpsc::channel();
     // Ends when the last holder of the other end does, or when nobody listens.
@@ -91,7 +106,8 @@ fn watch(child: &mut Child, limit: Duration) -> Result<(ExitStatus, Vec<u8>), St
             Err(RecvTimeoutError::Timeout) => {}
         }
         if bytes.len() as u64 > MAX_PRINTED {
-            return Err(format!("prints more than {} KiB; the command must print only the key", MAX_PRINTED >> 10));
+            let what = format!("prints more than {} KiB", MAX_PRINTED >> 10);
+            return Err(KeyCommandError { what, help: Some("use a command that prints only the key") });
         }
         if ended.is_none() {
             ended = child.try_wait().map_err(|error| error.to_string())?.map(|status| (status, Instant::now()));
@@ -99,7 +115,7 @@ fn watch(child: &mut Child, limit: Duration) -> Result<(ExitStatus, Vec<u8>), St
         match ended {
             Some((status, at)) if !open || at.elapsed() > LAST_WORDS => return Ok((status, bytes)),
             None if begun.elapsed() > limit => {
-                return Err(format!("took longer than {} s and was stopped", limit.as_secs()));
+                return Err(format!("took longer than {} s and was stopped", limit.as_secs()).into());
             }
             Some(_) => {}
             // The rest of its life is not waited for in a circle.
@@ -110,33 +126,36 @@ fn watch(child: &mut Child, limit: Duration) -> Result<(ExitStatus, Vec<u8>), St
 }
 
 /// The program's file. A name is looked for in the absolute directories of PATH; a path is absolute or begins with `~/`.
-fn found(program: &str, env: &Env) -> Result<PathBuf, String> {
+/// The error is a sentence.
+pub(super) fn program(program: &str, env: &Env) -> Result<PathBuf, KeyCommandError> {
     if let Some(rest) = program.strip_prefix("~/") {
-        return env.home().map(|home| home.join(rest)).map_err(|failure| failure.message);
+        return env.home().map(|home| home.join(rest)).map_err(|failure| failure.message.into());
     }
     let path = Path::new(program);
     if path.is_absolute() {
         return Ok(path.to_path_buf());
     }
     if program.contains('/') {
-        return Err(format!(
-            "`{program}` is a relative path, but the command runs in {PLACE}; use an absolute path, ~/… or a name on PATH"
-        ));
+        let what = format!("`{program}` is a relative path, but the command runs in {PLACE}");
+        return Err(KeyCommandError { what, help: Some("use an absolute path, ~/… or a name on PATH") });
     }
     let runs =
         |file: &PathBuf| file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
     let dirs = env.var("PATH").map(|dirs| std::env::split_paths(dirs).collect::<Vec<_>>()).unwrap_or_default();
     let mut files = dirs.iter().filter(|dir| dir.is_absolute()).map(|dir| dir.join(program));
-    files.find(runs).ok_or_else(|| format!("there is no program `{program}` in the absolute directories of PATH"))
+    files.find(runs).ok_or_else(|| KeyCommandError {
+        what: format!("there is no program `{program}` in the absolute directories of PATH"),
+        help: Some("install it, or write its absolute path"),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn run(script: &str, limit: Duration) -> Result<String, String> {
+    fn run(script: &str, limit: Duration) -> Result<String, KeyCommandError> {
         let words = ["sh", "-c", script].map(str::to_owned);
-        within(&words, &Env::of_process(None).unwrap(), limit)
+        within(Path::new("/bin/sh"), &words, &Env::of_process(None).unwrap(), limit)
     }
 
     #[test]
@@ -144,7 +163,7 @@ mod tests {
         let noted = tempfile::NamedTempFile::new().unwrap();
         let script = format!("setsid sleep 613 & echo $! > {}; sleep 614", noted.path().display());
         let failure = run(&script, Duration::from_secs(2)).unwrap_err();
-        assert!(failure.contains("took longer than 2 s"), "{failure}");
+        assert!(failure.what.contains("took longer than 2 s"), "{failure:?}");
         let pid = std::fs::read_to_string(noted.path()).unwrap();
         assert!(!pid.trim().is_empty() && !Path::new("/proc").join(pid.trim()).join("exe").exists(), "{pid}");
     }
@@ -153,7 +172,7 @@ mod tests {
     #[test]
     fn what_goes_on_behind_it_is_not_waited_for() {
         let begun = Instant::now();
-        assert_eq!(run("echo key; sleep 20 & echo more", LIMIT).as_deref(), Ok("key\nmore\n"));
+        assert_eq!(run("echo key; sleep 20 & echo more", LIMIT), Ok("key\nmore\n".to_owned()));
         assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
     }
 }

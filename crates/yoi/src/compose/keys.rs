@@ -136,11 +136,19 @@ fn secret(ambient: &Ambient, provider: &str, key: &KeySource, env: &Env) -> Resu
             };
             fs::read_to_string::<PathBuf>(path).map_err(|e| fail(&authority::explain(&e)))?
         }
-        KeySource::Command(words) if words.is_empty() => {
-            return Err(Failure::new(Exit::Config, format!("no API key for {provider}: `key.command` is empty"))
-                .help("write key = { command = [\"PROGRAM\", \"ARGUMENT\"] }"));
+        KeySource::Command(words) => {
+            let none = |what: String| Failure::new(Exit::Config, format!("no API key for {provider}: {what}"));
+            let [program, ..] = words.as_slice() else {
+                return Err(none("`key.command` is empty".to_owned())
+                    .help("write key = { command = [\"PROGRAM\", \"ARGUMENT\"] }"));
+            };
+            let explained = |failure: Failure, help: Option<&str>| match help {
+                Some(help) => failure.help(help),
+                None => failure,
+            };
+            let file = key_command::program(program, env).map_err(|e| explained(none(e.what), e.help))?;
+            key_command::printed(&file, words, env).map_err(|e| explained(fail(&e.what), e.help))?
         }
-        KeySource::Command(words) => key_command::printed(words, env).map_err(|what| fail(&what))?,
     };
     match text.lines().next().map(str::trim) {
         Some(line) if !line.is_empty() => Ok(Secret::new(ambient, &place, line.to_owned())),

@@ -16,7 +16,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::instructions::Instructions;
 use crate::project::Project;
-use crate::show::remedy::TERMS;
+use crate::show::remedy::{TERMS, TERMS_READ_ONLY, TERMS_TOO_WIDE};
 use authority::{
     Access, Ambient, Confinement, EnvPolicy, ErrorKind, GitGuard, HostPattern, Net, Redactor, Secret, Spawner,
     Workspace,
@@ -69,7 +69,7 @@ pub(crate) struct Installed {
 /// Builds the handles and the plan. Nothing runs and nothing is written.
 pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Added<'_>) -> Result<Composed, Failure> {
     let project = config.project.clone();
-    let mode = if project.too_wide { Mode::ReadOnly } else { config.sandbox.value };
+    let mode = if project.too_wide.is_some() { Mode::ReadOnly } else { config.sandbox.value };
     let access = if mode == Mode::ReadOnly { Access::Read } else { Access::ReadWrite };
     let refused = |error: authority::Error| Failure::new(Exit::Unavailable, error.to_string());
     let workspace = Workspace::open(ambient, &project.root, &env.cwd, access).map_err(refused)?;
@@ -89,7 +89,12 @@ pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Adde
 
 /// What the configuration allows, asks and denies.
 pub(crate) fn rules(config: &Config) -> Result<Policy, Failure> {
-    Ok(Policy::new(TERMS, config.layers()?))
+    let terms = match &config.sandbox {
+        _ if config.project.too_wide.is_some() => TERMS_TOO_WIDE,
+        sandbox if sandbox.source == "--read-only" => TERMS_READ_ONLY,
+        _ => TERMS,
+    };
+    Ok(Policy::new(terms, config.layers()?))
 }
 
 /// What one turn may use.
@@ -105,8 +110,9 @@ pub(crate) fn limits(config: &Config) -> RunLimits {
 fn host(config: &Config, policy: &Policy, mode: Mode, now: SandboxState) -> HostReport {
     let (steps, calls, cost) = (&config.max_steps.source, &config.tool_concurrency.source, config.max_cost.as_ref());
     let cost = cost.map_or("", |cost| &cost.source);
-    let wide = config.project.too_wide;
-    let source = if wide { "built-in: the project is too wide to write in" } else { &config.sandbox.source };
+    let built_in =
+        config.project.too_wide.map(|why| format!("built-in, because {}", why.replacen("it", "the project", 1)));
+    let source = built_in.as_ref().unwrap_or(&config.sandbox.source);
     HostReport {
         gates: control::gates(),
         sandbox: Some(HostSandbox { mode: mode.text().to_owned(), enforced: now.enforced, source: source.to_owned() }),

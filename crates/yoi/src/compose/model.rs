@@ -40,7 +40,7 @@ pub(crate) const SCRIPTED: &str = "scripted:";
 pub(crate) const RECORD: &str = "record:";
 
 /// What it is, said wherever it answers.
-const PLANNER: &str = "it is a rule-based planner, not a language model";
+const PLANNER: &str = "a rule-based planner";
 
 /// A model by name, and why it was chosen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,8 +69,8 @@ impl ResolvedModel {
 /// Flag and configuration, then the first key whose provider this build speaks to, then the embedded model.
 pub(crate) fn choose(config: &Config, env: &Env) -> ModelChoice {
     if let Some(model) = &config.model {
-        let planner = if model.value == OFFLINE { format!("; {PLANNER}") } else { String::new() };
-        return ModelChoice { name: model.value.clone(), why: format!("from {}{planner}", model.source) };
+        let planner = if model.value == OFFLINE { format!("{PLANNER}, ") } else { String::new() };
+        return ModelChoice { name: model.value.clone(), why: format!("{planner}from {}", model.source) };
     }
     for provider in &catalog::PROVIDERS {
         let variable = provider.key_variables().iter().find(|name| env.var(name).is_some());
@@ -78,7 +78,7 @@ pub(crate) fn choose(config: &Config, env: &Env) -> ModelChoice {
             return ModelChoice { name: format!("{}/{model}", provider.name), why: format!("{variable} is set") };
         }
     }
-    ModelChoice { name: OFFLINE.to_owned(), why: format!("no model is configured; {PLANNER}") }
+    ModelChoice { name: OFFLINE.to_owned(), why: format!("{PLANNER}, because no language model is configured") }
 }
 
 /// Refuses a name that can be no model's, whatever keys there are.

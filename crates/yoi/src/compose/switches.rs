@@ -4,7 +4,7 @@ use super::grants;
 use crate::config::parser_text::in_words;
 use crate::config::{Config, Granted, Switches};
 use crate::exit::{Exit, Failure};
-use crate::nearest::{did_you_mean, nearest};
+use crate::nearest::did_you_mean;
 use crate::show::remedy;
 use builtins::Now;
 use builtins::policies::{BadSettings, OPT_IN, Settings};
@@ -158,10 +158,7 @@ fn unfit(switches: Option<&Switches>, bad: &BadSettings, key: Option<&str>) -> F
     let Some(unknown) = unknown else { return failure.help(setting_example(key)) };
     let expected = bad.problem.split('`').skip(1).step_by(2).filter(|name| *name != unknown);
     let known: Vec<&str> = expected.chain(COMMON).collect();
-    failure.help(match nearest(unknown, &known) {
-        Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("known keys: {}", known.join(", ")),
-    })
+    failure.help(format!("{}known keys: {}", did_you_mean(unknown, &known), known.join(", ")))
 }
 
 /// How a setting of a feature is written; a required one has no default.

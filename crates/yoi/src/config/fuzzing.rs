@@ -66,7 +66,7 @@ pub fn narrows(text: &str) {
 }
 
 fn layered(persons: &str, projects: Option<&str>) -> Option<Config> {
-    let mut config = Config::built_in(Project { root: PathBuf::from("/p"), too_wide: false, files: Vec::new() });
+    let mut config = Config::built_in(Project { root: PathBuf::from("/p"), too_wide: None, files: Vec::new() });
     let mut text = read::parse(persons, "config.toml".to_owned()).ok()?;
     config.layer(std::mem::take(&mut text.file), &|key| text.place(key));
     if let Some(projects) = projects {

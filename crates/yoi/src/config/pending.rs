@@ -146,7 +146,9 @@ fn effect(path: &[&str], value: &Value) -> String {
 
 fn model(name: &str) -> String {
     match name {
-        _ if name.starts_with("scripted:") => "that file replaces the model".to_owned(),
+        _ if let Some(file) = name.strip_prefix("scripted:") => {
+            format!("the answers are read from the file `{file}`, not from a model")
+        }
         _ if name.starts_with("record:") => "writes the model's answers to a file".to_owned(),
         _ => "no effect until its provider is granted or in your own files".to_owned(),
     }

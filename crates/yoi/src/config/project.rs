@@ -170,8 +170,8 @@ impl Config {
             *files.entry(&asked.file).or_default() += 1;
         }
         let line = |(file, count): (&str, usize)| match count {
-            1 => format!("{file} requests 1 setting that is not granted (`yoi grant` lists it)"),
-            _ => format!("{file} requests {count} settings that are not granted (`yoi grant` lists them)"),
+            1 => format!("{file} has 1 pending entry (`yoi grant` lists it)"),
+            _ => format!("{file} has {count} pending entries (`yoi grant` lists them)"),
         };
         files.into_iter().map(line).collect()
     }

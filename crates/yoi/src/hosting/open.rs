@@ -61,7 +61,7 @@ impl Hosting<'_> {
             lacking.clone()?;
         }
         if let Some(why) = no_shell {
-            messages.say(&format!("shell commands are not available here: {why}"));
+            messages.say(&format!("commands cannot run here: {why}"));
         }
         let parts = PodDeps {
             permission: Arc::clone(self.permission.get_or_init(|| Arc::new(permission))),

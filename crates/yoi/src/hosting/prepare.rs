@@ -74,12 +74,26 @@ impl HostContext<'_> {
         unmet.first().map_or(Ok(()), |Unmet { feature_id, required_by, reason }| {
             let mut report = serde_json::to_value(report).unwrap_or_default();
             without_reason(&mut report, &feature_id.to_string());
+            let off_by = switched_off_by(&report, &feature_id.to_string());
             (self.show_report)(&report);
+            let (reason, next) = reason.split_once("; ").unwrap_or((reason, ""));
             let message = unavailable(&feature_id.to_string(), required_by, reason);
+            let next = match off_by {
+                Some("default") => format!("set enabled = true under [features.\"{feature_id}\"]"),
+                Some(source) => format!("set enabled = true in {source}"),
+                None if next.is_empty() => "fix the cause".to_owned(),
+                None => next.split(", or ").next().unwrap_or(next).to_owned(),
+            };
             Err(Failure::new(Exit::Config, message)
-                .help(format!("fix the cause, or delete `required = true` in {required_by}")))
+                .help(format!("{next}, or delete `required = true` in {required_by}")))
         })
     }
+}
+
+/// Where a disabled feature is disabled.
+fn switched_off_by<'a>(report: &'a Value, feature: &str) -> Option<&'a str> {
+    let mut rows = report.get("features")?.as_array()?.iter();
+    rows.find(|row| row.get("feature_id").and_then(Value::as_str) == Some(feature))?.get("disabled_by")?.as_str()
 }
 
 /// A report for people, without what the error after it says.
@@ -117,11 +131,9 @@ fn greet(messages: Messages, config: &Config, choice: &ModelChoice, composed: &C
     if let Some(failure) = &config.grants_unread {
         messages.warn(&format!("warning: {}", failure.message));
     }
-    if composed.project.too_wide {
+    if let Some(why) = composed.project.too_wide {
         let root = authority::escape(&composed.project.root);
-        messages.say(&format!(
-            "{root} is read-only here: it is /, your home directory, or contains yoi's own files; start in a project directory"
-        ));
+        messages.say(&format!("{root} is read-only in this run, because {why}; start in a project directory"));
     }
     if composed.mode == Mode::Off {
         // Said even to those who want no progress.

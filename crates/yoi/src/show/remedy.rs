@@ -2,9 +2,19 @@
 
 use builtins::PathRemedy as Refused;
 use pod::permission::{AlternativeRemedy, HostTerms, Remedy};
+use std::path::Path;
 
 /// What this program calls things.
-pub(crate) const TERMS: HostTerms = HostTerms { read: "Read", remedy: words };
+pub(crate) const TERMS: HostTerms =
+    HostTerms { read: "Read", remedy: |remedy| words(remedy, "with --sandbox workspace-write") };
+
+/// As [`TERMS`], for a run with `--read-only`.
+pub(crate) const TERMS_READ_ONLY: HostTerms =
+    HostTerms { remedy: |remedy| words(remedy, "without --read-only"), ..TERMS };
+
+/// As [`TERMS`], for a run in a directory that is never written.
+pub(crate) const TERMS_TOO_WIDE: HostTerms =
+    HostTerms { remedy: |remedy| words(remedy, "in a project directory"), ..TERMS };
 
 /// What it calls the ways out of a failed request to a model.
 pub(crate) const MODEL_TERMS: provider::HelpTerms =
@@ -18,6 +28,13 @@ pub(crate) fn allow(tool: &str, about: Option<&str>) -> String {
     }
 }
 
+/// A path as an argument of a shell command.
+fn argument(path: &Path) -> String {
+    let text = authority::escape(path);
+    let plain = text.chars().all(|c| c.is_alphanumeric() || "/._-+,@:".contains(c));
+    if plain { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
 /// What would allow a path that a tool refused: a clause of its error.
 pub(crate) fn in_tools(remedy: Refused<'_>) -> String {
     match remedy {
@@ -29,13 +46,14 @@ pub(crate) fn in_tools(remedy: Refused<'_>) -> String {
     }
 }
 
-fn words(remedy: &Remedy) -> String {
+/// A remedy in words; `leave` says how a run is started that may write.
+fn words(remedy: &Remedy, leave: &str) -> String {
     let (tool, about, alternative) = match remedy {
-        Remedy::AddDir => return "to allow this call, start yoi with --add-dir DIR".to_owned(),
-        Remedy::AddWriteDir => return "to allow this call, start yoi with --add-write-dir DIR".to_owned(),
-        Remedy::LeaveReadOnly => {
-            return "to allow this call, start yoi in a project directory, without --read-only or with --sandbox workspace-write".to_owned();
+        Remedy::AddDir(dir) => return format!("to allow this call, start yoi with --add-dir {}", argument(dir)),
+        Remedy::AddWriteDir(dir) => {
+            return format!("to allow this call, start yoi with --add-write-dir {}", argument(dir));
         }
+        Remedy::LeaveReadOnly => return format!("to allow this call, start yoi {leave}"),
         Remedy::FixPath => return "use a path that exists or can be created".to_owned(),
         Remedy::ChangeRule => {
             return "to allow this call, change that rule; a more specific rule cannot override it".to_owned();
@@ -68,16 +86,23 @@ mod tests {
     #[test]
     fn each_remedy_names_its_flag() {
         let rule = |about: Option<&str>, alternative| {
-            words(&Remedy::Rule { tool: "Bash".to_owned(), about: about.map(str::to_owned), alternative })
+            let remedy = Remedy::Rule { tool: "Bash".to_owned(), about: about.map(str::to_owned), alternative };
+            (TERMS.remedy)(&remedy)
         };
+        let words = TERMS.remedy;
         let start = "to allow this call, start yoi with";
         let written = "or add such a rule under [[permissions.rules]] in your configuration";
         let cases = [
-            (words(&Remedy::AddDir), format!("{start} --add-dir DIR")),
-            (words(&Remedy::AddWriteDir), format!("{start} --add-write-dir DIR")),
+            (words(&Remedy::AddDir("/etc".into())), format!("{start} --add-dir /etc")),
+            (words(&Remedy::AddWriteDir("/x's y".into())), format!("{start} --add-write-dir '/x'\\''s y'")),
+            (words(&Remedy::LeaveReadOnly), format!("{start} --sandbox workspace-write")),
             (
-                words(&Remedy::LeaveReadOnly),
-                "to allow this call, start yoi in a project directory, without --read-only or with --sandbox workspace-write".to_owned(),
+                (TERMS_READ_ONLY.remedy)(&Remedy::LeaveReadOnly),
+                "to allow this call, start yoi without --read-only".to_owned(),
+            ),
+            (
+                (TERMS_TOO_WIDE.remedy)(&Remedy::LeaveReadOnly),
+                "to allow this call, start yoi in a project directory".to_owned(),
             ),
             (words(&Remedy::FixPath), "use a path that exists or can be created".to_owned()),
             (

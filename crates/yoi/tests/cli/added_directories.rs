@@ -44,7 +44,7 @@ fn one_flag_reads_and_the_other_writes() {
     let done = calling(&scene, &flags, &calls(&read));
     assert_eq!(status(&done), ["ok", "refused", "refused", "error"], "{:?}", results(&done));
     let said = done.lines().iter().map(ToString::to_string).collect::<String>();
-    assert!(said.contains("start yoi with --add-write-dir DIR") && said.contains("exit 1"), "{said}");
+    assert!(said.contains(&format!("start yoi with --add-write-dir {read}")) && said.contains("exit 1"), "{said}");
     let names = |dir: &str| fs::read_dir(dir).unwrap().count();
     assert_eq!((names(&read), fs::read_to_string(scene.path("looked-at/a.txt")).unwrap().as_str()), (1, "old\n"));
     let done = calling(&scene, &flags, &calls(&written));
@@ -59,7 +59,7 @@ fn one_flag_reads_and_the_other_writes() {
     let done = calling(&scene, &["--read-only", "--add-write-dir", &written], &calls(&written)[1..2]);
     assert_eq!(status(&done), ["refused"]);
     let done = calling(&scene, &[], &calls(&written)[1..2]);
-    assert!(done.out.contains("start yoi with --add-write-dir DIR"), "{}", done.out);
+    assert!(done.out.contains("start yoi with --add-write-dir "), "{}", done.out);
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn rules_that_cannot_be_read_are_named_where_they_stand() {
     let scene = Scene::new();
     let run = |rule: &str| scene.yoi(&["run", "--allow", rule, "go"]).ends(2);
     run("Bahs git").says(&["there is no tool `Bahs`", "did you mean `Bash`?", "'Bash git status,diff'"]);
-    run("Bash git:*").says(&["patterns and quotes are not supported"]);
+    run("Bash git:*").says(&["the name of a program cannot contain patterns or quotes"]);
     scene.config(
         "model = \"offline\"\n[[permissions.rules]]\ntool = \"Bash\"\nprogram = \"git push\"\ndecision = \"deny\"\n",
     );

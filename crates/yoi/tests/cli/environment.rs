@@ -17,7 +17,7 @@ fn in_the_home_directory_there_is_no_shell_and_the_rest_works() {
     fs::write(scene.path("home/notes.txt"), "one\n").unwrap();
     fs::create_dir_all(scene.path("home/.local/state/yoi/pods")).unwrap();
     let done = at_home(&scene, &["run", "--pod", "p", "how many files are here?"]).ends(0);
-    let told = done.err.lines().filter(|line| line.contains("shell commands are not available here")).count();
+    let told = done.err.lines().filter(|line| line.contains("commands cannot run here")).count();
     assert_eq!(told, 1, "{}", done.err);
     assert!(done.err.contains("~/.local/state/yoi"), "{}", done.err);
     let home = scene.path("home").canonicalize().unwrap();
@@ -27,7 +27,7 @@ fn in_the_home_directory_there_is_no_shell_and_the_rest_works() {
     let shell = report["features"].as_array().unwrap().iter().find(|f| f["feature_id"] == "builtin:shell").unwrap();
     assert_eq!(shell["outcome"], "skipped");
     assert!(shell["diagnostics"][0]["message"].as_str().unwrap().contains("~/.local/state/yoi"), "{shell}");
-    at_home(&scene, &["doctor"]).prints(&["- commands", "not available here", "~/.local/state/yoi"]);
+    at_home(&scene, &["doctor"]).prints(&["- commands", "cannot run here", "~/.local/state/yoi"]);
     at_home(&scene, &["run", "-q", "how many files are here?"]).ends(0);
 }
 
@@ -41,7 +41,7 @@ fn a_project_that_holds_the_state_is_only_read() {
     let done = finish(command.spawn().unwrap());
     assert_eq!(done.out, "tried\n");
     assert!(!scene.file("a.txt").exists());
-    done.says(&["contains yoi's own files", "shell commands are not available here"]);
+    done.says(&["because it contains yoi's own files", "commands cannot run here"]);
 }
 
 #[test]
@@ -122,9 +122,15 @@ fn variables_are_documented_and_strange_ones_named_once() {
 #[test]
 fn the_planner_says_what_it_is_and_a_key_chooses_another() {
     let scene = Scene::new();
-    let planner = "a rule-based planner, not a language model";
-    scene.yoi(&["run", "-m", "offline", "list the files"]).ends(0).says(&["from -m", planner]);
-    scene.yoi(&["run", "list the files"]).ends(0).says(&["no model is configured", planner]);
+    scene.yoi(&["models"]).ends(0).prints(&["a rule-based planner that is built into yoi, not a language model"]);
+    scene
+        .yoi(&["run", "-m", "offline", "list the files"])
+        .ends(0)
+        .says(&["model: offline (a rule-based planner, from -m)"]);
+    scene
+        .yoi(&["run", "list the files"])
+        .ends(0)
+        .says(&["model: offline (a rule-based planner, because no language model is configured)"]);
     let mut command = scene.command(&["models"]);
     command.env("ANTHROPIC_API_KEY", "sk-canary-0123456789");
     let done = finish(command.spawn().unwrap()).ends(0);
@@ -158,7 +164,7 @@ fn the_features_report_fits_eighty_columns() {
         "[[permissions.rules]]\ntool = \"Write\"\npath = \"generated/protocol/**/*.lock\"\ndecision = \"deny\"\n",
     );
     let shown = scene.yoi(&["features"]).ends(0).prints(&[
-        "may    read and write the workspace\n",
+        "may    read and write the project\n",
         "start any program",
         "permission rules:",
         "deny Write on generated/protocol/**/*.lock",

@@ -123,12 +123,12 @@ fn what_widens_is_pending_with_its_line_and_does_nothing() {
         assert!(force.values().all(|(value, _)| !value.starts_with("allow")), "{force:?}");
         assert_eq!(pending.keys().collect::<Vec<_>>(), [key], "{text}");
         assert!(pending[key].1.ends_with(&format!("project/yoi.toml:{line}")), "{text}: {pending:?}");
-        let listed = format!("project/yoi.toml:{line}: {key} is not granted (`yoi grant`)");
+        let listed = format!("project/yoi.toml:{line}: {key} is pending; `yoi grant` lists it");
         scene.yoi(&["config", "check"]).ends(0).prints(&[&listed]);
         scene.yoi(&["config", "show"]).ends(0).prints(&["pending, without effect", key]);
         scene.yoi(&["grant"]).ends(0).prints(&[&format!("1  {key}"), &format!("yoi.toml:{line}")]);
     }
-    scene.yoi(&["doctor"]).prints(&["- project", "requests 1 setting that is not granted", "builtin:task"]);
+    scene.yoi(&["doctor"]).prints(&["- project", "has 1 pending entry", "builtin:task"]);
 }
 
 #[test]
@@ -138,10 +138,7 @@ fn a_run_says_on_one_line_what_is_not_granted() {
     let model = scene.script("s.jsonl", &[json!({ "text": "done" })]);
     let done = scene.yoi(&["run", "--pod", "p", "-m", &model, "go"]).ends(0);
     let lines: Vec<&str> = done.err.lines().filter(|line| line.contains("yoi.toml")).collect();
-    assert!(
-        lines.len() == 1 && lines[0].ends_with("requests 2 settings that are not granted (`yoi grant` lists them)"),
-        "{lines:?}"
-    );
+    assert!(lines.len() == 1 && lines[0].ends_with("has 2 pending entries (`yoi grant` lists them)"), "{lines:?}");
     assert!(!done.err.contains("sandbox is off"));
     let started = scene.records("p").into_iter().find(|record| record["k"] == "host_started").unwrap();
     assert_eq!(started["sandbox"], "workspace-write");

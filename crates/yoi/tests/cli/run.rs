@@ -17,7 +17,11 @@ fn the_answer_alone_is_on_stdout() {
     assert!(pod.starts_with("run-"));
     let last = done.err.lines().last().unwrap();
     assert!(last.starts_with("2 steps · ") && last.ends_with(&format!(" s · {pod} (yoi log {pod})")), "{last}");
-    assert!(done.err.starts_with("model: offline (no model is configured; it is a rule-based planner"), "{}", done.err);
+    assert!(
+        done.err.starts_with("model: offline (a rule-based planner, because no language model is configured)"),
+        "{}",
+        done.err
+    );
     assert!(!done.err.contains('\u{1b}'), "no colour off a terminal");
     scene.sound(pod);
     let quiet = scene.yoi(&["run", "--quiet", "how many rust files are here?"]).ends(0);

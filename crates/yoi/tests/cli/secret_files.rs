@@ -110,7 +110,7 @@ fn searches_leave_their_content_out_and_say_so() {
         &["(1 file that may hold secrets was skipped: sub/tls.pem)"],
         &["0 files", "(2 files that may hold secrets were skipped: sub/.env.local, sub/tls.pem)"],
         &["1 match"],
-        &["6 files that may hold secrets were skipped", "pem"],
+        &["6 files that may hold secrets were counted but not read", "pem"],
         &[".env  15", "id_rsa"],
         &[".env", "sub/tls.pem", "id_rsa"],
     ];

@@ -157,5 +157,9 @@ fn models_of_an_endpoint_are_listed() {
     finish(started(&scene, &["doctor"])).prints(&["fake: ", "2 models"]);
     let gone = Scene::new();
     gone.config("[providers.gone]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\n");
-    gone.yoi(&["models"]).ends(0).prints(&["default: offline", "- gone", "the connection was refused"]);
+    gone.yoi(&["models"]).ends(0).prints(&[
+        "default: offline",
+        "- gone",
+        "not running at http://127.0.0.1:9/v1; start the server",
+    ]);
 }

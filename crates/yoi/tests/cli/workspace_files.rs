@@ -61,7 +61,7 @@ fn a_home_or_a_root_as_project_is_read_only() {
     );
     let mut command = scene.command(&["run", "--pod", "p", "--sandbox", "off", "-m", &model, "go"]);
     command.current_dir(scene.path("home"));
-    finish(command.spawn().unwrap()).ends(3).says(&["is read-only here"]);
+    finish(command.spawn().unwrap()).ends(3).says(&["is read-only in this run, because it is"]);
     assert!(!scene.path("home/a").exists());
     let started = scene.records("p").into_iter().find(|record| record["k"] == "host_started").unwrap();
     assert_eq!(started["sandbox"], "read-only", "what is journaled is what was in force");

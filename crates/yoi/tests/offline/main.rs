@@ -112,7 +112,7 @@ fn piped_text_is_counted_and_searched_and_nothing_else() {
     let (root, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     trees::build("rust", root.path());
     let diff = format!("+one TODO\n-two FIXME\n+three\n{}\n", text(root.path(), "src/report.rs"));
-    let with = |part: &str| format!("{} matching line", diff.lines().filter(|line| line.contains(part)).count());
+    let with = |part: &str| format!("{} line", diff.lines().filter(|line| line.contains(part)).count());
     let table = [
         ("how many lines are there?", 0, format!("{} lines", diff.lines().count())),
         ("count the lines in the diff", 0, format!("{} lines", diff.lines().count())),

@@ -205,7 +205,7 @@ fn windows_of_an_earlier_output_are_lines_by_number() {
     let unknown = output.read_output("o-000000000000", from(1, 1)).unwrap_err();
     assert!(unknown.kind == ErrorKind::FixInput && unknown.message.contains(&handle), "{unknown}");
     let none = scene.output(Vec::new()).read_output("o-000000000000", from(1, 1)).unwrap_err();
-    assert!(none.message.contains("no output was stored yet"), "{none}");
+    assert!(none.message.contains("no output has been stored yet"), "{none}");
 }
 
 fn change(path: &str) -> FileChange {

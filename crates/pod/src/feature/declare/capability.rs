@@ -258,6 +258,9 @@ impl HostCapability {
             Self::Process { programs } if programs.is_empty() || programs.len() > MAX_PROGRAMS => {
                 Some(format!("a Process request names 1 to {MAX_PROGRAMS} programs"))
             }
+            Self::Process { programs } if programs.iter().any(|name| name.is_empty()) => {
+                Some("`process` contains an empty program name".into())
+            }
             Self::Process { programs } => programs
                 .iter()
                 .find_map(|p| text::check("the name of a program in a Process grant", p, 256, Lines::One).err()),

@@ -3,6 +3,28 @@
 use pod::feature::HostCapability;
 use serde_json::Value;
 
+/// What a grant lets its holder do, in words.
+pub(super) fn words(held: &HostCapability) -> String {
+    means(held).unwrap_or_else(|| match held {
+        HostCapability::ContributeTool { name } => format!("offer the tool {name}"),
+        HostCapability::ContributeHook { point: at, .. } => {
+            let name = serde_json::to_value(at).unwrap_or_default();
+            format!("add a hook {}", point(name.as_str().unwrap_or_default()))
+        }
+        held => held.to_string(),
+    })
+}
+
+/// A text of a report in which capabilities of this feature are named, with words in place of the names.
+pub(super) fn in_words(text: &str, feature: &Value) -> String {
+    let grants = feature.get("grants").unwrap_or(feature);
+    let known = granted(grants).into_iter().chain(capabilities(grants, "denied"));
+    let mut known: Vec<(String, String)> = known.map(|held| (held.to_string(), words(&held))).collect();
+    // A name may be a part of a longer one.
+    known.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+    known.iter().fold(text.to_owned(), |text, (name, words)| text.replace(name.as_str(), words))
+}
+
 /// What a grant lets its holder do; none for what its tools and hooks show anyway.
 pub(super) fn means(held: &HostCapability) -> Option<String> {
     match held {
@@ -12,8 +34,8 @@ pub(super) fn means(held: &HostCapability) -> Option<String> {
         HostCapability::ScopedFs { root, read, write, execute } => {
             let words = [(read, "read"), (write, "write"), (execute, "run")];
             let words: Vec<_> = words.into_iter().filter(|(on, _)| **on).map(|(_, word)| word).collect();
-            let of = if root == "workspace" { "" } else { "directory " };
-            Some(format!("{} the {of}{root}", words.join(" and ")))
+            let what = if root == "workspace" { "the project".to_owned() } else { format!("the directory {root}") };
+            Some(format!("{} {what}", words.join(" and ")))
         }
         HostCapability::Process { programs } if programs.iter().any(|name| name == "*") => {
             Some("start any program".to_owned())
@@ -25,7 +47,7 @@ pub(super) fn means(held: &HostCapability) -> Option<String> {
         HostCapability::MemoryStore { read, write } => Some(format!("{} notes", store(*read, *write))),
         HostCapability::Network { purpose, hosts } => Some(format!("connect to {} ({purpose})", hosts.join(", "))),
         HostCapability::SecretRef { id } => Some(format!("hold the secret {id}")),
-        HostCapability::StateStore { scope } => Some(format!("keep {scope} state")),
+        HostCapability::StateStore { scope } => Some(format!("keep state {}", scope_text(&scope.to_string()))),
         HostCapability::EmitModelNotification { max_bytes, per_turn } => {
             Some(format!("send messages to the model ({max_bytes} bytes, {per_turn} a turn)"))
         }
@@ -35,7 +57,40 @@ pub(super) fn means(held: &HostCapability) -> Option<String> {
 
 /// What is granted in a part of a document, as far as this version knows it.
 pub(super) fn granted(value: &Value) -> Vec<HostCapability> {
-    list(value, "granted").iter().filter_map(|held| serde_json::from_value(held.clone()).ok()).collect()
+    capabilities(value, "granted").collect()
+}
+
+fn capabilities<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = HostCapability> + use<'a> {
+    list(value, key).iter().filter_map(capability)
+}
+
+/// A capability of a document, as far as this version knows it, without the reason of its denial.
+pub(super) fn capability(value: &Value) -> Option<HostCapability> {
+    let mut plain = value.clone();
+    plain.as_object_mut().and_then(|fields| fields.remove("reason"));
+    serde_json::from_value(plain).ok()
+}
+
+/// When a hook is called.
+pub(super) fn point(name: &str) -> &str {
+    match name {
+        "prompt_submit" => "on prompts",
+        "pre_request" => "before requests",
+        "tool_arguments" => "on arguments",
+        "pre_tool_call" => "before calls",
+        "tool_outcome" => "on results",
+        "turn_end" => "at the end of turns",
+        other => other,
+    }
+}
+
+/// Where state is kept.
+pub(super) fn scope_text(scope: &str) -> String {
+    match scope {
+        "session" => "in this pod".to_owned(),
+        "workspace" => "in this project".to_owned(),
+        other => format!("in the {other}"),
+    }
 }
 
 /// The array under a key; empty without one.

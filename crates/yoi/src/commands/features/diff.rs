@@ -1,5 +1,6 @@
 //! `yoi features NAME --diff N`: what came, went and changed between two starts, field by field.
 
+use super::capability_text::{capability, words};
 use super::journal::{PodStart, Starts};
 use super::page::Page;
 use crate::cli::Span;
@@ -93,7 +94,15 @@ impl StartDifference {
                 Kind::Went => "-",
                 Kind::Changed | Kind::Reordered => "~",
             };
-            page.wrapped(&format!("  {mark} "), &format!("{field}{}", change.words()));
+            let capability = change.from.as_ref().or(change.to.as_ref()).and_then(capability);
+            let text = match (field.split(' ').next(), capability) {
+                (Some("granted"), Some(held)) => format!("may {}", words(&held)),
+                (Some("denied"), Some(held)) => format!("denied: {}", words(&held)),
+                // The capability has a line of its own.
+                (Some("diagnostics"), _) if field.contains(" was denied ") => continue,
+                _ => in_table_words(&field),
+            };
+            page.wrapped(&format!("  {mark} "), &format!("{text}{}", change.words()));
         }
         page
     }
@@ -119,6 +128,13 @@ impl Change {
         };
         let (place, field) = self.path.split_at(deep.min(self.path.len()));
         let place = place.iter().filter(|part| *part != "features" || deep == 1).cloned().collect();
+        let mut field = field.to_vec();
+        if let [first, message, ..] = field.as_mut_slice()
+            && first == "diagnostics"
+            && let Some((text, _code)) = message.rsplit_once(" (")
+        {
+            *message = text.to_owned();
+        }
         (place, field.join(" "))
     }
 
@@ -135,9 +151,37 @@ impl Change {
     }
 }
 
+/// A field with its name as `yoi features` has it.
+fn in_table_words(field: &str) -> String {
+    let (name, rest) = field.split_once(' ').map_or((field, ""), |(name, rest)| (name, rest));
+    let shown = FIELDS.iter().find(|(key, _)| *key == name).map_or(name, |(_, shown)| shown);
+    if rest.is_empty() { shown.to_owned() } else { format!("{shown} {rest}") }
+}
+
+/// Fields of a report, and their names for people.
+const FIELDS: [(&str, &str); 13] = [
+    ("content_digest", "tools and instructions (digest)"),
+    ("denied", "denied"),
+    ("diagnostics", "message:"),
+    ("disabled_by", "switched off by"),
+    ("estimated_tokens", "estimated tokens"),
+    ("granted", "granted"),
+    ("installed_hooks", "hook"),
+    ("installed_tools", "tool"),
+    ("instructions", "instruction"),
+    ("live", "on"),
+    ("outcome", "state"),
+    ("schema_bytes", "bytes of tool schemas"),
+    ("skipped_contributions", "without"),
+];
+
 /// A value in a line.
 fn brief(value: &Value) -> String {
     match value {
+        // A digest only tells that something changed.
+        Value::String(text) if text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+            text.chars().take(8).collect()
+        }
         Value::String(text) => text.clone(),
         Value::Array(values) => values.iter().map(name).collect::<Vec<_>>().join(", "),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => value.to_string(),
@@ -216,10 +260,7 @@ fn name(value: &Value) -> String {
         return text.to_owned();
     }
     if value.get("capability").is_some() {
-        let mut plain = value.clone();
-        plain.as_object_mut().and_then(|fields| fields.remove("reason"));
-        return serde_json::from_value(plain)
-            .map_or_else(|_| value.to_string(), |held: HostCapability| held.to_string());
+        return capability(value).map_or_else(|| value.to_string(), |held: HostCapability| held.to_string());
     }
     let field = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let both = |first: &str, second: &str| Some(format!("{} ({})", field(first)?, field(second)?));

@@ -1,8 +1,8 @@
 //! `yoi features --explain TOOL`: every decision about calls of a tool, in order, each with its result and source.
 
-use super::capability_text::means;
+use super::capability_text::{in_words, words};
 use super::page::Page;
-use super::table::why_off;
+use super::table::{refusal, why_off};
 use crate::compose::roots::Added;
 use crate::compose::{Composed, compose};
 use crate::config::Config;
@@ -207,15 +207,23 @@ impl<'a> RouteBuilder<'a> {
         for capability in std::iter::once(&own).chain(needed.map(|request| &request.capability)) {
             self.grant(capability, planned, &self.composed.capabilities.admission(id, capability));
         }
+        let document = serde_json::to_value(planned).unwrap_or_default();
         // The steps above have the reason of a denial.
         let denied = format!("{id} was denied ");
         for diagnostic in planned.diagnostics.iter().filter(|_| !planned.outcome.is_live()) {
             let needed = diagnostic.message.strip_prefix(&denied).and_then(|text| text.split_once(": "));
-            let why = needed.map_or_else(|| diagnostic.message.clone(), |(asked, _)| format!("it needs {asked}"));
+            let why = needed.map_or_else(
+                || diagnostic.message.clone(),
+                |(asked, _)| format!("it needs to {}", in_words(asked, &document)),
+            );
             self.say(Part::Surface, Mark::No, format!("{id} is skipped: {why}"), None);
         }
         for skipped in planned.skipped_contributions.iter().filter(|skipped| skipped.name == tool.name) {
             let why = skipped.reason.split_once(": ").map_or(&*skipped.reason, |(needed, _)| needed);
+            let why = match why.strip_prefix("it needs ") {
+                Some(asked) => format!("it needs to {}", in_words(asked, &document)),
+                None => why.to_owned(),
+            };
             self.say(Part::Surface, Mark::No, format!("{} is not installed: {why}", tool.name), None);
         }
         let starts = self.feature.requests.iter().any(|r| matches!(r.capability, HostCapability::Process { .. }));
@@ -228,19 +236,18 @@ impl<'a> RouteBuilder<'a> {
 
     fn grant(&mut self, asked: &HostCapability, planned: &PlannedFeature, admission: &Admission) {
         let Admission { granted, row, source, reason } = admission;
-        let meaning = means(asked).map(|words| format!(": it may {words}")).unwrap_or_default();
-        let by = row.as_ref().filter(|row| **row != asked.to_string()).map(|row| format!(" by {row}"));
-        let by = by.unwrap_or_default();
+        let meaning = words(asked);
         match granted {
-            true => self.say(Part::Surface, Mark::Yes, format!("{asked} is granted{by}{meaning}"), source.clone()),
+            true => self.say(Part::Surface, Mark::Yes, format!("it may {meaning}"), source.clone()),
             false if row.is_some() => {
-                self.say(Part::Surface, Mark::No, format!("{asked} is refused{by}"), source.clone());
+                self.say(Part::Surface, Mark::No, format!("it may not {meaning}"), source.clone());
             }
             false => {
                 let reason = reason.as_deref().unwrap_or_default();
                 let part = planned.grants.granted().iter().find(|held| asked.covers(held));
                 let mark = if part.is_some() { Mark::Yes } else { Mark::No };
-                self.say(Part::Surface, mark, format!("{asked}: {reason}"), None);
+                let planned = serde_json::to_value(planned).unwrap_or_default();
+                self.say(Part::Surface, mark, format!("to {meaning}: {}", refusal(reason, &planned)), None);
             }
         }
     }

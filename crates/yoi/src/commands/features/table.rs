@@ -1,6 +1,6 @@
 //! A plan or a report as a table: on, off, degraded, and why. Both have the same shape where it matters here.
 
-use super::capability_text::{granted, list, means, text};
+use super::capability_text::{granted, in_words, list, means, point, scope_text, text};
 use super::page::Page;
 use crate::show::count::count as numbered;
 use pod::feature::HostCapability;
@@ -60,11 +60,11 @@ fn row(page: &mut Page, feature: &Value, width: usize) {
     let left_out = left_out(feature);
     for (reason, names) in &left_out {
         let needs = if names.len() == 1 { "it needs" } else { "they need" };
-        let why = reason.strip_prefix(NEEDS).and_then(|what| what.split_once(": ")).map(|(what, why)| {
-            let but = if why.starts_with("limited to") || why.starts_with("refused by") { "which is" } else { "but" };
-            format!("{needs}{what}, {but} {why}")
-        });
-        let why = why.unwrap_or_else(|| (*reason).to_owned());
+        let why = reason
+            .strip_prefix(NEEDS)
+            .and_then(|what| what.split_once(": "))
+            .map(|(what, why)| format!("{needs} to{}; {}", in_words(what, feature), refusal(why, feature)));
+        let why = why.unwrap_or_else(|| in_words(reason, feature));
         page.wrapped("    ", &format!("without {}: {why}", names.join(", ")));
     }
     let denied = format!("{id} was denied");
@@ -72,9 +72,31 @@ fn row(page: &mut Page, feature: &Value, width: usize) {
         // A denial that the parts left out have named is not told again.
         let told = message.strip_prefix(&denied).is_some_and(|what| left_out.contains_key(&*format!("{NEEDS}{what}")));
         if !told {
-            page.wrapped("    ", message);
+            page.wrapped("    ", &diagnostic_words(message, feature));
         }
     }
+}
+
+/// A message about a feature; a denial in words.
+pub(super) fn diagnostic_words(message: &str, feature: &Value) -> String {
+    let denied = format!("{} was denied ", text(feature, "feature_id"));
+    match message.strip_prefix(&denied).and_then(|denial| denial.split_once(": ")) {
+        Some((what, why)) => format!("it needs to {}; {}", in_words(what, feature), refusal(why, feature)),
+        None => in_words(message, feature),
+    }
+}
+
+/// Why a capability is not granted: a clause that begins with the source.
+pub(super) fn refusal(why: &str, feature: &Value) -> String {
+    if let Some((limit, source)) = why.strip_prefix("limited to ").and_then(|why| why.rsplit_once(" by ")) {
+        let words = in_words(limit, feature);
+        return if words == limit {
+            format!("{source} allows less")
+        } else {
+            format!("{source} only allows to {words}")
+        };
+    }
+    why.strip_prefix("refused by ").map_or_else(|| in_words(why, feature), |source| format!("{source} refuses it"))
 }
 
 /// The parts of a feature that are not installed, by reason.
@@ -89,7 +111,9 @@ fn left_out(feature: &Value) -> BTreeMap<&str, Vec<&str>> {
 /// The switch, wherever it is.
 pub(super) fn why_off(feature: &Value) -> String {
     match text(feature, "disabled_by") {
-        DEFAULT => format!("off: set [features.\"{}\"] enabled = true", text(feature, "feature_id")),
+        DEFAULT => {
+            format!("off; to switch it on, set enabled = true under [features.\"{}\"]", text(feature, "feature_id"))
+        }
         "" => "off".to_owned(),
         source => format!("off: enabled = false in {source}"),
     }
@@ -114,27 +138,16 @@ fn names(feature: &Value) -> impl Iterator<Item = &str> {
 
 fn hooks(feature: &Value) -> String {
     let hooks = list(feature, "hooks").iter().chain(list(feature, "installed_hooks"));
-    let shown =
-        hooks.map(|hook| format!("{} ({} {})", text(hook, "name"), text(hook, "class"), point(text(hook, "point"))));
+    let shown = hooks.map(|hook| format!("{} (hook {})", text(hook, "name"), point(text(hook, "point"))));
     shown.collect::<Vec<_>>().join(", ")
-}
-
-/// When a hook is called.
-fn point(name: &str) -> &str {
-    match name {
-        "prompt_submit" => "of prompts",
-        "pre_request" => "before requests",
-        "tool_arguments" => "of arguments",
-        "pre_tool_call" => "before calls",
-        "tool_outcome" => "of results",
-        "turn_end" => "at the end of turns",
-        other => other,
-    }
 }
 
 fn keeps(feature: &Value) -> String {
     let states = list(feature, "states").iter();
-    states.map(|state| format!("{} ({})", text(state, "name"), text(state, "scope"))).collect::<Vec<_>>().join(", ")
+    states
+        .map(|state| format!("{} {}", text(state, "name"), scope_text(text(state, "scope"))))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// What was granted beside its tools and hooks.
@@ -185,5 +198,13 @@ fn bound(limit: &Value) -> String {
         "built-in" => String::new(),
         source => format!(" ({source})"),
     };
-    format!("{} {value} {}{source}", text(limit, "name"), text(limit, "unit"))
+    let name = match text(limit, "name") {
+        "turn.steps" | "turn.cost" => "turn",
+        "tool.concurrency" => "at once",
+        "tool.result_inline" => "tool result",
+        "hook.deadline" => "hook",
+        "hook.chain" => "all hooks at one point",
+        other => other,
+    };
+    format!("{name}: {value} {}{source}", text(limit, "unit"))
 }

@@ -1,6 +1,6 @@
 //! `yoi features NAME --unused`: what was granted in a start and never used.
 
-use super::capability_text::{granted, list, means, text};
+use super::capability_text::{granted, list, means, text, words};
 use super::journal::{PodStart, Starts};
 use super::page::Page;
 use crate::exit::{Exit, Failure};
@@ -32,6 +32,8 @@ struct Idle {
     /// What it is good for.
     #[serde(skip_serializing_if = "Option::is_none")]
     means: Option<String>,
+    #[serde(skip)]
+    words: String,
     /// How often a use was refused.
     refused: u64,
 }
@@ -59,7 +61,7 @@ impl Unused {
                 match counted(held, uses, newest) {
                     Some(0) => {
                         let (feature, means) = (id.to_owned(), means(held));
-                        unused.push(Idle { feature, grant, means, refused });
+                        unused.push(Idle { feature, grant, means, words: words(held), refused });
                     }
                     Some(_) => {}
                     None => uncounted += 1,
@@ -76,10 +78,9 @@ impl Unused {
             page.line("  nothing");
         }
         for idle in &self.unused {
-            let means = idle.means.as_ref().map(|means| format!(": it may {means}")).unwrap_or_default();
             let refused =
                 if idle.refused > 0 { format!(" (refused {})", count(idle.refused, "time")) } else { String::new() };
-            page.wrapped("  ", &format!("{} {}{means}{refused}", idle.feature, idle.grant));
+            page.wrapped("  ", &format!("{} may {}{refused}", idle.feature, idle.words));
         }
         page
     }

@@ -53,7 +53,7 @@ fn a_repository_plays_no_model_and_opens_no_door() {
     let before = files(&scene);
     let done = everything(&scene);
     done[0].lines_with("model: offline", 1);
-    done[0].lines_with("requests 7 settings that are not granted", 1);
+    done[0].lines_with("has 7 pending entries", 1);
     assert!(done.iter().all(|done| !done.err.contains("sandbox is off")));
     unharmed(&scene);
     // The same script, played because the user said so, is judged like any other.

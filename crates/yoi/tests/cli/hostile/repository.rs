@@ -93,7 +93,7 @@ fn a_link_to_the_home_directory_is_the_home_directory() {
     let model = scene.script("s.jsonl", &[call, json!({ "text": "done" })]);
     for dir in [scene.file("src"), scene.path("home/downloads/evil")] {
         let done = scene.yoi(&["-C", dir.to_str().unwrap(), "run", "--pod", "p", "-m", &model, "go"]);
-        let done = done.says(&["your home", "is read-only here"]);
+        let done = done.says(&["your home", "is read-only in this run"]);
         assert!(!done.err.contains("sandbox is off"), "{}", done.err);
         assert!(!scene.yoi(&["log", "p", "--json"]).out.contains("PRIVATE"));
         scene.yoi(&["rm", "--purge", "p"]).ends(0);

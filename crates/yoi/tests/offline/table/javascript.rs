@@ -28,11 +28,11 @@ pub(super) fn rows(root: &Path) -> Vec<Row> {
         row("where is class Clock defined", places(root, js, |l| l.contains("class Clock"))),
         row("where is parse used", places(root, all, |l| has_word(l, "parse"))),
         row("which files import parse", imports("parse").iter().map(|p| p.rsplit_once(':').unwrap().0.to_owned())),
-        row("search for \"=>\"", with("=>").into_iter().chain([n(with("=>").len(), "matching lines")])),
+        row("search for \"=>\"", with("=>").into_iter().chain([n(with("=>").len(), "lines")])),
         row("search for wall?", ["Nothing found for `wall?`".to_owned()]),
         row(
             "how many TODOs are in src?",
-            [n(places(root, |p| p.starts_with("src/"), |l| has_word(l, "TODO")).len(), "matching lines")],
+            [n(places(root, |p| p.starts_with("src/"), |l| has_word(l, "TODO")).len(), "lines")],
         ),
         row("does \"throw\" appear in src", with("throw")),
         row(

@@ -37,7 +37,7 @@ fn rust_looks(root: &Path) -> Vec<Row> {
         row("where is parse_line defined?", places(root, rs, def)),
         row("find the definition of `parse_line`", places(root, rs, def)),
         row("where is the struct Book defined", places(root, rs, |l| l.starts_with("pub struct Book"))),
-        row("where is parse_book used?", used.clone().into_iter().chain([n(used.len(), "matching lines")])),
+        row("where is parse_book used?", used.clone().into_iter().chain([n(used.len(), "lines")])),
         row("find all references to parse_book", used),
         row(
             "which files import parse_book",
@@ -119,18 +119,18 @@ fn rust_counts(root: &Path) -> Vec<Row> {
         fixed("how many traits are there", &["1 trait"]),
         row("how many structs are defined?", [n(structs, "structs")]),
         row("how many tests are there", [n(places(root, rs, |l| l.trim() == "#[test]").len(), "tests")]),
-        row("how many TODOs are there?", [n(todo.len(), "matching lines"), n(distinct(&todo), "files")]),
+        row("how many TODOs are there?", [n(todo.len(), "lines"), n(distinct(&todo), "files")]),
         row(
             "how many times does 'entry' appear in *.rs",
-            [n(places(root, rs, |l| l.contains("entry")).len(), "matching lines")],
+            [n(places(root, rs, |l| l.contains("entry")).len(), "lines")],
         ),
         row(
             "count occurrences of \"book\" in src/report.rs",
-            [n(places(root, |p| p == "src/report.rs", |l| l.contains("book")).len(), "matching lines")],
+            [n(places(root, |p| p == "src/report.rs", |l| l.contains("book")).len(), "lines")],
         ),
         row("how many files import Book?", [n(distinct(&import), "files")]),
-        fails("show nothing_here.rs", &["failed"]),
-        fails("how many lines are in src/gone.rs", &["failed"]),
+        fails("show nothing_here.rs", &["does not exist"]),
+        fails("how many lines are in src/gone.rs", &["does not exist"]),
     ]
 }
 
@@ -187,7 +187,7 @@ fn more(root: &Path) -> Vec<Row> {
     let (todo, fixme) = (places(root, all, word("TODO")), places(root, all, word("FIXME")));
     let either = places(root, all, |line| has_word(line, "TODO") || has_word(line, "FIXME"));
     let with = |text: &'static str| places(root, all, move |line| line.contains(text));
-    let matching = |found: &[String]| [n(found.len(), "matching lines"), n(distinct(found), "files")];
+    let matching = |found: &[String]| [n(found.len(), "lines"), n(distinct(found), "files")];
     let tests = places(root, rs, |line| line.trim() == "#[test]");
     let enums = places(root, rs, |line| line.starts_with("pub enum "));
     vec![
@@ -199,14 +199,14 @@ fn more(root: &Path) -> Vec<Row> {
         not(
             row(
                 "count the TODO comments in src",
-                [n(places(root, |p| p.starts_with("src/"), word("TODO")).len(), "matching lines")],
+                [n(places(root, |p| p.starts_with("src/"), word("TODO")).len(), "lines")],
             ),
             &["FIXME"],
         ),
         row("which files contain TODOs", todo.iter().map(|p| p.rsplit_once(':').unwrap().0.to_owned())),
-        row("search for total()", with("total()").into_iter().chain([n(with("total()").len(), "matching lines")])),
-        row("search for print!", with("print!").into_iter().chain([n(with("print!").len(), "matching lines")])),
-        row("search for ok()?", with("ok()?").into_iter().chain([n(with("ok()?").len(), "matching lines")])),
+        row("search for total()", with("total()").into_iter().chain([n(with("total()").len(), "lines")])),
+        row("search for print!", with("print!").into_iter().chain([n(with("print!").len(), "lines")])),
+        row("search for ok()?", with("ok()?").into_iter().chain([n(with("ok()?").len(), "lines")])),
         row("can you search for `.parse().ok()?`?", with(".parse().ok()?")),
         row("search for \"println!(\"", with("println!(")),
         row("grep for 'a.*b'", ["Nothing found for `a.*b`".to_owned()]),
@@ -215,10 +215,10 @@ fn more(root: &Path) -> Vec<Row> {
         row("find mentions of Book in docs", ["Nothing found".to_owned()]),
         row("which files mention Entry?", with("Entry").iter().map(|p| p.rsplit_once(':').unwrap().0.to_owned())),
         row("how many files contain 'use crate'", [n(distinct(&with("use crate")), "files")]),
-        row("how many lines contain `->`", [n(with("->").len(), "matching lines")]),
+        row("how many lines contain `->`", [n(with("->").len(), "lines")]),
         row(
             "how often does `book` occur in src/report.rs",
-            [n(places(root, |p| p == "src/report.rs", |l| l.contains("book")).len(), "matching lines")],
+            [n(places(root, |p| p == "src/report.rs", |l| l.contains("book")).len(), "lines")],
         ),
         row("show me all tests", tests.clone()),
         row("how many tests do we have?", [n(tests.len(), "tests")]),
@@ -241,7 +241,7 @@ fn more(root: &Path) -> Vec<Row> {
         row(
             "how many times is \"book\" used in src/report.rs",
             [
-                n(places(root, |p| p == "src/report.rs", |l| l.contains("book")).len(), "matching lines"),
+                n(places(root, |p| p == "src/report.rs", |l| l.contains("book")).len(), "lines"),
                 "A line counts once".into(),
             ],
         ),
@@ -257,7 +257,7 @@ fn more(root: &Path) -> Vec<Row> {
         not(fixed("summarise src/main.rs", &["fn main()"]), &["use ledger"]),
         fixed("who calls parse_line", &["src/parse/line.rs:15", "src/parse/mod.rs"]),
         fixed("what is the edition in Cargo.toml", &["2021"]),
-        fails("show docs/gone.md", &["failed"]),
+        fails("show docs/gone.md", &["does not exist"]),
         acts(fails("run `false`", &["The command failed", "exit 1"])),
         acts(fails("run `exit 7`, then list the files", &["exit 7", "not done"])),
         acts(fails("run the command `nonexistent-program-x`", &["failed", "exit 127"])),
