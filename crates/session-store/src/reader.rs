@@ -2,6 +2,7 @@
 
 mod follow;
 mod frames;
+mod page;
 pub(crate) mod seek;
 
 pub use follow::Following;

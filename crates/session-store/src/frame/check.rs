@@ -116,6 +116,29 @@ impl Chain {
     }
 }
 
+/// What the columns of a line say, before the line is checked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Header {
+    /// The chain behind the line.
+    pub(crate) chain: Chain,
+    /// Of the line, newline included.
+    pub(crate) length: usize,
+}
+
+impl Header {
+    /// Reads the columns; none if the bytes are not a header.
+    pub(crate) fn read(bytes: &[u8; HEADER]) -> Option<Self> {
+        let chain = Chain {
+            seq: columns::number(&bytes[Q])?,
+            crc: columns::hex(&bytes[C])?,
+            epoch: u32::try_from(columns::number(&bytes[E])?).ok()?,
+            batch_left: u32::try_from(columns::number(&bytes[B])?).ok()?,
+        };
+        let length = line_length(bytes)?;
+        columns::fits(bytes).then_some(Self { chain, length })
+    }
+}
+
 /// Whether the parts between the columns are right, as far as there are bytes.
 pub(crate) fn begins_like_one(bytes: &[u8]) -> bool {
     if let Some(header) = bytes.first_chunk() {

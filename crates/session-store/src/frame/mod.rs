@@ -5,7 +5,9 @@ mod checked;
 pub(crate) mod columns;
 mod encode;
 
-pub(crate) use check::{Chain, Frame, begins_like_one, check, line_length, next_candidate, rechained, standalone};
+pub(crate) use check::{
+    Chain, Frame, Header, begins_like_one, check, line_length, next_candidate, rechained, standalone,
+};
 pub(crate) use checked::{CheckedLines, CheckedRecords};
 pub(crate) use columns::HEADER;
 pub(crate) use encode::Encoder;

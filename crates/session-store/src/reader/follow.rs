@@ -1,6 +1,5 @@
 //! Following a log that grows. Never waits: the caller polls.
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use super::{FrameIter, Reader, known, seek};
@@ -27,7 +26,7 @@ impl Reader {
         Following { dir: self.dir.clone(), frames: self.frames() }
     }
 
-    /// Every record from `seq` on, also those that become durable later. Reads about twenty times 4 KiB to find the
+    /// Every record from `seq` on, also those that become durable later. Reads little to find the
     /// first one; the chain is checked from a record before it on, so damage before that record is not noticed.
     ///
     /// # Errors
@@ -36,26 +35,7 @@ impl Reader {
         Ok(Following { dir: self.dir.clone(), frames: self.between(seq, self.durable)? })
     }
 
-    /// The last records before `before`, oldest first: at most `records`, and one at least but no more than fit into
-    /// `bytes` of lines.
-    ///
-    /// # Errors
-    /// One of the records is damaged, or a disk operation failed.
-    pub fn page(&self, before: u64, records: usize, bytes: usize) -> Result<Vec<OwnedFrame>, ReadError> {
-        let last = before.saturating_sub(1).min(self.durable);
-        let (mut page, mut held) = (VecDeque::new(), 0);
-        for frame in self.between(last.saturating_sub(records as u64) + 1, last)? {
-            let frame = frame?;
-            held += frame.line.len();
-            page.push_back(frame);
-            while held > bytes && page.len() > 1 {
-                held -= page.pop_front().map_or(0, |frame| frame.line.len());
-            }
-        }
-        Ok(page.into())
-    }
-
-    fn between(&self, first: u64, last: u64) -> Result<FrameIter, DiskFault> {
+    pub(super) fn between(&self, first: u64, last: u64) -> Result<FrameIter, DiskFault> {
         let walk = seek::before(&Ops::real(), &self.segments, first.min(self.durable + 1))?;
         Ok(FrameIter::new(walk, first, last))
     }

@@ -1,20 +1,23 @@
 //! Binary search for a record by the fixed columns of lines, without an index. Does not depend on record bodies.
 //!
-//! Lines contain no line break, and each can be checked alone: from any byte the next newline is found, and behind it a
-//! seq that halves the range. An invalid line only narrows the range less, so the walk from there reports it.
+//! Lines contain no line break: from any byte the next newline is found, and behind it a header whose seq halves the
+//! range. The line in which the search ends is checked; if it is invalid, the walk starts with its segment and reports it.
 
 use super::FrameIter;
 use crate::checkpoint::Checkpoint;
 use crate::disk::DiskFile;
 use crate::error::DiskFault;
-use crate::frame::{self, Chain, HEADER, MAX_LINE};
+use crate::frame::{self, Chain, HEADER, Header};
 use crate::ops::Ops;
 use crate::session::segment::Segment;
 use crate::session::walk::{Step, Walk};
 
-/// Read sizes, tried in order until a complete line is found. The binary search stops at ranges smaller than the first
-/// size.
-const LOOKS: [usize; 3] = [4 << 10, 64 << 10, 2 * MAX_LINE];
+/// Bytes of the first read behind an offset; each further one until a line ends has twice as many, up to a bound.
+const FIRST_READ: usize = 4 << 10;
+const LARGEST_READ: usize = 64 << 10;
+
+/// The search stops at a range of this many bytes: a walk reads more than that at once.
+const NEAR: u64 = 64 << 10;
 
 /// Returns a walk that starts before the record `seq`, close to it if the log is intact there.
 pub(crate) fn before(ops: &Ops, segments: &[Segment], seq: u64) -> Result<Walk, DiskFault> {
@@ -23,17 +26,42 @@ pub(crate) fn before(ops: &Ops, segments: &[Segment], seq: u64) -> Result<Walk, 
     let known = |segment: &Segment| segment.first <= seq && (segment.first == 1 || segment.previous.is_some());
     let segments = segments.get(segments.iter().rposition(known).unwrap_or(0)..).unwrap_or_default();
     let Some(segment) = segments.first() else { return Ok(Walk::new(ops, Vec::new())) };
-    let mut chain = segment.previous.map_or(Chain::START, |end| end.chain());
+    let chain = segment.previous.map_or(Chain::START, |end| end.chain());
     let Some(file) = ops.open(&segment.path, false)? else { return Ok(Walk::behind(ops, segments.to_vec(), chain)) };
-    let (mut low, mut high) = (0, segment.end.map_or(ops.length(&file)?, |end| end.offset));
-    while chain.seq + 1 < seq && high.saturating_sub(low) > LOOKS[0] as u64 {
+    let end = segment.end.map_or(ops.length(&file)?, |end| end.offset);
+    let (low, chain) = match narrow(ops, &file, chain, end, seq)?.before {
+        // Only its header was read until now.
+        Some((start, header)) if is_intact(ops, &file, start, &header)? => (start + header.length as u64, header.chain),
+        Some(_) | None => (0, chain),
+    };
+    Walk::within(ops, segments.to_vec(), chain, low)
+}
+
+/// Two lines between which a record is, each with its offset.
+pub(super) struct Narrowed {
+    /// The header of a line before the record; none if the range begins with the segment.
+    before: Option<(u64, Header)>,
+    /// Where a line behind the record starts, or the segment ends.
+    pub(super) behind: u64,
+}
+
+/// Narrows the range of a segment, which continues `chain`, around the line of the record `seq`. Reads headers only, so
+/// the caller has to check the lines.
+pub(super) fn narrow(ops: &Ops, file: &DiskFile, chain: Chain, end: u64, seq: u64) -> Result<Narrowed, DiskFault> {
+    let mut found = Narrowed { before: None, behind: end };
+    let (mut low, mut high, mut last) = (0, end, chain.seq);
+    while last + 1 < seq && high.saturating_sub(low) > NEAR {
         let middle = low + (high - low) / 2;
-        match line_behind(ops, &file, middle)? {
-            Some((end, after)) if chain.seq < after.seq && after.seq < seq => (low, chain) = (end, after),
+        match header_behind(ops, file, middle, high)? {
+            Some((start, header)) if last < header.chain.seq && header.chain.seq < seq => {
+                (low, last) = (start + header.length as u64, header.chain.seq);
+                found.before = Some((start, header));
+            }
+            Some((start, header)) if header.chain.seq >= seq => (high, found.behind) = (middle, start),
             Some(_) | None => high = middle,
         }
     }
-    Walk::within(ops, segments.to_vec(), chain, low)
+    Ok(found)
 }
 
 /// Returns the stored checkpoint, if its record is in these segments, and the records behind it up to `upto`.
@@ -51,25 +79,33 @@ pub(crate) fn checkpoint(
     (walk.chain.mark() == mark).then(|| (found, FrameIter::new(walk, 0, upto)))
 }
 
-/// The end of the first line that starts behind `offset`, and the chain that the next line continues; `None` if the
-/// line is incomplete.
-fn line_behind(ops: &Ops, file: &DiskFile, offset: u64) -> Result<Option<(u64, Chain)>, DiskFault> {
-    for look in LOOKS {
-        let mut bytes = vec![0; look];
-        let read = ops.read_at(file, &mut bytes, offset)?;
-        let there = bytes.get(..read).unwrap_or_default();
-        let start = memchr::memchr(b'\n', there).map_or(read, |newline| newline + 1);
-        let rest = there.get(start..).unwrap_or_default();
-        let length = frame::line_length(rest);
-        if let Some(line) = length.and_then(|length| rest.get(..length)) {
-            let end = offset + (start + line.len()) as u64;
-            return Ok(frame::standalone(line).ok().map(|frame| (end, Chain::after(&frame))));
+/// The first line that starts behind `offset`, if that is before `limit`.
+fn header_behind(ops: &Ops, file: &DiskFile, offset: u64, limit: u64) -> Result<Option<(u64, Header)>, DiskFault> {
+    let (mut at, mut piece) = (offset, vec![0; FIRST_READ]);
+    while at < limit {
+        let read = ops.read_at(file, &mut piece, at)?;
+        let there = piece.get(..read).unwrap_or_default();
+        let Some(newline) = memchr::memchr(b'\n', there) else {
+            if read < piece.len() {
+                break;
+            }
+            at += read as u64;
+            piece.resize((2 * read).min(LARGEST_READ), 0);
+            continue;
+        };
+        let (start, mut bytes) = (at + newline as u64 + 1, [0; HEADER]);
+        if start < limit && ops.read_at(file, &mut bytes, start)? == HEADER {
+            return Ok(Header::read(&bytes).map(|header| (start, header)));
         }
-        if read < look || (length.is_none() && rest.len() >= HEADER) {
-            break;
-        }
+        break;
     }
     Ok(None)
+}
+
+fn is_intact(ops: &Ops, file: &DiskFile, start: u64, header: &Header) -> Result<bool, DiskFault> {
+    let mut line = vec![0; header.length];
+    let read = ops.read_at(file, &mut line, start)?;
+    Ok(read == line.len() && frame::standalone(&line).is_ok_and(|frame| Chain::after(&frame) == header.chain))
 }
 
 #[cfg(test)]
@@ -101,7 +137,7 @@ mod tests {
         let segments = crate::session::segment::list(&Ops::real(), &dir).unwrap();
         for seq in (1..4002).step_by(7) {
             let found = before(&Ops::real(), &segments, seq).unwrap().chain.seq;
-            assert!(found < seq && (seq - found) as usize <= LOOKS[0] / HEADER + 1, "{found} for {seq}");
+            assert!(found < seq && seq - found <= NEAR / HEADER as u64 + 1, "{found} for {seq}");
         }
     }
 }
