@@ -8,7 +8,7 @@ use crate::record::{
 };
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
-use llm_worker::{CallId, Cost, Item, ResultStatus, Shortfall, StopReason, ToolEffect, ToolOutcome, Usage};
+use llm_worker::{CallId, Cost, ErrorKind, Item, ResultStatus, Shortfall, StopReason, ToolEffect, ToolOutcome, Usage};
 use serde::{Deserialize, Serialize};
 use session_store::Digest;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -404,6 +404,9 @@ impl SessionState {
             Outcome::Cancelled => self.hold(HoldCause::Cancel, "the turn was cancelled"),
             Outcome::StepLimit => self.hold(HoldCause::Budget, "the turn reached its step limit"),
             Outcome::CostLimit => self.hold(HoldCause::Budget, "the turn reached its cost limit"),
+            // The model would refuse the inputs that wait in the same way.
+            Outcome::ModelFailed { kind: ErrorKind::Denied, message, .. } => self.hold(HoldCause::Required, message),
+            Outcome::ModelFailed { kind: ErrorKind::Exhausted, message, .. } => self.hold(HoldCause::Budget, message),
             Outcome::Done
             | Outcome::MaxTokens
             | Outcome::Refused

@@ -3,8 +3,9 @@
 use crate::fixtures::{live as opened, pod, sound};
 use llm_worker::effect::Outcome;
 use llm_worker::{ErrorKind, ModelError};
-use pod::control::{Activity, HostMode, ModelWait, NewInput, PodStatus};
+use pod::control::{Activity, HostMode, ModelWait, NewInput, PodStatus, SubmitError};
 use pod::feature::*;
+use pod::record::HoldCause;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use testkit::{LivePod, PodUnderTest, ScriptedAnswer};
@@ -12,8 +13,11 @@ use testkit::{LivePod, PodUnderTest, ScriptedAnswer};
 const REASON: &str = "connection refused";
 
 fn unreached() -> ScriptedAnswer {
-    let message = REASON.to_owned();
-    ScriptedAnswer::new().fail(ModelError { kind: ErrorKind::Unavailable, message, help: None })
+    fails(ErrorKind::Unavailable)
+}
+
+fn fails(kind: ErrorKind) -> ScriptedAnswer {
+    ScriptedAnswer::new().fail(ModelError { kind, message: REASON.to_owned(), help: None })
 }
 
 /// A pod that stays, whose model cannot be reached this many times and then answers.
@@ -132,4 +136,29 @@ fn a_run_does_not_wait() {
         assert!(matches!(end.unwrap().outcome, Outcome::ModelFailed { .. }));
     }
     assert_eq!(live.close().pod.script.bodies().len(), 3);
+}
+
+// A quota that was used up at night, or a key that was withdrawn, ended the turn of every input that waited.
+#[test]
+fn a_model_that_refuses_the_pod_costs_one_turn() {
+    for (kind, cause) in [(ErrorKind::Exhausted, HoldCause::Budget), (ErrorKind::Denied, HoldCause::Required)] {
+        let mut pod = pod(vec![fails(kind), ScriptedAnswer::text("here"), ScriptedAnswer::text("here")], Vec::new());
+        pod.mode = HostMode::Stay { missing: None };
+        let mut live = opened(pod);
+        failed_once(&live, 3);
+        let status = live.settled();
+        let held = status.held.unwrap();
+        assert_eq!((status.turns, status.queued.len(), held.cause, held.reason.as_str()), (1, 2, cause, REASON));
+        if kind == ErrorKind::Denied {
+            let refused = live.ask(live.client().resume(None));
+            assert!(matches!(refused, Err(SubmitError::Required(_))), "{refused:?}");
+            // The next start may have another key.
+            live = opened(live.close().pod);
+        } else {
+            live.ask(live.client().resume(None)).unwrap();
+        }
+        let status = live.settled();
+        assert_eq!((status.turns, status.queued.len(), status.held), (3, 0, None), "{kind:?}");
+        sound(&live.close().pod, "a model that refused");
+    }
 }
