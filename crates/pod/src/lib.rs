@@ -14,4 +14,5 @@ pub mod ipc;
 pub mod mailbox;
 pub mod permission;
 pub mod record;
+pub mod schedule;
 pub mod session;

@@ -26,6 +26,8 @@ const CIRCLES: &[(&str, usize)] = &[
 #[rustfmt::skip]
 const ROOMS: &[(&str, &[Room])] = &[
     ("pod", &[
+        // cron expressions and intervals; knows nothing that runs
+        Room { name: "pod::schedule", may: &[] },
         // bodies of records; knows no one who writes them
         Room { name: "pod::record", may: &[] },
         // what records mean; knows no feature, no driver
