@@ -6,6 +6,7 @@ mod decision;
 mod file;
 mod host;
 mod state;
+mod task;
 mod turn;
 
 pub use call::{GateNote, ToolFinished, ToolStarted, TransformNote, VerdictGiven};
@@ -16,6 +17,7 @@ pub use host::{
     Who,
 };
 pub use state::{FeatureNote, FeatureState, NotificationQueued};
+pub use task::{BackgroundTask, MAX_TASK_REASON, TaskRunState, TaskTrigger};
 pub use turn::{
     Encoder, InputConsumed, InputEdited, InputId, InputLimits, InputMode, InputMoved, InputQueued, InputWithdrawn,
     ItemAdded, Request, Response, SurfaceSet, SystemItem, TurnFinished, TurnStarted, Unanswered,
@@ -142,6 +144,8 @@ records! {
     NotificationQueued = "notification_queued" / 1,
     /// A feature's note for people who inspect the pod.
     FeatureNote = "feature_note" / 1,
+    /// A run of a background task began or ended.
+    BackgroundTask = "background_task" / 1,
     /// The pod is held, or ends because it cannot continue.
     Suspended = "suspended" / 1,
     /// A hold has ended, or the disk accepts commits again.
@@ -180,6 +184,7 @@ impl Record {
             | Self::FeatureState(_)
             | Self::NotificationQueued(_)
             | Self::FeatureNote(_)
+            | Self::BackgroundTask(_)
             | Self::Suspended(_)
             | Self::Resumed(_)
             | Self::TurnFinished(_)
@@ -216,6 +221,7 @@ impl Record {
             | Self::NotificationQueued(_)
             | Self::DirectoryMoved(_)
             | Self::FeatureNote(_)
+            | Self::BackgroundTask(_)
             | Self::Suspended(_)
             | Self::Resumed(_)
             | Self::TurnFinished(_)

@@ -2,6 +2,7 @@
 
 use super::lost::{LostRecords, bridged};
 use super::queue::InputQueue;
+use super::tasks::TaskState;
 use crate::record::{
     Encoder, FeatureState, FileChanged, HoldCause, HostStarted, NotificationQueued, Output, Record, Request,
     SystemItem, ToolFinished,
@@ -80,6 +81,11 @@ pub struct SessionState {
     pub notices: BTreeMap<u64, NotificationQueued>,
     /// The highest notification number given.
     pub notified: u64,
+    /// Background tasks that ran, by feature and name.
+    #[serde(with = "super::tasks::listed")]
+    pub tasks: BTreeMap<(String, String), TaskState>,
+    /// The highest number of a run of a background task.
+    pub task_runs: u64,
     /// Lost records since the newest recovery that reported any: records may follow that do not fit.
     pub lost: Option<LostRecords>,
     /// Lost records that the model was not informed of.
@@ -294,6 +300,11 @@ impl SessionState {
                 }
                 self.notified = queued.number;
                 self.notices.insert(queued.number, queued.clone());
+            }
+            Record::BackgroundTask(run) => {
+                if let Err(why) = self.task_run(run) {
+                    return illegal(why);
+                }
             }
             Record::TurnFinished(finished) => {
                 if !self.turn_open || finished.turn != self.turns {

@@ -142,6 +142,7 @@ impl Bridge {
             | Record::FeatureState(_)
             | Record::NotificationQueued(_)
             | Record::FeatureNote(_)
+            | Record::BackgroundTask(_)
             | Record::Suspended(_)
             | Record::Resumed(_)
             | Record::GrantsUsed(_)

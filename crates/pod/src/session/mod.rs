@@ -12,6 +12,7 @@ pub mod replay;
 pub mod restore;
 pub mod resume;
 pub mod summary;
+pub mod tasks;
 
 pub use lost::LostRecords;
 

@@ -7,16 +7,16 @@ use llm_worker::{
     ToolOutcome, Usage,
 };
 use pod::record::{
-    Decision, DirectoryMoved, Encoder, FeatureState, FileChanged, Gap, GateNote, GrantsUsed, HoldCause, HostStopped,
-    InputConsumed, InputEdited, InputMode, InputMoved, InputQueued, InputWithdrawn, ItemAdded, NotificationQueued,
-    Output, Record, Recovery, Request, Response, Resumed, Stored, SurfaceSet, Suspended, SystemItem, ToolFinished,
-    ToolStarted, TurnFinished, TurnStarted, VerdictGiven, Who,
+    BackgroundTask, Decision, DirectoryMoved, Encoder, FeatureState, FileChanged, Gap, GateNote, GrantsUsed, HoldCause,
+    HostStopped, InputConsumed, InputEdited, InputMode, InputMoved, InputQueued, InputWithdrawn, ItemAdded,
+    NotificationQueued, Output, Record, Recovery, Request, Response, Resumed, Stored, SurfaceSet, Suspended,
+    SystemItem, TaskRunState, TaskTrigger, ToolFinished, ToolStarted, TurnFinished, TurnStarted, VerdictGiven, Who,
 };
 use pod::session::fold::SessionState;
 use session_store::Digest;
 
 /// How many ways there are to make a record.
-pub(crate) const WAYS: u8 = 22;
+pub(crate) const WAYS: u8 = 23;
 
 fn call(number: u64) -> CallId {
     CallId::new(number % CallId::MAX + 1).unwrap()
@@ -141,6 +141,39 @@ fn who(n: u64) -> Option<Who> {
     n.is_multiple_of(2).then(|| Who { client: "yoi send".to_owned(), role: "driver".to_owned(), uid: 1000, name })
 }
 
+/// A record of one of three tasks: the end of its open run, or a new run, with or without a beginning of its own.
+fn task(n: u64, state: Option<&SessionState>) -> Record {
+    let (feature, task) = (FEATURE.to_owned(), format!("task-{}", n % 3));
+    let known = state.and_then(|s| s.tasks.get(&(feature.clone(), task.clone())));
+    let open = known.and_then(|task| task.open.as_ref()).filter(|_| !n.is_multiple_of(7));
+    let next = state.map_or(n, |s| s.task_runs.saturating_add(1 + n % 2));
+    let n = n / 3;
+    let ends = [
+        TaskRunState::Completed,
+        TaskRunState::Failed,
+        TaskRunState::Cancelled,
+        TaskRunState::TimedOut,
+        TaskRunState::Orphaned,
+    ];
+    let begins = open.is_none() && !n.is_multiple_of(4);
+    let triggers =
+        [TaskTrigger::Start, TaskTrigger::Interval, TaskTrigger::Cron, TaskTrigger::Request, TaskTrigger::Restart];
+    BackgroundTask {
+        run: open.map_or(next, |open| open.run),
+        feature,
+        task,
+        trigger: triggers[(n % 5) as usize],
+        attempt: (n % 3) as u32 + 1,
+        due_ms: n % 1000,
+        at_ms: n % 999,
+        effect: effect(n),
+        state: if begins { TaskRunState::Running } else { ends[(n / 4 % 5) as usize] },
+        reason: (!begins && n.is_multiple_of(2)).then(|| format!("reason {n}")),
+        ms: (!begins && !n.is_multiple_of(5)).then_some(n),
+    }
+    .into()
+}
+
 /// A record of that way. With the numbers that `state` asks for it is legal more often than not; with `n` it is not.
 pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
     // Where records are lost, numbers go on from there.
@@ -219,6 +252,7 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
         19 => self::state(n),
         20 if n.is_multiple_of(3) => recovered(n % 2),
         20 => Gap { first: n, last: n, reason: None }.into(),
+        21 => task(n, state),
         _ => match n % 12 {
             6 => InputWithdrawn { input: waits(n), by: None }.into(),
             7 => InputEdited { input: waits(n), text: format!("edited {n}"), whole: output(n), by: who(n) }.into(),

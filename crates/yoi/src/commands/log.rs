@@ -252,6 +252,7 @@ impl Transcript {
             | Record::ToolStarted(_)
             | Record::FeatureState(_)
             | Record::NotificationQueued(_)
+            | Record::BackgroundTask(_)
             | Record::GrantsUsed(_)
             | Record::Other { .. } => return None,
         })
