@@ -14,7 +14,8 @@ use crate::show::progress::brief;
 use authority::text::{Escaper, Lines, escape_line};
 use llm_worker::{Item, ResultStatus};
 use pod::record::{
-    DirectoryMoved, HoldCause, HostStarted, InputEdited, InputId, InputQueued, Record, Stored, ToolFinished,
+    BackgroundTask, DirectoryMoved, HoldCause, HostStarted, InputEdited, InputId, InputQueued, Record, Recovery,
+    Stored, TaskRunState, ToolFinished,
 };
 use pod::session::restore::{decode, duration, utc};
 use session_store::{BlobError, BlobView, OwnedFrame, Reader};
@@ -147,6 +148,30 @@ impl Indented {
     }
 }
 
+fn restored(recovery: &Recovery) -> String {
+    format!(
+        "restored after {}: {} interrupted, {} moved to quarantine ({})",
+        duration(recovery.down_us),
+        count(recovery.open_calls, "call"),
+        count(recovery.cut_bytes, "byte"),
+        recovery.class
+    )
+}
+
+/// The end of a run of a background task; its beginning has no line.
+fn task_run(run: &BackgroundTask) -> Option<String> {
+    let mark = match run.state {
+        TaskRunState::Running => return None,
+        TaskRunState::Completed => " ",
+        TaskRunState::Failed | TaskRunState::TimedOut => "✗",
+        TaskRunState::Cancelled | TaskRunState::Orphaned => "…",
+    };
+    let took = run.ms.map_or_else(String::new, |ms| format!(" after {ms} ms"));
+    let reason = run.reason.as_ref().map_or_else(String::new, |reason| format!(": {}", indent(reason)));
+    let (feature, task, state) = (&run.feature, &run.task, run.state.word().replace('_', " "));
+    Some(format!("{mark} task {task} of {feature}, run {}: {state}{took}{reason}", run.run))
+}
+
 /// What records say to a person, with what earlier records said about inputs.
 pub(super) struct Transcript {
     full: bool,
@@ -195,13 +220,7 @@ impl Transcript {
                 let tools = count(set.surface.tools.len() as u64, "tool");
                 format!("model {} with {tools}", escape_line(&set.surface.model))
             }
-            Record::Recovery(recovery) => format!(
-                "restored after {}: {} interrupted, {} moved to quarantine ({})",
-                duration(recovery.down_us),
-                count(recovery.open_calls, "call"),
-                count(recovery.cut_bytes, "byte"),
-                recovery.class
-            ),
+            Record::Recovery(recovery) => restored(recovery),
             Record::InputQueued(queued) => {
                 self.inputs.insert(queued.input, queued.clone());
                 return None;
@@ -216,6 +235,7 @@ impl Transcript {
             }
             Record::SystemItem(said) => format!("({}) {}", said.source(), indent(said.text())),
             Record::FeatureNote(note) => format!("  note of {}: {}", note.feature, indent(&note.text)),
+            Record::BackgroundTask(run) => task_run(run)?,
             Record::ItemAdded(added) => self.item(&added.item)?,
             Record::VerdictGiven(verdict) if !verdict.decision.allows() => {
                 let call = verdict.call.map_or_else(|| "-".to_owned(), |call| call.to_string());
@@ -252,7 +272,6 @@ impl Transcript {
             | Record::ToolStarted(_)
             | Record::FeatureState(_)
             | Record::NotificationQueued(_)
-            | Record::BackgroundTask(_)
             | Record::GrantsUsed(_)
             | Record::Other { .. } => return None,
         })

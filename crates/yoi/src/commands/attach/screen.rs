@@ -53,6 +53,7 @@ impl Screen {
     fn text(&mut self, line: &RecordLine) -> Option<String> {
         let RecordHeader { seq, time_us, kind, version } = line.header().ok()?;
         match Record::decode(&kind, version, line.as_str().as_bytes()) {
+            Ok(Record::BackgroundTask(run)) if !run.state.is_failure() => None,
             Ok(record) => self.transcript.numbered(seq, &record, time_us),
             Err(error) => Some(format!("[record {seq} is not shown: {error}]")),
         }
