@@ -183,6 +183,7 @@ bodies! {
     DirectoryMoved = "directory_moved",
     NotificationQueued = "notification_queued",
     FeatureNote = "feature_note",
+    BackgroundTask = "background_task",
     Suspended = "suspended",
     Resumed = "resumed",
     TurnFinished = "turn_finished",
@@ -230,6 +231,8 @@ mirrors! {
         cut_bytes: u64,
         open_calls: u64,
         open_turn: bool,
+        /// Runs of background tasks that had no end; 0 if absent.
+        open_tasks?: u64,
         down_us: u64,
     }
     /// The fixed part of the requests that follow.
@@ -394,6 +397,27 @@ mirrors! {
     FeatureNote {
         feature: String,
         text: String,
+    }
+    /// A run of a feature's background task began or ended.
+    BackgroundTask {
+        /// Its number.
+        run: u64,
+        feature: String,
+        task: String,
+        /// What made it due: `start`, `interval`, `cron`, `request` or `restart`.
+        trigger: String,
+        /// 1 for the first run of a cause.
+        attempt: u32,
+        /// Wall clock, milliseconds since 1970.
+        due_ms: u64,
+        /// When it began or ended: wall clock, milliseconds since 1970.
+        at_ms: u64,
+        effect: String,
+        /// `running`, or how it ended.
+        state: String,
+        reason?: String,
+        /// How long it ran.
+        ms?: u64,
     }
     /// The pod is held, or ends because it cannot continue.
     Suspended {

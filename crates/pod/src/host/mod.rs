@@ -103,6 +103,8 @@ pub struct OpenReport {
     pub quarantine: Option<PathBuf>,
     /// Calls that got a result from recovery.
     pub interrupted: u64,
+    /// Runs of background tasks that recovery closed.
+    pub orphaned: u64,
     /// Records that are lost, in a copy of a damaged session.
     pub lost: Option<LostRecords>,
     /// The reason why child processes of an earlier start may still run.
@@ -126,7 +128,7 @@ pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, 
     core.stays = mode != HostMode::Run;
     core.outbox.folded(recovered.last);
     let (interrupted, crashed) = (core.state.open_calls.len() as u64, core.state.turn_open);
-    let lost = core.state.lost;
+    let (lost, orphaned) = (core.state.lost, core.state.open_tasks().count() as u64);
     if !closing.is_empty() {
         // The same fold that `commit` does, for the items alone: they are needed to build the history.
         let mut ahead = Restored { state: core.state.clone(), ..Restored::default() };
@@ -138,9 +140,9 @@ pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, 
     }
     let waiting = core.state.queued.len() as u64;
     let (existed, cut) = (recovered.existed, recovered.cut);
-    if crashed || cut > 0 || lost.is_some() || survivors.is_some() {
+    if crashed || cut > 0 || orphaned > 0 || lost.is_some() || survivors.is_some() {
         let (damaged, survivors) = (lost.is_some(), survivors.is_some());
-        warn!(crashed, cut, interrupted, damaged, survivors, "recovered the session");
+        warn!(crashed, cut, interrupted, orphaned, damaged, survivors, "recovered the session");
     }
     info!(existed, waiting, "opened the session");
 
@@ -168,6 +170,7 @@ pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, 
         cut: recovered.cut,
         quarantine: recovered.quarantine,
         interrupted,
+        orphaned,
         lost,
         survivors,
         waiting,

@@ -71,6 +71,9 @@ pub struct Recovery {
     pub quarantine: Option<String>,
     pub open_calls: u64,
     pub open_turn: bool,
+    /// Runs of background tasks that had no end; each has an `orphaned` record in the same batch.
+    #[serde(default, skip_serializing_if = "none")]
+    pub open_tasks: u64,
     /// Child processes of the earlier start that were ended.
     pub ended_processes: u32,
     /// The reason why some of them may still run.

@@ -3,6 +3,7 @@
 
 use super::fold::{IllegalRecord, OpenCall, SessionState};
 use super::lost::{LostRecords, lost_result};
+use super::tasks::orphaned;
 use crate::record::{Record, Recovery, SystemItem, ToolFinished, TurnFinished};
 use llm_worker::effect::Outcome;
 use llm_worker::{CallId, Item, ResultStatus, ToolEffect, ToolOutcome};
@@ -97,11 +98,12 @@ pub struct RecoveryFacts {
     pub now: u64,
 }
 
-/// The batch that closes open calls and the open turn after a crash; empty if the log ended in good order.
+/// The batch that closes open calls, the open turn and open runs of background tasks after a crash; empty if the log ended in good order.
 #[must_use]
 pub fn closing(restored: &Restored, found: &RecoveryFacts) -> Vec<Record> {
     let state = &restored.state;
-    let orderly = !state.turn_open && state.open_calls.is_empty() && state.lost.is_none();
+    let open_tasks = state.open_tasks().count() as u64;
+    let orderly = !state.turn_open && state.open_calls.is_empty() && state.lost.is_none() && open_tasks == 0;
     if orderly && found.cut_bytes == 0 && found.ended_processes == 0 && found.survivors.is_none() {
         return Vec::new();
     }
@@ -113,6 +115,7 @@ pub fn closing(restored: &Restored, found: &RecoveryFacts) -> Vec<Record> {
             quarantine: found.quarantine.clone(),
             open_calls: state.open_calls.len() as u64,
             open_turn: state.turn_open,
+            open_tasks,
             ended_processes: found.ended_processes,
             survivors: found.survivors.clone(),
             down_us,
@@ -135,6 +138,8 @@ pub fn closing(restored: &Restored, found: &RecoveryFacts) -> Vec<Record> {
                 .into(),
         );
     }
+    batch.extend(state.open_tasks().map(|(task, open)| orphaned(task, open, found.now).into()));
+    note.extend(unknown_effects(state));
     if found.cut_bytes > 0 {
         note.push(format!("{} unfinished bytes at the end of the log were set aside.", found.cut_bytes));
     }
@@ -148,6 +153,24 @@ pub fn closing(restored: &Restored, found: &RecoveryFacts) -> Vec<Record> {
         batch.push(TurnFinished { turn: state.turns, outcome: Outcome::Interrupted, unanswered: None }.into());
     }
     batch
+}
+
+/// Most open runs of background tasks that a note names.
+const MAX_NAMED_RUNS: usize = 8;
+
+/// The note to the model about background tasks that may have had effects.
+fn unknown_effects(state: &SessionState) -> Option<String> {
+    let effectful = state.open_tasks().filter(|(_, open)| open.effect == ToolEffect::Effectful);
+    let mut runs: Vec<String> = effectful.map(|((feature, task), _)| format!("{task} of {feature}")).collect();
+    let more = runs.len().saturating_sub(MAX_NAMED_RUNS);
+    runs.truncate(MAX_NAMED_RUNS);
+    runs.extend((more > 0).then(|| format!("{more} more")));
+    (!runs.is_empty()).then(|| {
+        format!(
+            "Background tasks were interrupted and may have had effects; verify before you rely on them: {}",
+            runs.join(", ")
+        )
+    })
 }
 
 /// The note to the model about processes that may still run.

@@ -54,6 +54,28 @@ pub struct TaskEnd {
     pub at_ms: u64,
 }
 
+/// The end of a run that was open when its host ended. Recovery writes it and runs nothing.
+pub(super) fn orphaned((feature, task): &(String, String), open: &OpenTaskRun, now_us: u64) -> BackgroundTask {
+    let known = match open.effect {
+        ToolEffect::ReadOnly | ToolEffect::Idempotent => "running it again is safe",
+        ToolEffect::Effectful => "its effects may have happened, and it is not run again for this cause",
+    };
+    let OpenTaskRun { run, attempt, trigger, effect, due_ms, began_ms: _ } = *open;
+    BackgroundTask {
+        run,
+        feature: feature.clone(),
+        task: task.clone(),
+        trigger,
+        attempt,
+        due_ms,
+        at_ms: now_us / 1000,
+        effect,
+        state: TaskRunState::Orphaned,
+        reason: Some(format!("the pod's process ended during the run; {known}")),
+        ms: None,
+    }
+}
+
 impl SessionState {
     /// The open runs, by feature and task.
     pub fn open_tasks(&self) -> impl Iterator<Item = (&(String, String), &OpenTaskRun)> {

@@ -7,7 +7,7 @@ use llm_worker::history::{Counters, History};
 use llm_worker::projection::Neutral;
 use llm_worker::{CallId, Item, ResultStatus, ToolEffect};
 use pod::control::{Batch, Event, Outbox};
-use pod::record::{Record, ToolFinished};
+use pod::record::{Record, TaskRunState, ToolFinished};
 use pod::session::checkpoint::{CheckpointBuilder, VERSION};
 use pod::session::fold::SessionState;
 use pod::session::restore::{RecoveryFacts, Restored, closing, decode};
@@ -178,11 +178,20 @@ proptest! {
             // A refused record is one that no log has.
             drop(fold.take(0, 1, &next));
         }
+        let open: Vec<u64> = fold.state.open_tasks().map(|(_, open)| open.run).collect();
         let class = "clean".to_owned();
         let found = RecoveryFacts { class, cut_bytes: 0, quarantine: None, ended_processes: 0, survivors: None, swept: 0, now: 2 };
-        for record in closing(&fold, &found) {
-            prop_assert!(fold.take(0, 1, &record).is_ok(), "{:?}", record);
+        let batch = closing(&fold, &found);
+        let orphans = batch.iter().filter_map(|record| match record {
+            Record::BackgroundTask(end) if end.state == TaskRunState::Orphaned => Some(end.run),
+            _ => None,
+        });
+        prop_assert!(orphans.eq(open));
+        for record in &batch {
+            prop_assert!(fold.take(0, 1, record).is_ok(), "{:?}", record);
         }
+        prop_assert_eq!(fold.state.open_tasks().count(), 0);
+        prop_assert_eq!(closing(&fold, &found), Vec::new(), "recovery leaves nothing to close");
         prop_assert!(!fold.state.turn_open && fold.state.lost.is_none() && fold.state.open_calls.is_empty());
         prop_assert_eq!(fold.state.items, fold.items.len() as u64);
         let counters = Counters { calls: fold.state.calls, requests: fold.state.requests };

@@ -35,5 +35,6 @@ mod replay;
 mod restore;
 mod stage_cleanup;
 mod staying;
+mod task_runs;
 mod unclean_starts;
 mod unstorable_commits;

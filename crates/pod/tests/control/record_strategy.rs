@@ -97,10 +97,22 @@ fn recovery(text: &str) -> Record {
 
 pub(crate) fn recovered(lost: u64) -> Record {
     let class = "clean".to_owned();
-    let (open_calls, open_turn, ended_processes, swept) = (0, false, 0, 0);
+    let (open_calls, open_turn, open_tasks, ended_processes, swept) = (0, false, 0, 0, 0);
     let (cut_bytes, quarantine, survivors, down_us) = (0, None, None, 1);
-    Recovery { class, cut_bytes, quarantine, open_calls, open_turn, ended_processes, survivors, down_us, swept, lost }
-        .into()
+    Recovery {
+        class,
+        cut_bytes,
+        quarantine,
+        open_calls,
+        open_turn,
+        open_tasks,
+        ended_processes,
+        survivors,
+        down_us,
+        swept,
+        lost,
+    }
+    .into()
 }
 
 const FEATURE: &str = "builtin:t";

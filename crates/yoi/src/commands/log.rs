@@ -149,8 +149,12 @@ impl Indented {
 }
 
 fn restored(recovery: &Recovery) -> String {
+    let tasks = match recovery.open_tasks {
+        0 => String::new(),
+        some => format!("{} and ", count(some, "background task")),
+    };
     format!(
-        "restored after {}: {} interrupted, {} moved to quarantine ({})",
+        "restored after {}: {tasks}{} interrupted, {} moved to quarantine ({})",
         duration(recovery.down_us),
         count(recovery.open_calls, "call"),
         count(recovery.cut_bytes, "byte"),

@@ -110,11 +110,16 @@ impl Hosting<'_> {
 
     fn tell(&self, found: &OpenReport) {
         let messages = self.context.messages;
-        if found.crashed || found.cut > 0 {
+        if found.crashed || found.cut > 0 || found.orphaned > 0 {
             let calls = match found.interrupted {
                 0 => "no call was interrupted".to_owned(),
                 1 => "1 call was interrupted".to_owned(),
                 more => format!("{more} calls were interrupted"),
+            };
+            let tasks = match found.orphaned {
+                0 => String::new(),
+                1 => "; 1 background task was interrupted".to_owned(),
+                more => format!("; {more} background tasks were interrupted"),
             };
             let cut = if found.cut > 0 {
                 let were = if found.cut == 1 { "was" } else { "were" };
@@ -125,7 +130,7 @@ impl Hosting<'_> {
             } else {
                 String::new()
             };
-            messages.say(&format!("restored after a crash: {calls}{cut}"));
+            messages.say(&format!("restored after a crash: {calls}{tasks}{cut}"));
         }
         if let Some(lost) = &found.lost {
             messages.say(&format!("restored from a damaged journal: {lost}; the model is informed of the loss"));
