@@ -43,7 +43,7 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "pod::feature", may: &[] },
         Room { name: "pod::feature::author", may: &["feature::live"] },
         // what a feature says
-        Room { name: "pod::feature::declare", may: &["hook", "record"] },
+        Room { name: "pod::feature::declare", may: &["hook", "record", "schedule"] },
         // what the host makes of it; installs nothing
         Room { name: "pod::feature::decide", may: &["feature::declare", "hook"] },
         Room { name: "pod::feature::install", may: &["feature::decide", "feature::declare", "feature::live", "foreign", "hook", "mailbox"] },

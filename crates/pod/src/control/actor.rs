@@ -23,7 +23,7 @@ use super::pipeline::{ActorCommit, CommitResult};
 use super::queue::{self, TakeRule};
 use super::stream::{Stream, StreamEvent};
 use super::submission::{Prepared, Submissions};
-use super::turn::{Running, TaskResult, TurnTasks};
+use super::turn::{Running, TurnEvent, TurnTasks};
 use crate::mailbox::requests::Wakeup;
 use crate::record::{HoldCause, HostStopped, InputId, Record, Suspended, SystemItem};
 use crate::session::fold::SessionState;
@@ -115,7 +115,7 @@ enum DriverEvent {
     Committed(Result<Committed<Batch>, Refused<Batch>>),
     Asked(Option<Command>),
     Prepared(Result<Prepared, JoinError>),
-    Task(TaskResult),
+    Task(TurnEvent),
     Wakeup(Wakeup),
     Stream(StreamEvent),
     ObserversFlushed(Result<(), JoinError>),
@@ -471,7 +471,7 @@ async fn streamed(stream: Option<&mut Stream>) -> StreamEvent {
     }
 }
 
-async fn task_result(tasks: Option<&mut TurnTasks>) -> TaskResult {
+async fn task_result(tasks: Option<&mut TurnTasks>) -> TurnEvent {
     match tasks {
         Some(tasks) => tasks.next().await,
         None => std::future::pending().await,

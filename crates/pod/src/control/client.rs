@@ -287,7 +287,7 @@ impl Client {
     /// The text has no or too many bytes, too many wait, the disk refused, or the pod has ended.
     pub async fn notify(&self, text: String, wake: bool, by: Option<Who>) -> Result<(), SubmitError> {
         check_text("a notification", &text, MAX_NOTIFICATION as usize, Lines::Many).map_err(SubmitError::TooLong)?;
-        let notification = Notification { feature: None, by, text, wake, per_turn: MAX_PER_TURN };
+        let notification = Notification { feature: None, by, text, wake, key: None, per_turn: MAX_PER_TURN };
         let (reply, done) = oneshot::channel();
         let sent = self.commands.send(Command::Notify(notification, reply)).await;
         sent.map_err(|_closed| SubmitError::Closed)?;

@@ -111,7 +111,7 @@ pub(super) struct TurnTasks {
 }
 
 /// The result of one of the [`TurnTasks`].
-pub(super) enum TaskResult {
+pub(super) enum TurnEvent {
     Gated(Result<GateOutcome, JoinError>),
     Judged(Result<(CallId, Box<Authorization>), JoinError>),
     Call(CallEvent),
@@ -119,12 +119,12 @@ pub(super) enum TaskResult {
 
 impl TurnTasks {
     /// The next result; pending while no task runs. Cancel-safe.
-    pub(super) async fn next(&mut self) -> TaskResult {
+    pub(super) async fn next(&mut self) -> TurnEvent {
         tokio::select! {
             biased;
-            Some(outcome) = self.gates.join_next() => TaskResult::Gated(outcome),
-            Some(judged) = self.judges.join_next() => TaskResult::Judged(judged),
-            event = self.calls.next() => TaskResult::Call(event),
+            Some(outcome) = self.gates.join_next() => TurnEvent::Gated(outcome),
+            Some(judged) = self.judges.join_next() => TurnEvent::Judged(judged),
+            event = self.calls.next() => TurnEvent::Call(event),
         }
     }
 }
@@ -299,9 +299,9 @@ impl Running {
         Ok(())
     }
 
-    pub(super) fn task_result(&mut self, core: &mut Core, result: TaskResult) -> Result<(), Fatal> {
+    pub(super) fn task_result(&mut self, core: &mut Core, result: TurnEvent) -> Result<(), Fatal> {
         match result {
-            TaskResult::Gated(gates) => {
+            TurnEvent::Gated(gates) => {
                 if let TurnStage::Asking(outcome) = &self.stage {
                     let outcome = outcome.clone();
                     self.end_gates_answered(core, outcome, &gates?);
@@ -309,16 +309,16 @@ impl Running {
                     self.request_gates_answered(core, &gates?)?;
                 }
             }
-            TaskResult::Judged(judged) => {
+            TurnEvent::Judged(judged) => {
                 let (id, judged) = judged?;
                 let judged = judged.within(&mut self.starting, core.registry.redactor());
                 self.turn.handle(judged.into_input(id))?;
             }
-            TaskResult::Call(CallEvent::Done(done)) => {
+            TurnEvent::Call(CallEvent::Done(done)) => {
                 (core.store.probe)("tool:ended");
                 self.done(*done)?;
             }
-            TaskResult::Call(CallEvent::Broken(broken)) => return Err(broken.into()),
+            TurnEvent::Call(CallEvent::Broken(broken)) => return Err(broken.into()),
         }
         Ok(())
     }

@@ -4,9 +4,10 @@
 //! The derives need `serde` and `schemars` among the crate's own dependencies.
 
 pub use super::{
-    CapabilityRequest, DurableState, FeatureAlertSink, FeatureDescriptor, FeatureId, FeatureInstallContext,
-    FeatureInstallError, FeatureModule, FeatureNotifySink, HookKey, HostCapability, RunningNotes, ServiceDeclaration,
-    ServiceFuture, ServiceHandle, ServiceKey, ServiceRequirement, Staging, StateKey, StateScope, ToolKey,
+    BackgroundTaskContext, CapabilityRequest, DurableState, FeatureAlertSink, FeatureDescriptor, FeatureId,
+    FeatureInstallContext, FeatureInstallError, FeatureModule, FeatureNotifySink, HookKey, HostCapability, Restart,
+    RunningNotes, ServiceDeclaration, ServiceFuture, ServiceHandle, ServiceKey, ServiceRequirement, Staging, StateKey,
+    StateScope, TaskError, TaskHandle, TaskKey, TaskResult, ToolKey, TriggerKind,
 };
 pub use crate::control::AlertLevel;
 pub use crate::hook::{

@@ -6,7 +6,7 @@
 //! fails, panics or hangs on the way leaves nothing behind; the pod starts without it and its [`FeatureInstallReport`]
 //! has the reason.
 //!
-//! In this build a feature contributes tools, hooks, instructions and services, keeps durable state, uses services of
+//! In this build a feature contributes tools, hooks, background tasks, instructions and services, keeps durable state, uses services of
 //! other features, and sends notifications, alerts and notes through sinks.
 
 pub mod author;
@@ -15,7 +15,7 @@ mod declare;
 mod install;
 mod live;
 
-pub use decide::plan::{InstallPlan, MAX_FEATURES, PlannedFeature, PlannedHook, PlannedTool, Unmet};
+pub use decide::plan::{InstallPlan, MAX_FEATURES, PlannedFeature, PlannedHook, PlannedTask, PlannedTool, Unmet};
 pub(crate) use decide::plan::{MAX_GATES, MAX_TRANSFORMS};
 pub use decide::policy::{
     Admission, BadGrant, CapabilityPolicy, FsAccess, GrantTable, NotificationBounds, StoreAccess,
@@ -38,6 +38,9 @@ pub use declare::service::{
     ServiceRequirement,
 };
 pub use declare::state::{StateDeclaration, StateKey, StateScope};
+pub use declare::task::{
+    BackgroundTaskDeclaration, DEFAULT_TASK_DEADLINE, MAX_TASK_DEADLINE, Restart, TaskKey, TaskTrigger,
+};
 pub(crate) use declare::text::{Lines, check as check_text, clamp, escape_line, sanitize, sanitize_lines, secret};
 pub use declare::tool::{DEFAULT_DEADLINE, MAX_DEADLINE, ToolDeclaration, ToolKey};
 pub use install::builder::{CALLBACK_LIMIT, FeatureRegistryBuilder};
@@ -47,12 +50,16 @@ pub use install::host_services::{FeatureServiceProvider, HostServices};
 pub use install::module::FeatureModule;
 pub use install::probe::{RegistrarCall, RegistrarProbe, Staging};
 pub use install::registrars::{InstructionRegistrar, PublicHookRegistrar, ToolRegistrar};
+pub use install::tasks::{BackgroundTaskContribution, BackgroundTaskRegistrar};
 pub use live::grant::Revoke;
 pub use live::registry::{FeatureRegistry, Instruction, RegisteredTool, ToolRegistry};
 pub use live::service::{ServiceError, ServiceFuture, ServiceHandle};
 pub use live::sink::{FeatureAlertSink, FeatureNotifySink, Receipt, RunningNotes, SinkError};
 pub(crate) use live::state::Keeper;
 pub use live::state::{DurableState, MAX_STATE, PodLink, StateError, Update};
+pub use live::task::{
+    BackgroundTaskContext, RegisteredTask, TaskError, TaskFailure, TaskHandle, TaskResult, TriggerKind,
+};
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,8 @@
 
 use super::events::{Alert, Event, Outbox};
 use super::requests::{
-    AlertLevel, CommitWaiter, Declined, DriverRequest, Mailbox, MailboxSender, Notification, Wakeup,
+    AlertLevel, CommitWaiter, Declined, DriverRequest, Mailbox, MailboxSender, Notification, RunTime, TaskRequest,
+    Wakeup,
 };
 use crate::feature::{FeatureId, FeatureRegistry, Keeper, MAX_NOTES, sanitize};
 use crate::record::{FeatureNote, NotificationQueued, Record};
@@ -60,6 +61,8 @@ pub(crate) struct Pending {
     /// By feature, in this day.
     notes: BTreeMap<FeatureId, usize>,
     notes_since: Instant,
+    /// Requested runs of background tasks, oldest first: at most one for now and one time for each task.
+    task_requests: VecDeque<TaskRequest>,
     /// By feature, in this hour.
     wakes: BTreeMap<Option<FeatureId>, u32>,
     wakes_since: Instant,
@@ -116,6 +119,7 @@ impl Pending {
             used_since: now,
             notes: BTreeMap::new(),
             notes_since: now,
+            task_requests: VecDeque::new(),
             wakes: BTreeMap::new(),
             wakes_since: now,
             numbered: 0,
@@ -250,6 +254,10 @@ impl Pending {
                 self.wait(FeatureNote { feature: feature.to_string(), text: text.to_owned() }, None);
                 false
             }
+            DriverRequest::RunTask(request) => {
+                self.request_task(request);
+                false
+            }
             DriverRequest::Note { feature, text } => {
                 let taken = self.notes.entry(feature.clone()).or_default();
                 *taken += 1;
@@ -264,13 +272,29 @@ impl Pending {
         }
     }
 
+    /// A newer request of the same kind for the same task replaces the older one.
+    fn request_task(&mut self, new: TaskRequest) {
+        let same = |old: &TaskRequest| {
+            let same_time = (old.time == RunTime::Now) == (new.time == RunTime::Now);
+            same_time && old.feature == new.feature && old.task == new.task
+        };
+        self.task_requests.retain(|old| !same(old));
+        self.task_requests.push_back(new);
+    }
+
+    /// The oldest request for a run of a background task that was not taken yet.
+    #[expect(dead_code, reason = "for the supervisor of background tasks")]
+    pub(crate) fn next_task_request(&mut self) -> Option<TaskRequest> {
+        self.task_requests.pop_front()
+    }
+
     fn notify(
         &mut self,
         notification: Notification,
         reply: oneshot::Sender<Result<u64, Declined>>,
         pod: &mut RequestContext<'_>,
     ) -> bool {
-        let Notification { feature, by, text, wake, per_turn } = notification;
+        let Notification { feature, by, text, wake, key: _, per_turn } = notification;
         let in_flight = Arc::strong_count(&self.in_flight) - 1;
         let waiting = pod.state.notices.len() + in_flight;
         let used = self.used.entry(feature.clone()).or_default();

@@ -7,6 +7,7 @@ use crate::feature::FeatureId;
 use crate::record::{FeatureState, Record, Who};
 use llm_worker::CallId;
 use std::sync::Arc;
+use std::time::SystemTime;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 /// Requests that may wait for the actor.
@@ -24,8 +25,26 @@ pub(crate) enum DriverRequest {
     Alert { feature: FeatureId, level: AlertLevel, text: String },
     /// A feature was disabled because its code did not return.
     FeatureDisabled { feature: FeatureId },
+    /// A feature requests a run of its background task.
+    RunTask(TaskRequest),
     /// A feature adds a note to the report; `text` is not sanitized yet.
     Note { feature: FeatureId, text: String },
+}
+
+/// A feature's request to run one of its background tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TaskRequest {
+    pub(crate) feature: FeatureId,
+    pub(crate) task: String,
+    pub(crate) time: RunTime,
+}
+
+/// When a requested run is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunTime {
+    Now,
+    /// At this time instead of the one requested earlier; none withdraws that one.
+    At(Option<SystemTime>),
 }
 
 /// A notification that waits for its commit; its size is within the grant.
@@ -36,6 +55,9 @@ pub(crate) struct Notification {
     pub(crate) text: String,
     /// Whether an idle pod starts a turn for it.
     pub(crate) wake: bool,
+    /// Of notifications of one feature with the same key only the first is delivered; at most 128 bytes.
+    #[expect(dead_code, reason = "for the record of the notification")]
+    pub(crate) key: Option<String>,
     pub(crate) per_turn: u32,
 }
 

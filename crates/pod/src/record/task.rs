@@ -17,7 +17,7 @@ pub struct BackgroundTask {
     pub feature: String,
     /// The task's name within its feature.
     pub task: String,
-    pub trigger: TaskTrigger,
+    pub trigger: TriggerKind,
     /// 1 for the first run of a cause; each restart of that cause adds 1.
     pub attempt: u32,
     /// When the run was due by the wall clock, in milliseconds since 1970.
@@ -37,7 +37,7 @@ pub struct BackgroundTask {
 /// What made a run due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum TaskTrigger {
+pub enum TriggerKind {
     /// The start of the host.
     Start,
     Interval,
@@ -48,7 +48,7 @@ pub enum TaskTrigger {
     Restart,
 }
 
-impl TaskTrigger {
+impl TriggerKind {
     /// Whether a schedule was due, so that the next time follows from this one.
     #[must_use]
     pub fn is_scheduled(self) -> bool {

@@ -2,7 +2,7 @@
 //! Does not decide what runs: `control::tasks` does.
 
 use super::fold::SessionState;
-use crate::record::{BackgroundTask, MAX_TASK_REASON, TaskRunState, TaskTrigger};
+use crate::record::{BackgroundTask, MAX_TASK_REASON, TaskRunState, TriggerKind};
 use llm_worker::ToolEffect;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -35,7 +35,7 @@ pub struct TaskState {
 pub struct OpenTaskRun {
     pub run: u64,
     pub attempt: u32,
-    pub trigger: TaskTrigger,
+    pub trigger: TriggerKind,
     pub effect: ToolEffect,
     pub due_ms: u64,
     pub began_ms: u64,
@@ -47,7 +47,7 @@ pub struct OpenTaskRun {
 pub struct TaskEnd {
     pub run: u64,
     pub attempt: u32,
-    pub trigger: TaskTrigger,
+    pub trigger: TriggerKind,
     /// Not `running`.
     pub state: TaskRunState,
     pub reason: Option<String>,

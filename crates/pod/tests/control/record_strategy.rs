@@ -10,7 +10,7 @@ use pod::record::{
     BackgroundTask, Decision, DirectoryMoved, Encoder, FeatureState, FileChanged, Gap, GateNote, GrantsUsed, HoldCause,
     HostStopped, InputConsumed, InputEdited, InputMode, InputMoved, InputQueued, InputWithdrawn, ItemAdded,
     NotificationQueued, Output, Record, Recovery, Request, Response, Resumed, Stored, SurfaceSet, Suspended,
-    SystemItem, TaskRunState, TaskTrigger, ToolFinished, ToolStarted, TurnFinished, TurnStarted, VerdictGiven, Who,
+    SystemItem, TaskRunState, ToolFinished, ToolStarted, TriggerKind, TurnFinished, TurnStarted, VerdictGiven, Who,
 };
 use pod::session::fold::SessionState;
 use session_store::Digest;
@@ -169,7 +169,7 @@ fn task(n: u64, state: Option<&SessionState>) -> Record {
     ];
     let begins = open.is_none() && !n.is_multiple_of(4);
     let triggers =
-        [TaskTrigger::Start, TaskTrigger::Interval, TaskTrigger::Cron, TaskTrigger::Request, TaskTrigger::Restart];
+        [TriggerKind::Start, TriggerKind::Interval, TriggerKind::Cron, TriggerKind::Request, TriggerKind::Restart];
     BackgroundTask {
         run: open.map_or(next, |open| open.run),
         feature,

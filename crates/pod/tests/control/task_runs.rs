@@ -4,7 +4,7 @@ use crate::fixtures::pod;
 use crate::record_strategy;
 use llm_worker::ToolEffect;
 use pod::control::Batch;
-use pod::record::{BackgroundTask, Record, SystemItem, TaskRunState, TaskTrigger, TurnStarted};
+use pod::record::{BackgroundTask, Record, SystemItem, TaskRunState, TriggerKind, TurnStarted};
 use pod::session::fold::SessionState;
 use pod::session::restore::{RecoveryFacts, Restored, closing};
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ use testkit::{ModelScript, PodUnderTest, RunEnd, ScriptedAnswer};
 
 pub(crate) fn running(run: u64, task: &str, effect: ToolEffect) -> BackgroundTask {
     let (feature, task) = ("builtin:f".to_owned(), task.to_owned());
-    let (trigger, attempt, due_ms, at_ms) = (TaskTrigger::Cron, 2, 5, 6);
+    let (trigger, attempt, due_ms, at_ms) = (TriggerKind::Cron, 2, 5, 6);
     let (state, reason, ms) = (TaskRunState::Running, None, None);
     BackgroundTask { run, feature, task, trigger, attempt, due_ms, at_ms, effect, state, reason, ms }
 }

@@ -15,6 +15,7 @@ use crate::feature::declare::hook::HookDeclaration;
 use crate::feature::declare::id::{FeatureId, Tier};
 use crate::feature::declare::service::{FeatureServices, MissingService};
 use crate::feature::declare::state::StateDeclaration;
+use crate::feature::declare::task::{BackgroundTaskDeclaration, Restart, TaskTrigger};
 use crate::feature::declare::tool::ToolDeclaration;
 use crate::hook::{FailureRule, HookClass, HookPoint};
 pub(crate) use budget::{FeatureDemand, PlanBudget};
@@ -64,6 +65,8 @@ pub struct PlannedFeature {
     pub tools: Vec<PlannedTool>,
     /// The hooks it must stage.
     pub hooks: Vec<PlannedHook>,
+    /// The background tasks it must stage.
+    pub background_tasks: Vec<PlannedTask>,
     /// The instructions it brings.
     pub instructions: Vec<String>,
     /// The states it must take up.
@@ -104,6 +107,21 @@ pub struct PlannedHook {
     pub tools: Vec<String>,
     /// What a panic, a hang or a late answer means.
     pub on_failure: FailureRule,
+}
+
+/// A background task that will be there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlannedTask {
+    /// Its name.
+    pub name: String,
+    /// What repeating a run does.
+    pub effect: ToolEffect,
+    /// What starts it.
+    pub triggers: Vec<TaskTrigger>,
+    /// Whether a run that ended is followed by another one.
+    pub restart: Restart,
+    /// How long one run may take.
+    pub deadline_ms: u64,
 }
 
 /// A required feature that is not there.
@@ -211,6 +229,7 @@ fn alone(at: usize, declared: &Declared, all: &[&Declared], policy: &CapabilityP
         grants: CapabilityGrantSet::default(),
         tools: Vec::new(),
         hooks: Vec::new(),
+        background_tasks: Vec::new(),
         instructions: Vec::new(),
         states: Vec::new(),
         services: FeatureServices::default(),
@@ -306,6 +325,7 @@ pub(crate) fn skip(planned: &mut PlannedFeature) {
     planned.outcome = InstallOutcome::Skipped;
     planned.tools.clear();
     planned.hooks.clear();
+    planned.background_tasks.clear();
     planned.states.clear();
     planned.instructions.clear();
     planned.services.provided.clear();
@@ -326,6 +346,10 @@ pub(crate) fn contribute(descriptor: &FeatureDescriptor, planned: &mut PlannedFe
         (ContributionKind::Hook, hook.name.clone(), [hook.implied(), hook.needs.clone()].concat())
     });
     planned.hooks = hooks.into_iter().map(planned_hook).collect();
+    let tasks = kept(&descriptor.background_tasks, &lost, &mut skipped, |task| {
+        (ContributionKind::Task, task.name.clone(), [&[task.implied()], &task.needs[..]].concat())
+    });
+    planned.background_tasks = tasks.into_iter().map(planned_task).collect();
     let states = kept(&descriptor.states, &lost, &mut skipped, |state| {
         (ContributionKind::State, state.name.clone(), vec![HostCapability::StateStore { scope: state.scope }])
     });
@@ -370,15 +394,16 @@ fn obstacles(at: usize, declared: &Declared, all: &[&Declared]) -> Vec<FeatureDi
     }
 }
 
-/// Decides each explicit request and the implicit ones of tools, hooks and states. Tools and hooks are optional; states
-/// only if they are declared so.
+/// Decides each explicit request and the implicit ones of contributions. Tools, hooks and background tasks are optional;
+/// states only if they are declared so.
 fn grants(descriptor: &FeatureDescriptor, policy: &CapabilityPolicy) -> (CapabilityGrantSet, Vec<FeatureDiagnostic>) {
     let id = &descriptor.id;
     let explicit = descriptor.requests.iter().map(|r| (r.capability.clone(), r.need));
     let asked: BTreeSet<_> = descriptor.requests.iter().map(|r| &r.capability).collect();
     let implied = descriptor.tools.iter().map(|t| HostCapability::ContributeTool { name: t.name.clone().into() });
     let hooks: BTreeSet<_> = descriptor.hooks.iter().flat_map(HookDeclaration::implied).collect();
-    let implied = implied.chain(hooks).map(|c| (c, Need::Optional));
+    let tasks = descriptor.background_tasks.iter().map(BackgroundTaskDeclaration::implied);
+    let implied = implied.chain(hooks).chain(tasks).map(|c| (c, Need::Optional));
     let states: BTreeSet<_> = descriptor.states.iter().map(|s| HostCapability::StateStore { scope: s.scope }).collect();
     let implied = implied.chain(states.into_iter().map(|c| (c, Need::Required)));
     let provided: BTreeSet<_> = descriptor.provides.iter().map(|s| wiring::provides(&s.service.name)).collect();
@@ -432,6 +457,12 @@ fn kept<'a, T>(
 fn planned_hook(hook: &HookDeclaration) -> PlannedHook {
     let HookDeclaration { name, point, class, deadline_ms, tools, needs: _ } = hook.clone();
     PlannedHook { name, point, class, deadline_ms, tools, on_failure: class.on_failure() }
+}
+
+/// The part of a declaration that plans and reports show.
+pub(crate) fn planned_task(task: &BackgroundTaskDeclaration) -> PlannedTask {
+    let BackgroundTaskDeclaration { name, effect, triggers, restart, deadline_ms, needs: _ } = task.clone();
+    PlannedTask { name, effect, triggers, restart, deadline_ms }
 }
 
 fn planned_tool(tool: &ToolDeclaration) -> PlannedTool {

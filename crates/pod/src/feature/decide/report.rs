@@ -1,6 +1,6 @@
 //! What was installed, what was not, and why: stable bytes for journals, scripts and diffs. Does not depend on doors.
 
-use super::plan::{PlannedFeature, PlannedHook, Unmet};
+use super::plan::{PlannedFeature, PlannedHook, PlannedTask, Unmet};
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::descriptor::{FeatureRuntimeKind, InstructionDeclaration};
 use crate::feature::declare::diagnostic::FeatureDiagnostic;
@@ -43,6 +43,8 @@ pub enum ContributionKind {
     Tool,
     /// A hook.
     Hook,
+    /// A background task.
+    Task,
     /// A state.
     State,
     /// A service.
@@ -84,6 +86,8 @@ pub struct FeatureInstallReport {
     pub installed_tools: Vec<String>,
     /// Its hooks, in the order they are asked at their points.
     pub installed_hooks: Vec<PlannedHook>,
+    /// Its background tasks, as declared.
+    pub background_tasks: Vec<PlannedTask>,
     /// Instruction names, in their order.
     pub instructions: Vec<String>,
     /// What it remembers.
@@ -94,7 +98,7 @@ pub struct FeatureInstallReport {
     pub schema_bytes: u64,
     /// `schema_bytes` at four bytes a token.
     pub estimated_tokens: u64,
-    /// BLAKE3 of what it contributes (definitions, hooks, services and instruction texts), lower-case hex.
+    /// BLAKE3 of what it contributes (definitions, hooks, background tasks, services and instruction texts), lower-case hex.
     pub content_digest: String,
     /// What was declared and left out.
     pub skipped_contributions: Vec<SkippedContribution>,
@@ -228,6 +232,7 @@ impl FeatureInstallReport {
             denied: planned.grants.denied().to_vec(),
             installed_tools: Vec::new(),
             installed_hooks: Vec::new(),
+            background_tasks: Vec::new(),
             instructions: Vec::new(),
             states: Vec::new(),
             services: planned.services.clone(),
@@ -243,6 +248,7 @@ impl FeatureInstallReport {
         &mut self,
         tools: &[(&ToolDefinition, u64)],
         hooks: &[PlannedHook],
+        tasks: Vec<PlannedTask>,
         instructions: &[InstructionDeclaration],
     ) {
         self.installed_tools = tools.iter().map(|(t, _)| t.name.clone()).collect();
@@ -256,6 +262,10 @@ impl FeatureInstallReport {
         for PlannedHook { name, point, class, deadline_ms, tools, on_failure: _ } in hooks {
             digest(&mut hasher, &[name, &format!("{point} {class} {deadline_ms} {}", tools.join(","))]);
         }
+        for task in &tasks {
+            digest(&mut hasher, &[&task.name, &serde_json::to_string(task).unwrap_or_default()]);
+        }
+        self.background_tasks = tasks;
         for ServiceDeclaration { service, version } in &self.services.provided {
             digest(&mut hasher, &[&service.to_string(), version]);
         }

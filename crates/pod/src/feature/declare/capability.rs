@@ -31,6 +31,12 @@ pub enum HostCapability {
         /// As what; fixed by the point.
         class: HookClass,
     },
+    /// Run a background task of this name. Every declared background task asks for it by itself. In a policy, `*` is
+    /// any name.
+    ContributeBackgroundTask {
+        /// The task's name.
+        name: Text,
+    },
     /// Replace what calls of these tools answer. Every `ToolOutcome` hook asks for it by itself.
     TransformResults {
         /// Which tools; `*` is any.
@@ -132,6 +138,12 @@ impl HostCapability {
         Self::ContributeTool { name: Cow::Borrowed(name) }
     }
 
+    /// Request to run the background task of this name.
+    #[must_use]
+    pub const fn background_task(name: &'static str) -> Self {
+        Self::ContributeBackgroundTask { name: Cow::Borrowed(name) }
+    }
+
     /// Request to provide the service of this name.
     #[must_use]
     pub const fn provide(service: &'static str) -> Self {
@@ -172,6 +184,7 @@ impl HostCapability {
             Self::ContributeHook { point, class } => {
                 ("ContributeHook", CapabilityScope::Whole(format!("{point}:{class}")))
             }
+            Self::ContributeBackgroundTask { name } => ("ContributeBackgroundTask", CapabilityScope::Name(name)),
             Self::TransformResults { tools } => ("TransformResults", CapabilityScope::Names(tools)),
             Self::RewriteArguments { tools } => ("RewriteArguments", CapabilityScope::Names(tools)),
             Self::ScopedFs { root, read, write, execute } => {
@@ -202,6 +215,7 @@ impl HostCapability {
             self,
             Self::ContributeTool { .. }
                 | Self::ContributeHook { .. }
+                | Self::ContributeBackgroundTask { .. }
                 | Self::TransformResults { .. }
                 | Self::RewriteArguments { .. }
         )
@@ -223,6 +237,9 @@ impl HostCapability {
         match self {
             Self::ContributeTool { name } => {
                 text::check("the tool of a ContributeTool request", name, 64, Lines::One).err()
+            }
+            Self::ContributeBackgroundTask { name } => {
+                text::check("the task of a ContributeBackgroundTask request", name, 64, Lines::One).err()
             }
             Self::ProvideService { key } | Self::UseService { key } => super::id::service_problem(key),
             Self::WorkItemStore { read: false, write: false } | Self::MemoryStore { read: false, write: false } => {

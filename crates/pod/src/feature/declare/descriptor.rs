@@ -6,6 +6,7 @@ use super::hook::{HookDeclaration, HookKey};
 use super::id::FeatureId;
 use super::service::{ServiceDeclaration, ServiceId, ServiceRequirement, parsed};
 use super::state::{StateDeclaration, StateKey};
+use super::task::{BackgroundTaskDeclaration, TaskKey};
 use super::text::{self, Lines, MAX_NAME, MAX_TEXT};
 use super::tool::{ToolDeclaration, ToolKey};
 use crate::hook::{Gate, Observe, Transform};
@@ -15,10 +16,11 @@ use std::borrow::Cow;
 
 /// Longest reason of a request, in bytes.
 const MAX_REASON: usize = 512;
-/// Limit on the tools, requests, hooks, instructions, states, provided and required services of one feature.
+/// Limit on the tools, requests, hooks, background tasks, instructions, states, provided and required services of one feature.
 const MAX_TOOLS: usize = 64;
 const MAX_REQUESTS: usize = 64;
 const MAX_HOOKS: usize = 16;
+const MAX_TASKS: usize = 8;
 const MAX_INSTRUCTIONS: usize = 16;
 const MAX_STATES: usize = 16;
 const MAX_PROVIDED: usize = 16;
@@ -61,6 +63,9 @@ pub struct FeatureDescriptor {
     /// Its hooks; at most 16.
     #[serde(default)]
     pub hooks: Vec<HookDeclaration>,
+    /// Its background tasks; at most 8.
+    #[serde(default)]
+    pub background_tasks: Vec<BackgroundTaskDeclaration>,
     /// What the model is told while the feature is there; at most 16.
     pub instructions: Vec<InstructionDeclaration>,
     /// What it remembers; at most 16.
@@ -95,6 +100,7 @@ impl FeatureDescriptor {
             requests: Vec::new(),
             tools: Vec::new(),
             hooks: Vec::new(),
+            background_tasks: Vec::new(),
             instructions: Vec::new(),
             states: Vec::new(),
             provides: Vec::new(),
@@ -102,7 +108,7 @@ impl FeatureDescriptor {
         })
     }
 
-    /// The capabilities that tools and hooks may name as needs: requested ones, and those that admit to a required
+    /// The capabilities that contributions may name as needs: requested ones, and those that admit to a required
     /// service.
     fn requested(&self) -> Vec<HostCapability> {
         let services = self.requires.iter().map(|asked| asked.service.admission());
@@ -121,6 +127,7 @@ impl FeatureDescriptor {
             ("tools", self.tools.len(), MAX_TOOLS),
             ("requests", self.requests.len(), MAX_REQUESTS),
             ("hooks", self.hooks.len(), MAX_HOOKS),
+            ("background tasks", self.background_tasks.len(), MAX_TASKS),
             ("instructions", self.instructions.len(), MAX_INSTRUCTIONS),
             ("states", self.states.len(), MAX_STATES),
             ("provided services", self.provides.len(), MAX_PROVIDED),
@@ -146,6 +153,7 @@ impl FeatureDescriptor {
         let requested = self.requested();
         found.extend(self.tools.iter().filter_map(|t| t.problem(&requested)));
         found.extend(self.hooks.iter().filter_map(|h| h.problem(&requested)));
+        found.extend(self.background_tasks.iter().filter_map(|task| task.problem(&requested)));
         for InstructionDeclaration { name, text } in &self.instructions {
             let problem = text::check("an instruction's name", name, MAX_NAME, Lines::One)
                 .and_then(|()| instruction_text(name, text));
@@ -159,6 +167,7 @@ impl FeatureDescriptor {
         found.extend(twice("requirement", named(required.collect()).iter().map(String::as_str)));
         found.extend(twice("tool", self.tools.iter().map(|t| t.name.as_str())));
         found.extend(twice("hook", self.hooks.iter().map(|h| h.name.as_str())));
+        found.extend(twice("background task", self.background_tasks.iter().map(|t| t.name.as_str())));
         found.extend(twice("instruction", self.instructions.iter().map(|i| i.name.as_str())));
         found
     }
@@ -233,6 +242,12 @@ impl FeatureDescriptorBuilder {
     /// Declares an observer by the key that will also stage it.
     pub fn observe<P: Observe>(mut self, key: &HookKey<P>) -> Self {
         self.0.hooks.push(key.declaration());
+        self
+    }
+
+    /// Declares a background task by the key that will also stage it.
+    pub fn background_task(mut self, key: &TaskKey) -> Self {
+        self.0.background_tasks.push(key.declaration());
         self
     }
 

@@ -8,5 +8,6 @@ pub(super) mod hook;
 pub(super) mod id;
 pub(super) mod service;
 pub(super) mod state;
+pub(super) mod task;
 pub(super) mod text;
 pub(super) mod tool;

@@ -3,6 +3,7 @@
 use super::host_services::{FeatureServiceProvider, HostServices, NOT_OFFERED};
 use super::registrars::{InstructionRegistrar, PublicHookRegistrar, ToolRegistrar};
 use super::stage::Stage;
+use super::tasks::BackgroundTaskRegistrar;
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::diagnostic::FeatureInstallError;
 use crate::feature::declare::grants::CapabilityGrantSet;
@@ -45,6 +46,11 @@ impl<'a> FeatureInstallContext<'a> {
     /// Stages hooks.
     pub fn hooks(&mut self) -> PublicHookRegistrar<'_> {
         PublicHookRegistrar { stage: self.stage }
+    }
+
+    /// Stages background tasks.
+    pub fn background_tasks(&mut self) -> BackgroundTaskRegistrar<'_> {
+        BackgroundTaskRegistrar { stage: self.stage, services: self.services }
     }
 
     /// Replaces the text of a declared instruction.

@@ -5,6 +5,7 @@ use super::context::FeatureInstallContext;
 use super::host_services::HostServices;
 use super::probe::RegistrarProbe;
 use super::stage::{Complete, Stage};
+use super::tasks::BackgroundTaskContribution;
 use crate::feature::FeatureModule;
 use crate::feature::decide::plan::{self, PlannedFeature};
 use crate::feature::decide::policy::CapabilityPolicy;
@@ -17,6 +18,7 @@ use crate::feature::declare::service::MissingService;
 use crate::feature::live::grant::FeatureGrants;
 use crate::feature::live::registry::{FeatureRegistry, Instruction, RegisteredTool};
 use crate::feature::live::service::Services;
+use crate::feature::live::task::RegisteredTask;
 use crate::foreign::installs::{CallbackEnd, InstallCallback, Runner};
 use crate::hook::HookRegistryBuilder;
 use authority::Redactor;
@@ -189,10 +191,11 @@ impl Installing {
 
     /// Infallible: the plan made names unique and the stage equals the plan.
     fn merge(&mut self, complete: Complete, holdings: &FeatureGrants, report: &mut FeatureInstallReport) {
-        let Complete { feature, tools, hooks, instructions, states, notes, services } = complete;
+        let Complete { feature, tools, hooks, tasks, instructions, states, notes, services } = complete;
         let (hooks, planned): (Vec<_>, Vec<_>) = hooks.into_iter().unzip();
         let described: Vec<_> = tools.iter().map(|(tool, deadline_ms)| (&tool.definition, *deadline_ms)).collect();
-        report.describe(&described, &planned, &instructions);
+        let planned_tasks = tasks.iter().map(|task| plan::planned_task(&task.declaration)).collect();
+        report.describe(&described, &planned, planned_tasks, &instructions);
         report.states = states;
         report.diagnostics.extend(notes);
         self.registry.grants.extend(&feature, holdings);
@@ -211,6 +214,10 @@ impl Installing {
                 hook.implied.iter().map(|capability| self.registry.grants.contributes(&feature, capability.clone()));
             let doors = doors.collect();
             hook.merge(doors, &mut self.hooks);
+        }
+        for BackgroundTaskContribution { name, declaration, body, .. } in tasks {
+            let door = self.registry.grants.contributes(&feature, declaration.implied());
+            self.registry.tasks.push(RegisteredTask { feature: feature.clone(), name, declaration, door, body });
         }
         let texts =
             instructions.into_iter().map(|i| Instruction { feature: feature.clone(), name: i.name, text: i.text });

@@ -10,3 +10,4 @@ pub(super) mod module;
 pub(super) mod probe;
 pub(super) mod registrars;
 pub(super) mod stage;
+pub(super) mod tasks;

@@ -2,6 +2,7 @@
 
 use super::contributions::{HookContribution, ToolContribution};
 use super::probe::{RegistrarCall, RegistrarProbe, Staging};
+use super::tasks::BackgroundTaskContribution;
 use crate::feature::decide::plan::{PlannedFeature, PlannedHook};
 use crate::feature::decide::report::ContributionKind;
 use crate::feature::declare::capability::HostCapability;
@@ -11,14 +12,20 @@ use crate::feature::declare::grants::CapabilityGrantSet;
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::service::{ServiceDeclaration, ServiceId, ServiceKey};
 use crate::feature::declare::state::StateDeclaration;
+use crate::feature::declare::task::BackgroundTaskDeclaration;
 use crate::feature::declare::tool::ToolDeclaration;
 use crate::feature::live::grant::{About, FeatureGrants, GrantHandle};
 use crate::feature::live::presence::Presence;
 use crate::feature::live::service::{Service, ServiceHandle, Services};
+use crate::feature::live::task::TaskHandle;
+use crate::mailbox::requests::MailboxSender;
 use authority::{Door, Redactor};
 use llm_worker::ToolDefinition;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// The kind of a background task in errors.
+const TASK: &str = "background task";
 
 /// Most calls of one install into the host.
 const MAX_CALLS: usize = 1_024;
@@ -33,6 +40,8 @@ pub(crate) struct Stage {
     instructions: Vec<InstructionDeclaration>,
     tools: BTreeMap<String, ToolContribution>,
     hooks: BTreeMap<String, HookContribution>,
+    planned_tasks: Vec<BackgroundTaskDeclaration>,
+    tasks: BTreeMap<String, BackgroundTaskContribution>,
     planned_states: Vec<StateDeclaration>,
     states: BTreeSet<String>,
     planned_services: Vec<ServiceDeclaration>,
@@ -52,6 +61,7 @@ pub(crate) struct Complete {
     pub(crate) feature: FeatureId,
     pub(crate) tools: Vec<(ToolContribution, u64)>,
     pub(crate) hooks: Vec<(HookContribution, PlannedHook)>,
+    pub(crate) tasks: Vec<BackgroundTaskContribution>,
     pub(crate) instructions: Vec<InstructionDeclaration>,
     pub(crate) states: Vec<StateDeclaration>,
     pub(crate) notes: Vec<FeatureDiagnostic>,
@@ -71,6 +81,7 @@ impl Stage {
         let found = planned.services.resolved.iter().filter_map(|r| services.get(&r.service));
         let wanted = found.map(|s| (s.id.clone(), Ok(Arc::clone(s)))).chain(missing).collect();
         let expected = |t: &&ToolDeclaration| planned.tools.iter().any(|p| p.name == t.name);
+        let runs = |t: &&BackgroundTaskDeclaration| planned.background_tasks.iter().any(|p| p.name == t.name);
         Self {
             feature: descriptor.id.clone(),
             grants: planned.grants.clone(),
@@ -80,6 +91,8 @@ impl Stage {
             instructions: descriptor.instructions.clone(),
             tools: BTreeMap::new(),
             hooks: BTreeMap::new(),
+            planned_tasks: descriptor.background_tasks.iter().filter(runs).cloned().collect(),
+            tasks: BTreeMap::new(),
             planned_states: planned.states.clone(),
             states: BTreeSet::new(),
             planned_services: planned.services.provided.clone(),
@@ -263,6 +276,59 @@ impl Stage {
         Ok(Staging::Staged)
     }
 
+    /// Takes a background task that equals its declaration.
+    pub(crate) fn task(&mut self, task: BackgroundTaskContribution) -> Result<Staging, FeatureInstallError> {
+        let (kind, name, feature) = (TASK, task.name.clone(), self.feature.clone());
+        if self.leaves_out(ContributionKind::Task, &name) {
+            return Ok(Staging::Skipped);
+        }
+        self.planned_task(&task.declaration)?;
+        if self.tasks.contains_key(&name) {
+            return Err(FeatureInstallError::StagedTwice { kind, name, feature });
+        }
+        if task.feature_id != feature {
+            return Err(FeatureInstallError::Differs { kind, name, feature, what: "its feature id" });
+        }
+        self.tasks.insert(name, task);
+        Ok(Staging::Staged)
+    }
+
+    /// Creates the handle that requests runs of a planned background task.
+    pub(crate) fn task_handle(
+        &mut self,
+        task: &BackgroundTaskDeclaration,
+        mailbox: impl FnOnce(&FeatureId, &str) -> Result<MailboxSender, FeatureInstallError>,
+    ) -> Result<TaskHandle, FeatureInstallError> {
+        let asked = task.implied();
+        if self.leaves_out(ContributionKind::Task, &task.name) {
+            self.granted(&asked)?;
+            return Err(self.unavailable(asked.to_string(), "the background task is left out"));
+        }
+        self.planned_task(task)?;
+        if !task.is_on_request() {
+            let (feature, name) = (&self.feature, &task.name);
+            let why = format!("background task `{name}` of {feature} has no trigger `on_request`");
+            return Err(FeatureInstallError::failed(why));
+        }
+        let door = self.grant(&asked)?;
+        let (feature, presence) = (self.feature.clone(), self.presence());
+        let mailbox = mailbox(&feature, &asked.to_string())?;
+        Ok(TaskHandle { feature, task: task.name.clone(), door, presence, mailbox })
+    }
+
+    /// Checks that a background task is planned exactly so.
+    fn planned_task(&self, task: &BackgroundTaskDeclaration) -> Result<(), FeatureInstallError> {
+        let (kind, name, feature) = (TASK, task.name.clone(), self.feature.clone());
+        match self.planned_tasks.iter().find(|planned| planned.name == name) {
+            None => Err(FeatureInstallError::NotDeclared { kind, name, feature }),
+            Some(planned) if planned != task => {
+                let what = "its effect, triggers, restart, deadline or needs";
+                Err(FeatureInstallError::Differs { kind, name, feature, what })
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
     fn leaves_out(&self, kind: ContributionKind, name: &str) -> bool {
         self.skipped.iter().any(|(skipped, other)| *skipped == kind && other == name)
     }
@@ -288,7 +354,7 @@ impl Stage {
     /// Completes the stage, or returns all differences from the plan.
     pub(crate) fn complete(self) -> Result<Complete, Vec<FeatureDiagnostic>> {
         let Self { feature, planned, planned_hooks, instructions, mut tools, mut hooks, notes, refusal, .. } = self;
-        let Self { planned_states, states, planned_services, services, redactor, .. } = self;
+        let Self { planned_tasks, mut tasks, planned_states, states, planned_services, services, redactor, .. } = self;
         if let Some(refusal) = refusal {
             let (code, why) = (DiagnosticCode::InstallFailed, refusal.to_string());
             return Err(vec![FeatureDiagnostic::quoting(code, &feature, &why, &redactor)]);
@@ -310,6 +376,16 @@ impl Stage {
                 }
             }
         }
+        let mut staged_tasks = Vec::new();
+        for BackgroundTaskDeclaration { name, .. } in planned_tasks {
+            match tasks.remove(&name) {
+                Some(task) => staged_tasks.push(task),
+                None => {
+                    missing
+                        .push(lacks(format!("background task `{name}` of {feature} is declared but was not staged")));
+                }
+            }
+        }
         for StateDeclaration { name, .. } in planned_states.iter().filter(|planned| !states.contains(&planned.name)) {
             missing.push(lacks(format!("state `{name}` of {feature} is declared but was not taken up")));
         }
@@ -317,8 +393,9 @@ impl Stage {
         {
             missing.push(lacks(format!("service {service} of {feature} is declared but was not provided")));
         }
+        let (tools, hooks, tasks) = (staged, staged_hooks, staged_tasks);
         let (states, services) = (planned_states, services.into_values().collect());
-        let complete = Complete { feature, tools: staged, hooks: staged_hooks, instructions, states, notes, services };
+        let complete = Complete { feature, tools, hooks, tasks, instructions, states, notes, services };
         if missing.is_empty() { Ok(complete) } else { Err(missing) }
     }
 }

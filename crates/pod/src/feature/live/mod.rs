@@ -6,3 +6,4 @@ pub(super) mod registry;
 pub(super) mod service;
 pub(super) mod sink;
 pub(super) mod state;
+pub(super) mod task;

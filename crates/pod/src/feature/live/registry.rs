@@ -2,6 +2,7 @@
 //! modules or the plan.
 
 use super::grant::{GrantLedger, Revoke};
+use super::task::RegisteredTask;
 use crate::feature::decide::report::{HostReport, RegistryReport, Totals};
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::grants::GrantUse;
@@ -22,11 +23,12 @@ const MAX_USES: usize = 4096;
 /// Longest text of a grant, in bytes.
 const MAX_GRANT: usize = 128;
 
-/// One generation of live features: tools, hooks, instructions, grants and the install report. Built by
+/// One generation of live features: tools, hooks, background tasks, instructions, grants and the install report. Built by
 /// [`FeatureRegistryBuilder`](crate::feature::FeatureRegistryBuilder); the pod uses it for its whole run.
 pub struct FeatureRegistry {
     pub(crate) tools: ToolRegistry,
     pub(crate) hooks: HookRegistry,
+    pub(crate) tasks: Vec<RegisteredTask>,
     pub(crate) instructions: Vec<Instruction>,
     pub(crate) report: RegistryReport,
     pub(crate) timings: Vec<(FeatureId, Duration)>,
@@ -57,7 +59,8 @@ impl FeatureRegistry {
         let tools = ToolRegistry { by_name: BTreeMap::new() };
         let (instructions, timings, grants) = (Vec::new(), Vec::new(), GrantLedger::default());
         let redactor = Redactor::default();
-        Self { tools, hooks: HookRegistry::default(), instructions, report, timings, grants, redactor }
+        let (hooks, tasks) = (HookRegistry::default(), Vec::new());
+        Self { tools, hooks, tasks, instructions, report, timings, grants, redactor }
     }
 
     /// Redacts the texts written so far, and later ones.
@@ -95,6 +98,12 @@ impl FeatureRegistry {
     #[must_use]
     pub fn hooks(&self) -> &HookRegistry {
         &self.hooks
+    }
+
+    /// The background tasks, in install order.
+    #[must_use]
+    pub fn tasks(&self) -> &[RegisteredTask] {
+        &self.tasks
     }
 
     /// The instructions, in install order.

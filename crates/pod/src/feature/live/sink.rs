@@ -4,12 +4,16 @@
 use super::presence::{Absent, Presence};
 use crate::control::AlertLevel;
 use crate::feature::declare::id::FeatureId;
+use crate::feature::declare::text::{Lines, check};
 use crate::mailbox::requests::{Declined, DriverRequest, MailboxSender, NotTaken, Notification};
 use authority::Door;
 use llm_worker::ErrorKind;
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::oneshot;
+
+/// Longest key of a notification, in bytes.
+const MAX_KEY: usize = 128;
 
 /// Sends notifications to the model, delivered with its next step; see
 /// [`crate::feature::FeatureInstallContext::notifications`].
@@ -30,7 +34,7 @@ pub struct Receipt {
     pub number: u64,
 }
 
-/// The reason why a text was not sent.
+/// The reason why a text was not sent or a run was not requested.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SinkError {
     /// Empty, or with control characters.
@@ -45,7 +49,7 @@ pub enum SinkError {
     #[error("the grant was revoked")]
     Revoked,
     /// The feature is still installing: a text could not be withdrawn if the install failed.
-    #[error("the feature is not installed yet; say it from a tool or a hook")]
+    #[error("the feature is not installed yet; use it from a tool, a hook or a background task")]
     Early,
     #[error("too much waits already; try again")]
     Busy,
@@ -94,7 +98,17 @@ impl FeatureNotifySink {
     /// `Early` in an install; `Malformed`; `Exhausted` beyond the grant's bytes or number per turn, or while
     /// too many wait; `Refused` by the log; `Revoked`; `Closed`.
     pub async fn notify_model(&self, body: impl Into<String>) -> Result<Receipt, SinkError> {
-        self.notify(body.into(), false).await
+        self.notify(body.into(), false, None).await
+    }
+
+    /// As [`Self::notify_model`], at most once for a key of this feature: for the keys of the newest 256 keyed
+    /// notifications of a session, also after a restart, the answer is the receipt of the first one, and the text is
+    /// not sent.
+    ///
+    /// # Errors
+    /// As [`Self::notify_model`]; `Malformed` for an invalid key.
+    pub async fn notify_model_once(&self, key: &str, body: impl Into<String>) -> Result<Receipt, SinkError> {
+        self.notify(body.into(), false, Some(key)).await
     }
 
     /// As [`Self::notify_model`], and an idle pod begins a turn for the notification: at most 12 times an hour for one
@@ -104,28 +118,32 @@ impl FeatureNotifySink {
     /// # Errors
     /// As [`Self::notify_model`].
     pub async fn wake_model(&self, body: impl Into<String>) -> Result<Receipt, SinkError> {
-        self.notify(body.into(), true).await
+        self.notify(body.into(), true, None).await
     }
 
-    async fn notify(&self, text: String, wake: bool) -> Result<Receipt, SinkError> {
+    /// As [`Self::wake_model`], at most once for a key of 1 to 128 bytes, as for [`Self::notify_model_once`].
+    ///
+    /// # Errors
+    /// As [`Self::notify_model_once`].
+    pub async fn wake_model_once(&self, key: &str, body: impl Into<String>) -> Result<Receipt, SinkError> {
+        self.notify(body.into(), true, Some(key)).await
+    }
+
+    async fn notify(&self, text: String, wake: bool, key: Option<&str>) -> Result<Receipt, SinkError> {
         self.presence.check()?;
+        key.map_or(Ok(()), |key| check("the key of a notification", key, MAX_KEY, Lines::One))
+            .map_err(SinkError::Malformed)?;
         let limit = self.max_bytes as usize;
         if text.len() > limit {
             let have = text.len();
             return Err(SinkError::Exhausted(format!("a notification of {have} bytes; {limit} are granted")));
         }
-        crate::feature::declare::text::check(
-            "a notification",
-            &text,
-            limit,
-            crate::feature::declare::text::Lines::Many,
-        )
-        .map_err(SinkError::Malformed)?;
+        check("a notification", &text, limit, Lines::Many).map_err(SinkError::Malformed)?;
         let (reply, answer) = oneshot::channel();
         {
             let _pass = self.door.enter().map_err(|_shut| SinkError::Revoked)?;
-            let notification =
-                Notification { feature: Some(self.feature.clone()), by: None, text, wake, per_turn: self.per_turn };
+            let (feature, key) = (Some(self.feature.clone()), key.map(str::to_owned));
+            let notification = Notification { feature, by: None, text, wake, key, per_turn: self.per_turn };
             self.mailbox.try_send(DriverRequest::Notify { notification, reply })?;
         }
         match self.mailbox.answered(answer).await {

@@ -1,7 +1,7 @@
 //! One rule of background tasks in each test: what a record of a run changes in the state, and what cannot follow.
 
 use super::{MAX_TASK_FAILURES, MAX_TASKS, TaskState};
-use crate::record::{BackgroundTask, Gap, MAX_TASK_REASON, TaskRunState, TaskTrigger};
+use crate::record::{BackgroundTask, Gap, MAX_TASK_REASON, TaskRunState, TriggerKind};
 use crate::session::fold::SessionState;
 use llm_worker::ToolEffect;
 
@@ -11,7 +11,7 @@ fn run(number: u64, task: &str, state: TaskRunState) -> BackgroundTask {
         run: number,
         feature: "builtin:f".to_owned(),
         task: task.to_owned(),
-        trigger: TaskTrigger::Interval,
+        trigger: TriggerKind::Interval,
         attempt: 1,
         due_ms: number * 1000,
         at_ms: number * 1000 + u64::from(ends),
@@ -96,7 +96,7 @@ fn a_schedule_goes_on_from_its_newest_due_time() {
     let first = folded([running(7, "a")]);
     assert_eq!(of(&first, "a").last_due_ms, Some(7000), "known while it runs");
     let ended = folded([running(7, "a"), run(7, "a", TaskRunState::Completed)]);
-    for trigger in [TaskTrigger::Start, TaskTrigger::Request, TaskTrigger::Restart] {
+    for trigger in [TriggerKind::Start, TriggerKind::Request, TriggerKind::Restart] {
         let mut state = ended.clone();
         state.apply(&unscheduled(trigger).into()).unwrap();
         assert_eq!(of(&state, "a").last_due_ms, Some(7000), "{trigger:?}");

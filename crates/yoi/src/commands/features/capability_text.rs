@@ -11,6 +11,7 @@ pub(super) fn words(held: &HostCapability) -> String {
             let name = serde_json::to_value(at).unwrap_or_default();
             format!("add a hook {}", point(name.as_str().unwrap_or_default()))
         }
+        HostCapability::ContributeBackgroundTask { name } => format!("run the background task {name}"),
         held => held.to_string(),
     })
 }
@@ -25,10 +26,12 @@ pub(super) fn in_words(text: &str, feature: &Value) -> String {
     known.iter().fold(text.to_owned(), |text, (name, words)| text.replace(name.as_str(), words))
 }
 
-/// What a grant lets its holder do; none for what its tools and hooks show anyway.
+/// What a grant lets its holder do; none for what its tools, hooks and background tasks show anyway.
 pub(super) fn means(held: &HostCapability) -> Option<String> {
     match held {
-        HostCapability::ContributeTool { .. } | HostCapability::ContributeHook { .. } => None,
+        HostCapability::ContributeTool { .. }
+        | HostCapability::ContributeHook { .. }
+        | HostCapability::ContributeBackgroundTask { .. } => None,
         HostCapability::TransformResults { tools } => Some(format!("change results of {}", tools.join(", "))),
         HostCapability::RewriteArguments { tools } => Some(format!("change arguments of {}", tools.join(", "))),
         HostCapability::ScopedFs { root, read, write, execute } => {

@@ -91,6 +91,7 @@ fn counted(held: &HostCapability, uses: u64, start: &PodStart) -> Option<u64> {
     match held {
         HostCapability::ContributeTool { name } => Some(start.calls.get(name.as_ref()).copied().unwrap_or_default()),
         HostCapability::ContributeHook { .. }
+        | HostCapability::ContributeBackgroundTask { .. }
         | HostCapability::TransformResults { .. }
         | HostCapability::RewriteArguments { .. }
         | HostCapability::ProvideService { .. } => None,

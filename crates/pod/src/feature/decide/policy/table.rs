@@ -33,6 +33,9 @@ pub struct GrantTable {
     /// Names of its tools; `*` is any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
+    /// Names of its background tasks; `*` is any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background_tasks: Option<Vec<String>>,
     /// Points where its hooks may stand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hooks: Option<Vec<HookPoint>>,
@@ -144,6 +147,11 @@ impl GrantTable {
             (|read, write| Can::WorkItemStore { read, write }, |read, write| Can::MemoryStore { read, write });
         let lists = [
             ("tools", Can::tool("*"), each(&self.tools, |of| Can::ContributeTool { name: name(of) })),
+            (
+                "background_tasks",
+                Can::background_task("*"),
+                each(&self.background_tasks, |of| Can::ContributeBackgroundTask { name: name(of) }),
+            ),
             ("secrets", Can::secret("*"), each(&self.secrets, |of| Can::SecretRef { id: name(of) })),
             ("services", Can::using("*"), each(&self.services, |of| Can::UseService { key: name(of) })),
             ("provides", Can::provide("*"), each(&self.provides, |of| Can::ProvideService { key: name(of) })),

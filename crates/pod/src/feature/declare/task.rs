@@ -1,0 +1,311 @@
+//! Background tasks as declared: one `const` key both declares and stages a task, so the two cannot differ. Does not
+//! depend on running tasks or on the clock.
+
+use super::capability::HostCapability;
+use super::text::{self, Lines, MAX_NAME, millis};
+use crate::schedule::Cron;
+use llm_worker::ToolEffect;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Deadline of a run whose key sets none.
+pub const DEFAULT_TASK_DEADLINE: Duration = Duration::from_secs(60);
+/// The longest deadline of a run.
+pub const MAX_TASK_DEADLINE: Duration = Duration::from_secs(60 * 60);
+/// Most triggers of one task.
+const MAX_TRIGGERS: usize = 4;
+/// The shortest interval and backoff: a task that fails at once costs at most one run a second.
+const MIN_PAUSE: Duration = Duration::from_secs(1);
+/// The longest interval, window and backoff.
+const MAX_PAUSE: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+/// Most restarts within the window of [`Restart::OnFailure`].
+const MAX_RESTARTS: u32 = 100;
+
+/// A background task's name, effect and triggers, as a `const`.
+///
+/// ```
+/// use pod::feature::{Restart, TaskKey};
+/// use llm_worker::ToolEffect;
+/// use std::time::Duration;
+/// const REFRESH: TaskKey = TaskKey::new("refresh", ToolEffect::ReadOnly)
+///     .at_start()
+///     .every(Duration::from_secs(600))
+///     .restart(Restart::OnFailure {
+///         max: 3,
+///         within: Duration::from_secs(3600),
+///         backoff: Duration::from_secs(10),
+///     });
+/// assert_eq!(REFRESH.name(), "refresh");
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct TaskKey {
+    name: &'static str,
+    effect: ToolEffect,
+    /// The newest first. One more than is allowed, so that planning can refuse too many.
+    triggers: [Option<KeyTrigger>; MAX_TRIGGERS + 1],
+    restart: Restart,
+    deadline: Duration,
+    needs: &'static [HostCapability],
+}
+
+/// A [`TaskTrigger`] in a `const`.
+#[derive(Clone, Copy, Debug)]
+enum KeyTrigger {
+    Start,
+    Interval(Duration),
+    Cron(&'static str, &'static str),
+    Request,
+}
+
+impl TaskKey {
+    /// A task without a trigger, which planning refuses, with [`DEFAULT_TASK_DEADLINE`] and [`Restart::Never`].
+    ///
+    /// The effect says what a repeated run does: after a crash, an open run of an `Effectful` task has an unknown
+    /// outcome.
+    #[must_use]
+    pub const fn new(name: &'static str, effect: ToolEffect) -> Self {
+        let triggers = [None; MAX_TRIGGERS + 1];
+        Self { name, effect, triggers, restart: Restart::Never, deadline: DEFAULT_TASK_DEADLINE, needs: &[] }
+    }
+
+    /// Runs once each time the host starts.
+    #[must_use]
+    pub const fn at_start(self) -> Self {
+        self.on(KeyTrigger::Start)
+    }
+
+    /// Runs at this interval, from 1 second to 366 days, in whole milliseconds. Runs that were missed are one run.
+    #[must_use]
+    pub const fn every(self, interval: Duration) -> Self {
+        self.on(KeyTrigger::Interval(interval))
+    }
+
+    /// Runs when the wall clock of a time zone matches a cron expression of five fields, as in
+    /// `.cron("0 9 * * 1-5", "Europe/Berlin")`. Runs that were missed are one run.
+    #[must_use]
+    pub const fn cron(self, expression: &'static str, time_zone: &'static str) -> Self {
+        self.on(KeyTrigger::Cron(expression, time_zone))
+    }
+
+    /// Runs when the feature requests it, now or at a time, through a
+    /// [`TaskHandle`](crate::feature::TaskHandle).
+    #[must_use]
+    pub const fn on_request(self) -> Self {
+        self.on(KeyTrigger::Request)
+    }
+
+    /// Whether a run that ended is followed by another one.
+    #[must_use]
+    pub const fn restart(mut self, restart: Restart) -> Self {
+        self.restart = restart;
+        self
+    }
+
+    /// How long one run may take; at most [`MAX_TASK_DEADLINE`].
+    #[must_use]
+    pub const fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Requests of the feature without which this task is left out.
+    #[must_use]
+    pub const fn needs(mut self, needs: &'static [HostCapability]) -> Self {
+        self.needs = needs;
+        self
+    }
+
+    /// The task's name.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Adds a trigger. Of too many, the oldest is dropped: one too many remain, and planning refuses them.
+    const fn on(mut self, trigger: KeyTrigger) -> Self {
+        let [first, second, third, fourth, _] = self.triggers;
+        self.triggers = [Some(trigger), first, second, third, fourth];
+        self
+    }
+
+    pub(crate) fn declaration(&self) -> BackgroundTaskDeclaration {
+        BackgroundTaskDeclaration {
+            name: self.name.to_owned(),
+            effect: self.effect,
+            triggers: self.triggers.iter().rev().flatten().map(KeyTrigger::declared).collect(),
+            restart: self.restart,
+            deadline_ms: millis(self.deadline),
+            needs: self.needs.to_vec(),
+        }
+    }
+}
+
+impl KeyTrigger {
+    fn declared(&self) -> TaskTrigger {
+        match *self {
+            Self::Start => TaskTrigger::Start,
+            Self::Interval(every) => TaskTrigger::Interval { every_ms: millis(every) },
+            Self::Cron(expression, zone) => {
+                TaskTrigger::Cron { expression: expression.to_owned(), time_zone: zone.to_owned() }
+            }
+            Self::Request => TaskTrigger::Request,
+        }
+    }
+}
+
+/// A background task as declared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BackgroundTaskDeclaration {
+    /// Unique within the feature; at most 64 bytes.
+    pub name: String,
+    /// What repeating a run does.
+    pub effect: ToolEffect,
+    /// What starts it; 1 to 4.
+    pub triggers: Vec<TaskTrigger>,
+    /// Whether a run that ended is followed by another one.
+    pub restart: Restart,
+    /// How long one run may take.
+    pub deadline_ms: u64,
+    /// Requests of this feature without which this task is left out.
+    #[serde(default)]
+    pub needs: Vec<HostCapability>,
+}
+
+/// What starts a background task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "trigger", rename_all = "snake_case", deny_unknown_fields)]
+pub enum TaskTrigger {
+    /// The start of the host.
+    Start,
+    /// The time since the last scheduled run.
+    Interval {
+        /// From 1 second to 366 days.
+        every_ms: u64,
+    },
+    /// The wall clock.
+    Cron {
+        /// Five fields: minute, hour, day of month, month, day of week.
+        expression: String,
+        /// A name of the IANA time zone database, such as `Europe/Berlin`.
+        time_zone: String,
+    },
+    /// The feature's own request, for now or for a time.
+    Request,
+}
+
+/// Whether a run that ended is followed by another one without a trigger. JSON has durations in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "restart", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Restart {
+    /// The next run has a trigger.
+    Never,
+    /// A run that failed, panicked or exceeded its deadline is repeated.
+    OnFailure {
+        /// Most restarts within the window; 1 to 100.
+        max: u32,
+        /// The window.
+        #[serde(rename = "within_ms", with = "in_millis")]
+        #[schemars(with = "u64")]
+        within: Duration,
+        /// The pause before the restart; at least 1 second.
+        #[serde(rename = "backoff_ms", with = "in_millis")]
+        #[schemars(with = "u64")]
+        backoff: Duration,
+    },
+    /// It runs again after every end.
+    Always {
+        /// The pause before the restart; at least 1 second.
+        #[serde(rename = "backoff_ms", with = "in_millis")]
+        #[schemars(with = "u64")]
+        backoff: Duration,
+    },
+}
+
+/// A duration in JSON, in whole milliseconds.
+mod in_millis {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::time::Duration;
+
+    pub(super) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(super::millis(*time))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        u64::deserialize(from).map(Duration::from_millis)
+    }
+}
+
+impl BackgroundTaskDeclaration {
+    /// The request that the declaration of this task implies.
+    pub(crate) fn implied(&self) -> HostCapability {
+        HostCapability::ContributeBackgroundTask { name: self.name.clone().into() }
+    }
+
+    /// Whether the feature itself can request a run.
+    pub(crate) fn is_on_request(&self) -> bool {
+        self.triggers.contains(&TaskTrigger::Request)
+    }
+
+    pub(crate) fn problem(&self, requested: &[HostCapability]) -> Option<String> {
+        let Self { name, effect: _, triggers, restart, deadline_ms, needs } = self;
+        if let Err(problem) = text::check("a background task's name", name, MAX_NAME, Lines::One) {
+            return Some(problem);
+        }
+        if triggers.is_empty() || triggers.len() > MAX_TRIGGERS {
+            let count = triggers.len();
+            return Some(format!("background task `{name}` has {count} triggers; expected 1 to {MAX_TRIGGERS}"));
+        }
+        if *deadline_ms == 0 || *deadline_ms > millis(MAX_TASK_DEADLINE) {
+            let most = millis(MAX_TASK_DEADLINE);
+            return Some(format!("the deadline of background task `{name}` is {deadline_ms} ms; expected 1 to {most}"));
+        }
+        let twice = triggers.iter().enumerate().any(|(at, trigger)| triggers.iter().skip(at + 1).any(|t| t == trigger));
+        if twice {
+            return Some(format!("background task `{name}` declares a trigger twice"));
+        }
+        let unrequested = needs.iter().find(|need| !requested.contains(need));
+        let unrequested =
+            || unrequested.map(|n| format!("background task `{name}` needs {n}, which the feature does not request"));
+        let trigger = triggers.iter().find_map(|trigger| trigger.problem(name));
+        trigger.or_else(|| restart.problem(name)).or_else(unrequested)
+    }
+}
+
+impl TaskTrigger {
+    fn problem(&self, name: &str) -> Option<String> {
+        match self {
+            Self::Start | Self::Request => None,
+            Self::Interval { every_ms } => {
+                pause(&format!("the interval of background task `{name}`"), Duration::from_millis(*every_ms))
+            }
+            Self::Cron { expression, time_zone } => {
+                let read = Cron::parse(expression, time_zone);
+                read.err().map(|why| format!("background task `{name}`: {why}"))
+            }
+        }
+    }
+}
+
+impl Restart {
+    fn problem(&self, name: &str) -> Option<String> {
+        let backoff = |backoff| pause(&format!("the backoff of background task `{name}`"), backoff);
+        match *self {
+            Self::Never => None,
+            Self::OnFailure { max, .. } if max == 0 || max > MAX_RESTARTS => {
+                Some(format!("background task `{name}` may restart {max} times; expected 1 to {MAX_RESTARTS}"))
+            }
+            Self::OnFailure { within, backoff: time, .. } => {
+                pause(&format!("the restart window of background task `{name}`"), within).or_else(|| backoff(time))
+            }
+            Self::Always { backoff: time } => backoff(time),
+        }
+    }
+}
+
+fn pause(what: &str, time: Duration) -> Option<String> {
+    let fits = (MIN_PAUSE..=MAX_PAUSE).contains(&time);
+    let (have, least, most) = (millis(time), millis(MIN_PAUSE), millis(MAX_PAUSE));
+    (!fits).then(|| format!("{what} is {have} ms; expected {least} to {most}"))
+}

@@ -1,0 +1,207 @@
+//! Background tasks as installed, and what a run and its feature get from the host. Does not depend on schedules.
+
+use super::presence::Presence;
+use super::sink::SinkError;
+use crate::feature::declare::id::FeatureId;
+use crate::feature::declare::task::BackgroundTaskDeclaration;
+use crate::foreign::{Broke, CallbackFailure, Callbacks, contained};
+use crate::mailbox::requests::{DriverRequest, MailboxSender, RunTime, TaskRequest};
+pub use crate::record::TriggerKind;
+use authority::Door;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tokio_util::sync::CancellationToken;
+
+/// What a run gets from the host. It reports and acts through the sinks, states and handles of its feature.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct BackgroundTaskContext {
+    /// The number of this run in the session.
+    pub run: u64,
+    /// What started the run.
+    pub trigger: TriggerKind,
+    /// The time for which the run was scheduled.
+    pub due: SystemTime,
+    /// 1, and one more for each restart in a row.
+    pub attempt: u32,
+    /// Fires at the deadline, and earlier when the run is cancelled or the pod stops. A run that does not end soon
+    /// after that is abandoned.
+    pub cancel: CancellationToken,
+    /// How long this run may take.
+    pub deadline: Duration,
+}
+
+impl BackgroundTaskContext {
+    /// The context of one run; the host creates it.
+    #[must_use]
+    pub fn new(
+        run: u64,
+        (trigger, attempt): (TriggerKind, u32),
+        due: SystemTime,
+        deadline: Duration,
+        cancel: CancellationToken,
+    ) -> Self {
+        Self { run, trigger, due, attempt, cancel, deadline }
+    }
+}
+
+/// The reason why a run failed. Every standard error becomes one with `?`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskError(String);
+
+impl TaskError {
+    /// An error with this text for people.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+}
+
+impl fmt::Display for TaskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<E: std::error::Error> From<E> for TaskError {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// The result of one run of a background task.
+pub type TaskResult = Result<(), TaskError>;
+
+/// The reason why a run did not complete. Its texts are the feature's, not sanitized yet.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TaskFailure {
+    #[error("{0}")]
+    Failed(TaskError),
+    #[error("it panicked: {0}")]
+    Panicked(String),
+    #[error("its grant was revoked")]
+    Revoked,
+    /// Cancelled while it waited for a thread.
+    #[error("it was cancelled before it started")]
+    NotStarted,
+    /// It did not end within this grace after its cancellation.
+    #[error("it did not stop within {0:?} of being cancelled and was abandoned")]
+    Stuck(Duration),
+}
+
+/// One run of a background task.
+pub(crate) type TaskFuture = Pin<Box<dyn Future<Output = TaskResult> + Send>>;
+
+/// The code of a background task.
+pub(crate) type TaskBody = Arc<dyn Fn(BackgroundTaskContext) -> TaskFuture + Send + Sync>;
+
+/// An installed background task with its feature.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct RegisteredTask {
+    pub feature: FeatureId,
+    pub name: String,
+    pub declaration: BackgroundTaskDeclaration,
+    /// The door of the task's grant: each step of a run enters it; shut when the grant is revoked.
+    pub door: Arc<Door>,
+    pub(crate) body: TaskBody,
+}
+
+impl RegisteredTask {
+    /// Starts a run at once, on a callback thread, within the deadline and under the cancellation of its context. A
+    /// caller that tells a deadline from a cancellation cancels a parent of the context's token.
+    pub fn run(
+        &self,
+        callbacks: &Callbacks,
+        cx: BackgroundTaskContext,
+    ) -> impl Future<Output = Result<(), TaskFailure>> + Send + 'static {
+        let Self { feature, body, door, .. } = self.clone();
+        let (deadline, cancel) = (cx.deadline, cx.cancel.clone());
+        let work = async move {
+            let stop = cx.cancel.clone();
+            if stop.is_cancelled() {
+                return Err(TaskFailure::NotStarted);
+            }
+            let ended = contained(&feature, std::slice::from_ref(&door), async move { body(cx).await }).await;
+            ended.map_err(|broke| match broke {
+                Broke::Panicked(words) => TaskFailure::Panicked(words),
+                Broke::Revoked => {
+                    // Work that it delegated ends as well.
+                    stop.cancel();
+                    TaskFailure::Revoked
+                }
+            })
+        };
+        let done = callbacks.run(deadline, cancel, work);
+        async move {
+            match done.await {
+                Ok(ended) => ended?.map_err(TaskFailure::Failed),
+                Err(CallbackFailure::Panicked(words)) => Err(TaskFailure::Panicked(words)),
+                Err(CallbackFailure::Stuck(grace)) => Err(TaskFailure::Stuck(grace)),
+            }
+        }
+    }
+}
+
+impl fmt::Debug for RegisteredTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { feature, name, declaration, door: _, body: _ } = self;
+        write!(f, "{name} of {feature}, {:?}", declaration.triggers)
+    }
+}
+
+/// Requests runs of a task with the trigger [`on_request`](crate::feature::TaskKey::on_request).
+///
+/// A requested time is not durable: it ends with the host. A feature that needs it later keeps it in a
+/// [`DurableState`](crate::feature::DurableState) and requests it again in a run
+/// [`at_start`](crate::feature::TaskKey::at_start).
+#[derive(Clone)]
+pub struct TaskHandle {
+    pub(crate) feature: FeatureId,
+    pub(crate) task: String,
+    pub(crate) door: Arc<Door>,
+    pub(crate) presence: Arc<Presence>,
+    pub(crate) mailbox: MailboxSender,
+}
+
+impl TaskHandle {
+    /// Requests a run as soon as possible; the time of [`Self::run_at`] stays. Requests made before the run starts are
+    /// one run.
+    ///
+    /// # Errors
+    /// `Early` in an install; `Revoked`; `Busy`; `Closed`.
+    pub fn run_now(&self) -> Result<(), SinkError> {
+        self.request(RunTime::Now)
+    }
+
+    /// Requests a run at a time, which replaces the earlier one.
+    ///
+    /// # Errors
+    /// As [`Self::run_now`].
+    pub fn run_at(&self, time: SystemTime) -> Result<(), SinkError> {
+        self.request(RunTime::At(Some(time)))
+    }
+
+    /// Withdraws the time of [`Self::run_at`], if it has not come yet.
+    ///
+    /// # Errors
+    /// As [`Self::run_now`].
+    pub fn clear(&self) -> Result<(), SinkError> {
+        self.request(RunTime::At(None))
+    }
+
+    fn request(&self, time: RunTime) -> Result<(), SinkError> {
+        self.presence.check()?;
+        let _pass = self.door.enter().map_err(|_shut| SinkError::Revoked)?;
+        let request = TaskRequest { feature: self.feature.clone(), task: self.task.clone(), time };
+        Ok(self.mailbox.try_send(DriverRequest::RunTask(request))?)
+    }
+}
+
+impl fmt::Debug for TaskHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "background task {} of {}", self.task, self.feature)
+    }
+}
