@@ -392,6 +392,8 @@ mirrors! {
         feature: String,
         text: String,
         wake?: bool,
+        /// The feature's name of the notification.
+        key?: String,
     }
     /// A note of a feature for people who inspect the pod.
     FeatureNote {

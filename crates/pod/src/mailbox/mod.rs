@@ -2,5 +2,6 @@
 //! turns or models.
 
 pub mod events;
+mod keyed;
 pub(crate) mod pending;
 pub(crate) mod requests;

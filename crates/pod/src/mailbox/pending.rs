@@ -1,6 +1,7 @@
 //! Records that wait for a commit, and how much each feature may still notify, alert and note.
 
 use super::events::{Alert, Event, Outbox};
+use super::keyed::{NotificationWaiter, NumberReply, UncommittedKeys};
 use super::requests::{
     AlertLevel, CommitWaiter, Declined, DriverRequest, Mailbox, MailboxSender, Notification, RunTime, TaskRequest,
     Wakeup,
@@ -12,7 +13,6 @@ use llm_worker::CallId;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 /// Most notifications of all features that wait for the next model request.
@@ -68,6 +68,7 @@ pub(crate) struct Pending {
     wakes_since: Instant,
     /// The highest notification number given; the number of a refused one is not reused.
     numbered: u64,
+    keys: UncommittedKeys,
     /// One clone is held by each notification that waits for its commit.
     in_flight: Arc<()>,
 }
@@ -123,6 +124,7 @@ impl Pending {
             wakes: BTreeMap::new(),
             wakes_since: now,
             numbered: 0,
+            keys: UncommittedKeys::default(),
             in_flight: Arc::default(),
         }
     }
@@ -288,17 +290,24 @@ impl Pending {
         self.task_requests.pop_front()
     }
 
-    fn notify(
-        &mut self,
-        notification: Notification,
-        reply: oneshot::Sender<Result<u64, Declined>>,
-        pod: &mut RequestContext<'_>,
-    ) -> bool {
-        let Notification { feature, by, text, wake, key: _, per_turn } = notification;
+    fn notify(&mut self, notification: Notification, reply: NumberReply, pod: &mut RequestContext<'_>) -> bool {
+        let Notification { feature, by, text, wake, key, per_turn } = notification;
+        let sender = feature.as_ref().map_or_else(|| CLIENT.to_owned(), ToString::to_string);
+        let redactor = pod.registry.redactor();
+        let key = key.map(|key| (sender.clone(), redactor.text(&key).into_owned()));
+        let known = key.as_ref().and_then(|key| pod.state.notice_keys.number(|known| known == key));
+        let reply = match (known, &key) {
+            (Some(number), _) => {
+                drop(reply.send(Ok(number)));
+                return false;
+            }
+            (None, Some(key)) => self.keys.join(key, reply),
+            (None, None) => Some(reply),
+        };
+        let Some(reply) = reply else { return false };
         let in_flight = Arc::strong_count(&self.in_flight) - 1;
         let waiting = pod.state.notices.len() + in_flight;
         let used = self.used.entry(feature.clone()).or_default();
-        let sender = feature.as_ref().map_or_else(|| CLIENT.to_owned(), ToString::to_string);
         let declined = if used.notices >= per_turn {
             Some(format!("{sender} may notify {per_turn} times in a turn and did"))
         } else if waiting >= MAX_WAITING {
@@ -314,11 +323,13 @@ impl Pending {
         self.numbered = self.numbered.max(pod.state.notified) + 1;
         let number = self.numbered;
         let registry_generation = pod.registry.generation();
-        let text = pod.registry.redactor().text(&text).into_owned();
+        let text = redactor.text(&text).into_owned();
         let in_flight = Arc::clone(&self.in_flight);
         let wake = wake && self.may_wake(feature, pod.outbox);
-        let queued = NotificationQueued { number, feature: sender, registry_generation, text, wake, by };
-        self.wait(queued, Some(Box::new(NotificationWaiter { number, reply, _in_flight: in_flight })));
+        let waiter = NotificationWaiter::new(number, reply, key.clone(), &mut self.keys, in_flight);
+        let key = key.map(|(_, key)| key);
+        let queued = NotificationQueued { number, feature: sender, registry_generation, text, wake, key, by };
+        self.wait(queued, Some(Box::new(waiter)));
         true
     }
 
@@ -344,24 +355,5 @@ impl Pending {
             let text = "further alerts of this turn are dropped".to_owned();
             pod.outbox.show(Event::Alert(Alert { level: AlertLevel::Warning, from: Some(feature), text }));
         }
-    }
-}
-
-/// The caller that waits for its notification to be durable.
-struct NotificationWaiter {
-    number: u64,
-    reply: oneshot::Sender<Result<u64, Declined>>,
-    _in_flight: Arc<()>,
-}
-
-impl CommitWaiter for NotificationWaiter {
-    fn is_valid(&self) -> bool {
-        true
-    }
-
-    fn resolve(self: Box<Self>, done: Result<(), &str>) {
-        let Self { number, reply, _in_flight } = *self;
-        let done = done.map(|()| number).map_err(|why| Declined::Refused(why.to_owned()));
-        drop(reply.send(done));
     }
 }

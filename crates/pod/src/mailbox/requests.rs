@@ -56,7 +56,6 @@ pub(crate) struct Notification {
     /// Whether an idle pod starts a turn for it.
     pub(crate) wake: bool,
     /// Of notifications of one feature with the same key only the first is delivered; at most 128 bytes.
-    #[expect(dead_code, reason = "for the record of the notification")]
     pub(crate) key: Option<String>,
     pub(crate) per_turn: u32,
 }

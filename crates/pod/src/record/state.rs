@@ -20,6 +20,10 @@ pub struct NotificationQueued {
     /// An idle pod starts a turn for it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wake: bool,
+    /// The name that the feature gave to the notification. Another one of the feature with the same key is not queued: it
+    /// is the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// Who sent it, if a client did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Who>,

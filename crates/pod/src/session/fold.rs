@@ -1,7 +1,7 @@
 //! The fold of a log into state. This one function changes a [`SessionState`], live and on replay.
 
 use super::lost::{LostRecords, bridged};
-use super::queue::InputQueue;
+use super::queue::{InputQueue, RecentKeys};
 use super::tasks::TaskState;
 use crate::record::{
     Encoder, FeatureState, FileChanged, HoldCause, HostStarted, NotificationQueued, Output, Record, Request,
@@ -81,6 +81,8 @@ pub struct SessionState {
     pub notices: BTreeMap<u64, NotificationQueued>,
     /// The highest notification number given.
     pub notified: u64,
+    /// Features and keys of the newest notifications with keys.
+    pub notice_keys: RecentKeys<(String, String)>,
     /// Background tasks that ran, by feature and name.
     #[serde(with = "super::tasks::listed")]
     pub tasks: BTreeMap<(String, String), TaskState>,
@@ -300,6 +302,9 @@ impl SessionState {
                 }
                 self.notified = queued.number;
                 self.notices.insert(queued.number, queued.clone());
+                if let Some(key) = &queued.key {
+                    self.notice_keys.push((queued.feature.clone(), key.clone()), queued.number);
+                }
             }
             Record::BackgroundTask(run) => {
                 if let Err(why) = self.task_run(run) {

@@ -204,8 +204,8 @@ impl Bridge {
             SystemItem::Notification { number, feature, registry_generation, text } => {
                 raise(&mut self.state.notified, *number);
                 let (number, feature, text) = (*number, feature.clone(), text.clone());
-                let registry_generation = *registry_generation;
-                let queued = NotificationQueued { number, feature, registry_generation, text, wake: false, by: None };
+                let (registry_generation, wake, key, by) = (*registry_generation, false, None, None);
+                let queued = NotificationQueued { number, feature, registry_generation, text, wake, key, by };
                 self.state.notices.insert(number, queued);
             }
         }

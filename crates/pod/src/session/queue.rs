@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// How many keys of accepted inputs are remembered: an input with one of them is not accepted again.
+/// How many keys of accepted inputs, and of notifications, are remembered: another with one of them is not accepted.
 pub const MAX_KEYS: usize = 256;
 
 /// An input that no turn has taken.
@@ -21,13 +21,29 @@ pub struct QueuedInput {
     pub limits: Option<InputLimits>,
 }
 
+/// The newest keys, each with the number that it was accepted with; newest last.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RecentKeys<K>(VecDeque<(K, u64)>);
+
+impl<K> RecentKeys<K> {
+    /// The number of the newest such key, if it is among the newest [`MAX_KEYS`].
+    pub fn number(&self, is: impl Fn(&K) -> bool) -> Option<u64> {
+        self.0.iter().rev().find(|(key, _)| is(key)).map(|(_, number)| *number)
+    }
+
+    pub(super) fn push(&mut self, key: K, number: u64) {
+        self.0.push_back((key, number));
+        self.0.drain(..self.0.len().saturating_sub(MAX_KEYS));
+    }
+}
+
 /// The inputs that wait, and the keys of the newest accepted ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputQueue {
     waiting: VecDeque<QueuedInput>,
-    /// Newest last.
-    keys: VecDeque<(String, InputId)>,
+    keys: RecentKeys<String>,
 }
 
 impl InputQueue {
@@ -57,15 +73,14 @@ impl InputQueue {
     /// The input that was accepted with this key, if it is among the newest [`MAX_KEYS`] with keys.
     #[must_use]
     pub fn accepted(&self, key: &str) -> Option<InputId> {
-        self.keys.iter().rev().find(|(known, _)| known == key).map(|(_, input)| *input)
+        self.keys.number(|known| known == key)
     }
 
     pub(super) fn push(&mut self, queued: &InputQueued) {
         let InputQueued { input, text, mode, limits, key, whole: _, by: _ } = queued;
         self.waiting.push_back(QueuedInput { input: *input, text: text.as_str().into(), mode: *mode, limits: *limits });
         if let Some(key) = key {
-            self.keys.push_back((key.clone(), *input));
-            self.keys.drain(..self.keys.len().saturating_sub(MAX_KEYS));
+            self.keys.push(key.clone(), *input);
         }
     }
 

@@ -207,6 +207,7 @@ fn what_a_fold_is_kept_in_is_pinned() {
         record_strategy::started(CallId::new(2).unwrap(), ToolEffect::Effectful),
         FileChanged { call: CallId::new(2), ..change }.into(),
         state.into(),
+        record_strategy::notification(3),
         task_runs::running(1, "done", ToolEffect::ReadOnly).into(),
         BackgroundTask {
             state: TaskRunState::Failed,
@@ -234,4 +235,4 @@ fn what_a_fold_is_kept_in_is_pinned() {
     assert!(CheckpointBuilder::read(VERSION, &CheckpointBuilder::of(&empty).bytes(&empty.state).unwrap()).is_some());
 }
 
-const PINNED: &str = "19e2ea24e694c815b766719660f3f642bfaed78c3f7240d8dbb1f8413e135d05";
+const PINNED: &str = "a38d2b7bc28e78021fbdac17fdda7cbc2957f59513255839da8f5a7ef905f28b";

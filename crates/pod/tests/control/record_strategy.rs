@@ -117,7 +117,7 @@ pub(crate) fn recovered(lost: u64) -> Record {
 
 const FEATURE: &str = "builtin:t";
 
-fn notification(number: u64) -> Record {
+pub(crate) fn notification(number: u64) -> Record {
     let (feature, text) = (FEATURE.to_owned(), format!("words {number}"));
     NotificationQueued {
         number,
@@ -125,6 +125,7 @@ fn notification(number: u64) -> Record {
         registry_generation: 1,
         text,
         wake: number.is_multiple_of(2),
+        key: number.is_multiple_of(3).then(|| format!("key {}", number % 5)),
         by: who(number),
     }
     .into()

@@ -5,7 +5,7 @@ use llm_worker::Item;
 use pod::control::Outbox;
 use pod::record::{NotificationQueued, Record, SystemItem};
 use std::time::Duration;
-use testkit::ScriptedAnswer;
+use testkit::{ModelScript, RunEnd, ScriptedAnswer};
 
 fn told(items: &[Item]) -> Vec<(String, String)> {
     let said = |item: &Item| match item {
@@ -33,7 +33,7 @@ fn it_is_durable_before_the_answer_and_the_next_step_brings_it() {
     let (feature, text) = (ID.to_string(), "look at the tests".to_owned());
     assert_eq!(
         queued,
-        Some(NotificationQueued { number: 1, feature, registry_generation: 1, text, wake: false, by: None })
+        Some(NotificationQueued { number: 1, feature, registry_generation: 1, text, wake: false, key: None, by: None })
     );
 }
 
@@ -117,4 +117,47 @@ fn an_idle_pod_has_its_allowance_again_after_an_hour() {
     end.result.unwrap();
     assert_eq!(told, [true, true, false, true]);
     assert_eq!(end.state.notices.len(), 3);
+}
+
+/// A feature that is killed between its notification and its own note of it sends the notification again.
+#[test]
+fn one_with_a_key_is_delivered_once_wherever_the_pod_is_killed() {
+    let step: &[&str] = &["once day-1 words"];
+    let (whole, counter) = pod(&[step]);
+    whole.run("go").end();
+    assert_eq!(counter.heard(), ["once day-1 words: 1"], "it counts once");
+    let points = whole.points.numbered();
+    for name in ["notification_queued", "commit:feature_state"] {
+        assert!(points.iter().any(|(point, _)| point == name), "{points:?}");
+    }
+    for (name, nth) in points {
+        let (mut pod, counter) = pod(&[step]);
+        pod.points.kill(&name, nth);
+        let how = pod.run("go").how;
+        assert!(matches!(how, RunEnd::Killed | RunEnd::Ended(_)), "{name} {nth}: {how:?}");
+        pod.revive();
+        pod.script = ModelScript::new([calls(step), ScriptedAnswer::text("done")]);
+        pod.run("again").end();
+        let (mut queued, mut delivered) = (Vec::new(), Vec::new());
+        for (_, record) in pod.records() {
+            match record {
+                Record::NotificationQueued(notice) => queued.push((notice.number, notice.key)),
+                Record::SystemItem(SystemItem::Notification { number, text, .. }) => delivered.push((number, text)),
+                _ => {}
+            }
+        }
+        let [(number, Some(key))] = &queued[..] else { panic!("{name} {nth}: {queued:?}") };
+        assert_eq!((key.as_str(), delivered), ("day-1", vec![(*number, "words".to_owned())]), "{name} {nth}");
+        assert_eq!(counter.heard().last(), Some(&format!("once day-1 words: {number}")), "{name} {nth}");
+    }
+}
+
+#[test]
+fn another_key_is_another_notification() {
+    let (pod, counter) = pod(&[&["once a words"], &["once b words"], &["once a words"], &["once c words"]]);
+    pod.run("go").end();
+    let heard: Vec<String> = counter.heard().iter().map(|line| line.rsplit(": ").next().unwrap().to_owned()).collect();
+    assert_eq!(&heard[..3], ["1", "2", "1"]);
+    assert!(counter.heard()[3].contains("Exhausted"), "{heard:?}");
+    assert_eq!(pod.state().notified, 2);
 }

@@ -39,7 +39,7 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// `add` waits, `piggyback` does not; `tell WORDS`, `alert N`, `note N`, `grow BYTES`, `panic`, `read`.
+    /// `add` waits, `piggyback` does not; `tell WORDS`, `once KEY WORDS`, `alert N`, `note N`, `grow BYTES`, `panic`, `read`.
     async fn act(self: Arc<Self>, args: DoArgs, _: ToolContext) -> ToolResult {
         let (verb, rest) = args.what.split_once(' ').unwrap_or((&args.what, ""));
         let many = || rest.parse::<usize>().unwrap();
@@ -79,6 +79,19 @@ impl Live {
                 .await
                 .map(|receipt| receipt.number.to_string())
                 .map_err(|e| format!("{:?}", e.kind())),
+            "once" => {
+                let (key, words) = rest.split_once(' ').unwrap();
+                let both = async {
+                    tokio::join!(self.notify.notify_model_once(key, words), self.notify.notify_model_once(key, "other"))
+                };
+                let (one, two) = both.await;
+                // What the feature keeps of it: a kill in between makes it send again.
+                let kept = self.state.update(|count| count.n += 1).await;
+                match (one, two, kept) {
+                    (Ok(one), Ok(two), Ok(())) if one == two => Ok(one.number.to_string()),
+                    other => Err(format!("{other:?}")),
+                }
+            }
             "alert" => Ok(format!(
                 "{:?}",
                 (0..many()).map(|n| self.alerts.alert(AlertLevel::Info, &format!("alert {n}"))).find_map(Result::err)

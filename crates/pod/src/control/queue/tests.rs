@@ -90,7 +90,15 @@ impl Expected {
             Step::Wake => {
                 let (number, feature) = (self.state.notified + 1, "builtin:t".to_owned());
                 let text = "wake".to_owned();
-                self.fold(NotificationQueued { number, feature, registry_generation: 1, text, wake: true, by: None });
+                self.fold(NotificationQueued {
+                    number,
+                    feature,
+                    registry_generation: 1,
+                    text,
+                    wake: true,
+                    key: None,
+                    by: None,
+                });
             }
             Step::Turn(outcome) => self.turn(outcome),
         }

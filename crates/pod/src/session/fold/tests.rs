@@ -5,6 +5,7 @@ use crate::record::{
     FileChanged, InputConsumed, InputQueued, ItemAdded, NotificationQueued, Output, Record, Response, Stored,
     SystemItem, ToolFinished, TurnStarted,
 };
+use crate::session::queue::MAX_KEYS;
 use llm_worker::{CallId, Item, ResultStatus, StopReason, ToolOutcome, Usage};
 use session_store::Digest;
 
@@ -97,7 +98,8 @@ fn a_refusal_is_remembered_until_the_model_proposes_another_call() {
 #[test]
 fn a_notification_is_delivered_once_and_as_it_was_queued() {
     let (feature, text) = ("builtin:f".to_owned(), "words".to_owned());
-    let queued = NotificationQueued { number: 1, feature, registry_generation: 1, text, wake: false, by: None };
+    let queued =
+        NotificationQueued { number: 1, feature, registry_generation: 1, text, wake: false, key: None, by: None };
     let delivered = |text: &str| {
         let (feature, text) = (queued.feature.clone(), text.to_owned());
         Record::from(SystemItem::Notification { number: 1, feature, registry_generation: 1, text })
@@ -109,6 +111,18 @@ fn a_notification_is_delivered_once_and_as_it_was_queued() {
     for again in [delivered("words"), queued.into()] {
         assert!(state.apply(&again).is_err(), "{again:?}");
     }
+}
+
+#[test]
+fn keys_of_notifications_are_remembered_by_feature() {
+    let queued = |number: u64, feature: &str| {
+        let (feature, text, key) = (feature.to_owned(), String::new(), Some(format!("k{number}")));
+        NotificationQueued { number, feature, registry_generation: 1, text, wake: false, key, by: None }
+    };
+    let state = folded((1..=MAX_KEYS as u64 + 1).map(|number| queued(number, "builtin:f").into()));
+    let number = |feature: &str, key: &str| state.notice_keys.number(|(whose, known)| whose == feature && known == key);
+    assert_eq!((number("builtin:f", "k1"), number("builtin:f", "k2")), (None, Some(2)), "the oldest leaves first");
+    assert_eq!(number("builtin:g", "k2"), None);
 }
 
 #[test]
