@@ -13,6 +13,7 @@ use testkit::{Check, CheckOutcome, conformance};
 const ID: FeatureId = FeatureId::user("rogue");
 const ACT: ToolKey<ActArgs> = ToolKey::new("Act", ToolEffect::Effectful, "Do it.");
 const MORE: ToolKey<ActArgs> = ToolKey::new("More", ToolEffect::Effectful, "Do more.");
+const TASK: TaskKey = TaskKey::new("tidy", ToolEffect::Idempotent).on_request();
 const GATE: HookKey<PreToolCall> = HookKey::new("gate");
 const COUNT: StateKey<Count> = StateKey::new("count", 1);
 const ODD: StateKey<u64> = StateKey::new("odd", 1);
@@ -54,6 +55,9 @@ enum Bad {
     ColoursItsSummary,
     PanicsInItsGate,
     DawdlesInItsGate,
+    PanicsInItsTask,
+    NeverEndsItsTask,
+    CannotDoWithoutItsTask,
     CannotGoOnFromItsState,
     LeavesATask,
 }
@@ -102,6 +106,7 @@ impl FeatureModule for Rogue {
             .request(CapabilityRequest::optional(HostCapability::EmitUserAlert, "to alert"))
             .tool(&ACT)
             .gate(&GATE)
+            .background_task(&TASK)
             .state(&COUNT);
         let builder = foreign(self.0)
             .into_iter()
@@ -138,6 +143,11 @@ impl FeatureModule for Rogue {
         let live = Arc::new(Live { bad: self.0, count: ctx.state(&COUNT)?, odd });
         ctx.tools().implement(&ACT, &live, Live::act)?;
         ctx.hooks().gate(&GATE, &live, Live::judge)?;
+        ctx.background_tasks().run(&TASK, &live, Live::tidy)?;
+        match self.0 {
+            Bad::CannotDoWithoutItsTask => drop(ctx.background_tasks().handle(&TASK)?),
+            _ => drop(ctx.background_tasks().handle(&TASK)),
+        }
         if let Some(tool) = foreign(self.0) {
             ctx.tools().register(ToolContribution::new(ID, Arc::new(tool), Vec::new()))?;
         }
@@ -168,6 +178,15 @@ impl Live {
             _ => {}
         }
         Ok(ToolOutput { summary, content })
+    }
+
+    async fn tidy(self: Arc<Self>, _: BackgroundTaskContext) -> TaskResult {
+        match self.bad {
+            Bad::PanicsInItsTask => panic_in_silence(),
+            Bad::NeverEndsItsTask => pending().await,
+            _ => {}
+        }
+        Ok(())
     }
 
     fn judge(&self, call: &ToolCallView) -> Verdict<PreToolCall> {
@@ -218,6 +237,9 @@ fn each_way_to_be_bad_breaks_its_check_and_no_other() {
         (Bad::ColoursItsSummary, Some(Check::Text)),
         (Bad::PanicsInItsGate, Some(Check::Hooks)),
         (Bad::DawdlesInItsGate, Some(Check::Hooks)),
+        (Bad::PanicsInItsTask, Some(Check::Tasks)),
+        (Bad::NeverEndsItsTask, Some(Check::Tasks)),
+        (Bad::CannotDoWithoutItsTask, Some(Check::Optional)),
         (Bad::CannotGoOnFromItsState, Some(Check::State)),
         (Bad::LeavesATask, Some(Check::Leftovers)),
     ];

@@ -26,6 +26,13 @@ const PUBLISH: ToolKey<Publish> = ToolKey::new("Publish", ToolEffect::Effectful,
     .deadline(Duration::from_secs(300))
     .needs(NEEDS_WRITING);
 
+const REFRESH: TaskKey = TaskKey::new("refresh", ToolEffect::ReadOnly)
+    .cron("0 9 * * 1-5", "Europe/Berlin")
+    .on_request()
+    .restart(Restart::OnFailure { max: 3, within: HOUR, backoff: MINUTE });
+const HOUR: Duration = Duration::from_secs(60 * 60);
+const MINUTE: Duration = Duration::from_secs(60);
+
 const SHORTER: HookKey<ToolOutcome> = HookKey::new("shorter").tools(&["Fetch"]);
 const WATCH: HookKey<Event> = HookKey::new("watch");
 const SEEN: StateKey<Seen> = StateKey::new("seen", 2).migrating(|version, old| match version {
@@ -50,6 +57,7 @@ impl FeatureModule for Press {
             .tool(&PUBLISH)
             .transform(&SHORTER)
             .observe(&WATCH)
+            .background_task(&REFRESH)
             .state(&SEEN)
             .instruction("press", "Publish only what was asked for.")
             .build()
@@ -60,7 +68,10 @@ impl FeatureModule for Press {
         let notify = ctx.notifications()?;
         let alerts = ctx.alerts().ok();
         let notes = ctx.diagnostics().later()?;
-        let live = Arc::new(Live { files, notify, alerts, notes, seen: ctx.state(&SEEN)?, heard: AtomicU64::new(0) });
+        let refresh = ctx.background_tasks().handle(&REFRESH).ok();
+        let (seen, heard) = (ctx.state(&SEEN)?, AtomicU64::new(0));
+        let live = Arc::new(Live { files, notify, alerts, notes, seen, heard, refresh });
+        ctx.background_tasks().run(&REFRESH, &live, Live::refresh)?;
         ctx.tools().implement(&PUBLISH, &live, Live::publish)?;
         ctx.hooks().transform(&SHORTER, &live, Live::shorter)?;
         ctx.hooks().observe(&WATCH, &live, Live::watch)?;
@@ -75,6 +86,7 @@ struct Live {
     notes: RunningNotes,
     seen: DurableState<Seen>,
     heard: AtomicU64,
+    refresh: Option<TaskHandle>,
 }
 
 impl Live {
@@ -94,9 +106,18 @@ impl Live {
             alerts.alert(AlertLevel::Info, &format!("{shown} was published"))?;
         }
         self.notes.note("published")?;
+        if let Some(refresh) = &self.refresh {
+            refresh.run_now()?;
+        }
         // Nobody waits for it: it rides with the next record.
         drop(self.seen.update(|seen| seen.calls += 1));
         Ok(ToolOutput { summary: format!("{shown}: {} copies", args.copies), content: String::new() })
+    }
+
+    async fn refresh(self: Arc<Self>, _: BackgroundTaskContext) -> TaskResult {
+        let calls = self.seen.read().calls;
+        self.notify.wake_model_once(&format!("calls-{calls}"), format!("{calls} files were published.")).await?;
+        Ok(())
     }
 
     fn shorter(&self, view: &ToolOutcomeView) -> Change<ToolOutput> {
@@ -217,6 +238,17 @@ fn what_the_document_shows_works() {
     let mut host = FeatureHost::new().deny(HostCapability::WRITE_WORKSPACE).install(Press);
     assert_eq!(host.report().skipped_contributions[0].name, "Publish");
     assert_eq!(host.call("Publish", json!({"path": "a.md"})).status, ResultStatus::Error);
+}
+
+#[test]
+fn the_documents_task_runs() {
+    let mut host = FeatureHost::new().install(Press);
+    host.run_task("refresh").unwrap();
+    assert_eq!(host.notifications()[0].text, "0 files were published.");
+
+    let mut host = FeatureHost::new().deny(HostCapability::background_task("refresh")).install(Press);
+    assert_eq!(host.report().skipped_contributions[0].name, "refresh");
+    assert_eq!(host.call("Publish", json!({"path": "a.md", "copies": 1})).summary, "a.md: 1 copies");
 }
 
 #[test]

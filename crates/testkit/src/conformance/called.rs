@@ -231,6 +231,10 @@ pub(super) fn leftovers(conformance: &Conformance, quick: &[SampleCall]) -> Chec
     for (tool, arguments) in quick {
         host.calls(&[(tool, &arguments.to_string())]);
     }
+    for task in conformance.descriptor().background_tasks {
+        // What it answers is checked elsewhere.
+        drop(host.run_task_within(&task.name, PATIENT, None));
+    }
     let tasks = host.close();
     // The host's own task that calls observers.
     let own = usize::from(host.registry().hooks().any::<pod::hook::Event>(""));

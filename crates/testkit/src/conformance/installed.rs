@@ -154,11 +154,13 @@ pub(super) fn optional(conformance: &Conformance) -> CheckOutcome {
         descriptor.tools.iter().map(|tool| HostCapability::ContributeTool { name: Cow::Owned(tool.name.clone()) });
     let hooks =
         descriptor.hooks.iter().map(|hook| HostCapability::ContributeHook { point: hook.point, class: hook.class });
+    let tasks = descriptor.background_tasks.iter();
+    let tasks = tasks.map(|task| HostCapability::ContributeBackgroundTask { name: Cow::Owned(task.name.clone()) });
     let services = descriptor.provides.iter();
     let services = services.map(|s| HostCapability::ProvideService { key: Cow::Owned(s.service.name.clone()) });
     let required: BTreeSet<_> = required.into_iter().chain(used(&descriptor, Need::Required)).collect();
     let optional = requests(&descriptor, Need::Optional).chain(used(&descriptor, Need::Optional));
-    let optional: BTreeSet<_> = optional.chain(tools).chain(hooks).chain(services).collect();
+    let optional: BTreeSet<_> = optional.chain(tools).chain(hooks).chain(tasks).chain(services).collect();
     // An optional request may include a required one that asks for less.
     let optional: Vec<_> = optional.difference(&required).cloned().collect();
     if optional.is_empty() {
@@ -206,8 +208,8 @@ pub(super) fn required(conformance: &Conformance) -> CheckOutcome {
     all(denied.into_iter().chain([vain]))
 }
 
-/// Whether an install used a capability that it requested. The capabilities of tools, hooks, states and provided
-/// services are used by staging them.
+/// Whether an install used a capability that it requested. The capabilities of tools, hooks, background tasks, states
+/// and provided services are used by staging them.
 fn taken(capability: &HostCapability, calls: &Calls) -> bool {
     let asked = |registrar: &str, about: &str| calls.iter().any(|(other, name)| *other == registrar && name == about);
     match capability {

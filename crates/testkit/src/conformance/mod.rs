@@ -8,6 +8,7 @@ mod installed;
 mod proxy;
 mod sample;
 mod site;
+mod tasks;
 
 use crate::feature_host::FeatureHost;
 use pod::feature::FeatureModule;
@@ -17,7 +18,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The time in which a cancelled call has to end.
+/// The time in which a cancelled call or run has to end.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// One rule of the contract.
@@ -33,7 +34,7 @@ pub enum Check {
     Install,
     /// An error, a panic or a hang at any call into the host leaves no file and nothing in the registry.
     Atomic,
-    /// If any optional capability, tool or hook is denied, or all at once, the rest is installed.
+    /// If any optional capability, tool, hook or background task is denied, or all at once, the rest is installed.
     Optional,
     /// Without a required capability it is skipped before its install is called; it uses every capability that it
     /// requests.
@@ -48,6 +49,8 @@ pub enum Check {
     Text,
     /// Hooks return in time and do not panic for any call.
     Hooks,
+    /// A run of a background task does not panic, and ends in time when it is cancelled.
+    Tasks,
     /// After a kill around any update it installs again, and the state in the log is unchanged.
     State,
     /// No task of it runs after its pod closed; if it is disabled, it leaves nothing.
@@ -56,7 +59,7 @@ pub enum Check {
 
 impl Check {
     /// Every check, in the order in which they run.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Descriptor,
         Self::Bounds,
         Self::Schemas,
@@ -69,6 +72,7 @@ impl Check {
         Self::Outputs,
         Self::Text,
         Self::Hooks,
+        Self::Tasks,
         Self::State,
         Self::Leftovers,
     ];
@@ -160,7 +164,7 @@ impl Conformance {
         self
     }
 
-    /// Sets the time in which a cancelled call has to end; the default is five seconds.
+    /// Sets the time in which a cancelled call or run has to end; the default is five seconds.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
@@ -189,6 +193,7 @@ impl Conformance {
         made.note(Check::Outputs, called.outputs);
         made.note(Check::Text, called.text);
         made.note(Check::Hooks, hooked::hooks(self));
+        made.note(Check::Tasks, tasks::tasks(self));
         made.note(Check::State, called::state(self, &called.quick));
         made.note(Check::Leftovers, called::leftovers(self, &called.quick));
         made.findings

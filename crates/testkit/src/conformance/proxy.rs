@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) const PATIENT: Duration = Duration::from_secs(2);
 
 /// The time after which a call is cancelled.
-const LEAD: Duration = Duration::from_millis(20);
+pub(super) const LEAD: Duration = Duration::from_millis(20);
 
 /// The proxy's name, which no author would choose.
 const PROXY: &str = "testkit-proxy";

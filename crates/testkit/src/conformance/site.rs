@@ -89,7 +89,7 @@ impl Site {
     }
 }
 
-/// A registry as text, as a pod would see it: tools, instructions, hooks, order.
+/// A registry as text, as a pod would see it: tools, instructions, hooks, background tasks, order.
 pub(super) fn surface(registry: &FeatureRegistry) -> String {
     let tools: Vec<_> = registry.tools().iter().map(|tool| format!("{tool:?} {:?}", tool.definition)).collect();
     let hooks = registry.hooks();
@@ -100,7 +100,8 @@ pub(super) fn surface(registry: &FeatureRegistry) -> String {
         (gates, others, hooks.any::<TurnEnd>(name))
     };
     let hooks: Vec<_> = names.into_iter().map(any).collect();
-    format!("{tools:?} {:?} {hooks:?} {:?}", registry.instructions(), registry.report().order)
+    let tasks = registry.tasks();
+    format!("{tools:?} {:?} {hooks:?} {tasks:?} {:?}", registry.instructions(), registry.report().order)
 }
 
 /// Runs `act`; the panic message if it panics.

@@ -123,7 +123,7 @@ fn requested(descriptor: &FeatureDescriptor) -> impl Iterator<Item = HostCapabil
     descriptor.requests.iter().map(|request| request.capability.clone())
 }
 
-/// The capabilities that it needs for its declared tools, hooks, states and services.
+/// The capabilities that it needs for its declared tools, hooks, background tasks, states and services.
 fn implied(descriptor: &FeatureDescriptor) -> impl Iterator<Item = HostCapability> {
     let tool = |name: &String| HostCapability::ContributeTool { name: Cow::Owned(name.clone()) };
     let tools = descriptor.tools.iter().map(move |declared| tool(&declared.name));
@@ -131,9 +131,11 @@ fn implied(descriptor: &FeatureDescriptor) -> impl Iterator<Item = HostCapabilit
         let stands = HostCapability::ContributeHook { point: hook.point, class: hook.class };
         [stands, HostCapability::ANY_ARGUMENTS, HostCapability::ANY_RESULT]
     });
+    let task = |name: &String| HostCapability::ContributeBackgroundTask { name: Cow::Owned(name.clone()) };
+    let tasks = descriptor.background_tasks.iter().map(move |declared| task(&declared.name));
     let states = descriptor.states.iter().map(|state| HostCapability::StateStore { scope: state.scope });
     let provided = |name: &String| HostCapability::ProvideService { key: Cow::Owned(name.clone()) };
     let provides = descriptor.provides.iter().map(move |declared| provided(&declared.service.name));
     let uses = descriptor.requires.iter().map(|asked| asked.service.admission());
-    tools.chain(hooks).chain(states).chain(provides).chain(uses)
+    tools.chain(hooks).chain(tasks).chain(states).chain(provides).chain(uses)
 }

@@ -1,5 +1,7 @@
 //! A feature in an open pod: turns, calls, gates, restarts and kills, and the records on disk after them.
 
+mod task;
+
 use super::setting::{Setting, declared};
 use crate::Ruling;
 use crate::latch::PATIENCE;

@@ -12,3 +12,4 @@ mod plan;
 mod report;
 mod rig;
 mod services;
+mod tasks;

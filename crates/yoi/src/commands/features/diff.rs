@@ -159,7 +159,8 @@ fn in_table_words(field: &str) -> String {
 }
 
 /// Fields of a report, and their names for people.
-const FIELDS: [(&str, &str); 13] = [
+const FIELDS: [(&str, &str); 14] = [
+    ("background_tasks", "background task"),
     ("content_digest", "tools and instructions (digest)"),
     ("denied", "denied"),
     ("diagnostics", "message:"),

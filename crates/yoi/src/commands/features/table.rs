@@ -48,8 +48,14 @@ fn row(page: &mut Page, feature: &Value, width: usize) {
     let shown = if outcome == "disabled" { "" } else { outcome };
     page.line(format!("{mark} {id:width$}  {:8} {shown}", text(feature, "version")).trim_end());
     let tools = names(feature).collect::<Vec<_>>().join(" ");
-    for (what, words) in [("tools", tools), ("hooks", hooks(feature)), ("keeps", keeps(feature)), ("may", may(feature))]
-    {
+    let parts = [
+        ("tools", tools),
+        ("hooks", hooks(feature)),
+        ("tasks", tasks(feature)),
+        ("keeps", keeps(feature)),
+        ("may", may(feature)),
+    ];
+    for (what, words) in parts {
         if !words.is_empty() {
             page.wrapped(&format!("    {what:6} "), &words);
         }
@@ -142,6 +148,31 @@ fn hooks(feature: &Value) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
+fn tasks(feature: &Value) -> String {
+    let shown = list(feature, "background_tasks").iter().map(|task| {
+        let triggers: Vec<_> = list(task, "triggers").iter().map(trigger).collect();
+        format!("{} ({})", text(task, "name"), triggers.join(", "))
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+/// When a background task runs.
+fn trigger(trigger: &Value) -> String {
+    match text(trigger, "trigger") {
+        "start" => "at each start".to_owned(),
+        "interval" => {
+            let ms = trigger.get("every_ms").and_then(Value::as_u64).unwrap_or_default();
+            let units = [(86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute"), (1_000, "second")];
+            let whole = units.into_iter().find(|(unit, _)| ms % unit == 0);
+            whole
+                .map_or_else(|| format!("every {ms} ms"), |(unit, name)| format!("every {}", numbered(ms / unit, name)))
+        }
+        "cron" => format!("at {} {}", text(trigger, "expression"), text(trigger, "time_zone")),
+        "request" => "on request".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
 fn keeps(feature: &Value) -> String {
     let states = list(feature, "states").iter();
     states
@@ -150,7 +181,7 @@ fn keeps(feature: &Value) -> String {
         .join(", ")
 }
 
-/// What was granted beside its tools and hooks.
+/// What was granted beside its tools, hooks and background tasks.
 fn may(feature: &Value) -> String {
     let granted = granted(feature.get("grants").unwrap_or(feature));
     // Write access to a directory includes read access.
@@ -207,4 +238,27 @@ fn bound(limit: &Value) -> String {
         other => other,
     };
     format!("{name}: {value} {}{source}", text(limit, "unit"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_background_task_shows_when_it_runs() {
+        let triggers = |triggers: Value| tasks(&json!({"background_tasks": [{"name": "t", "triggers": triggers}]}));
+        let every = |ms: u64| json!({"trigger": "interval", "every_ms": ms});
+        let cron = json!({"trigger": "cron", "expression": "0 9 * * 1-5", "time_zone": "Europe/Berlin"});
+        for (trigger, words) in [
+            (json!([{"trigger": "start"}, {"trigger": "request"}]), "t (at each start, on request)"),
+            (json!([cron]), "t (at 0 9 * * 1-5 Europe/Berlin)"),
+            (json!([every(600_000)]), "t (every 10 minutes)"),
+            (json!([every(86_400_000)]), "t (every 1 day)"),
+            (json!([every(1_500)]), "t (every 1500 ms)"),
+        ] {
+            assert_eq!(triggers(trigger), words);
+        }
+        assert_eq!(tasks(&json!({})), "");
+    }
 }

@@ -18,7 +18,7 @@ pub(super) struct Unused {
     start: u64,
     /// Grants that nothing was done under, by feature.
     unused: Vec<Idle>,
-    /// How many grants nothing is counted under: hooks, transforms and offered services are asked, and ask nobody.
+    /// How many grants nothing is counted under: hooks, transforms, background tasks and offered services are asked, and ask nobody.
     uncounted: u64,
 }
 
