@@ -56,22 +56,6 @@ macro_rules! records {
                 }
             }
 
-            /// The record as one JSON object: `k` and `q` as in the log, then its body.
-            #[must_use]
-            pub fn to_json(&self, seq: u64) -> serde_json::Value {
-                let body = match self {
-                    $(Self::$variant(body) => serde_json::to_value(body).unwrap_or_default(),)*
-                    Self::Other { .. } => serde_json::Value::Null,
-                };
-                let mut object = serde_json::Map::new();
-                object.insert("k".to_owned(), self.kind().into());
-                object.insert("q".to_owned(), seq.into());
-                if let serde_json::Value::Object(fields) = body {
-                    object.extend(fields);
-                }
-                serde_json::Value::Object(object)
-            }
-
             /// Reads a record from its line.
             ///
             /// # Errors

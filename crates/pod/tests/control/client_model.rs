@@ -65,9 +65,7 @@ fn next(way: u8, n: u64, state: &SessionState) -> Vec<Record> {
 }
 
 fn line(seq: u64, record: &Record) -> RecordLine {
-    let mut line = record.to_json(seq);
-    (line["t"], line["v"]) = (json!(seq), json!(1));
-    RecordLine::new(line.to_string()).unwrap()
+    RecordLine::new(crate::record_strategy::line(seq, seq, record)).unwrap()
 }
 
 /// A value as clients read it.

@@ -13,10 +13,51 @@ use pod::record::{
     SystemItem, TaskRunState, ToolFinished, ToolStarted, TriggerKind, TurnFinished, TurnStarted, VerdictGiven, Who,
 };
 use pod::session::fold::SessionState;
+use serde_json::json;
 use session_store::Digest;
 
 /// How many ways there are to make a record.
 pub(crate) const WAYS: u8 = 23;
+
+/// A record as one JSON object: what a client needs of its header, and its body as the journal has it.
+pub(crate) fn line(seq: u64, time: u64, record: &Record) -> String {
+    let body = match record {
+        Record::HostStarted(body) => serde_json::to_value(body),
+        Record::HostStopped(body) => serde_json::to_value(body),
+        Record::Recovery(body) => serde_json::to_value(body),
+        Record::SurfaceSet(body) => serde_json::to_value(body),
+        Record::Features(body) => serde_json::to_value(body),
+        Record::InputQueued(body) => serde_json::to_value(body),
+        Record::InputConsumed(body) => serde_json::to_value(body),
+        Record::InputWithdrawn(body) => serde_json::to_value(body),
+        Record::InputEdited(body) => serde_json::to_value(body),
+        Record::InputMoved(body) => serde_json::to_value(body),
+        Record::TurnStarted(body) => serde_json::to_value(body),
+        Record::SystemItem(body) => serde_json::to_value(body),
+        Record::ItemAdded(body) => serde_json::to_value(body),
+        Record::Request(body) => serde_json::to_value(body),
+        Record::Response(body) => serde_json::to_value(body),
+        Record::VerdictGiven(body) => serde_json::to_value(body),
+        Record::ToolStarted(body) => serde_json::to_value(body),
+        Record::ToolFinished(body) => serde_json::to_value(body),
+        Record::FileChanged(body) => serde_json::to_value(body),
+        Record::DirectoryMoved(body) => serde_json::to_value(body),
+        Record::TurnFinished(body) => serde_json::to_value(body),
+        Record::BackgroundTask(body) => serde_json::to_value(body),
+        Record::FeatureState(body) => serde_json::to_value(body),
+        Record::FeatureNote(body) => serde_json::to_value(body),
+        Record::NotificationQueued(body) => serde_json::to_value(body),
+        Record::GrantsUsed(body) => serde_json::to_value(body),
+        Record::Gap(body) => serde_json::to_value(body),
+        Record::Suspended(body) => serde_json::to_value(body),
+        Record::Resumed(body) => serde_json::to_value(body),
+        Record::Other { .. } => Ok(json!({})),
+    };
+    let mut line = body.unwrap();
+    (line["k"], line["q"]) = (json!(record.kind()), json!(seq));
+    (line["t"], line["v"]) = (json!(time), json!(1));
+    line.to_string()
+}
 
 fn call(number: u64) -> CallId {
     CallId::new(number % CallId::MAX + 1).unwrap()

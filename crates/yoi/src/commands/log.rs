@@ -8,7 +8,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{Pods, read_failure};
 use crate::show::count::count;
-use crate::show::escape::{json, line};
+use crate::show::escape::{journal_line, line};
 use crate::show::out;
 use crate::show::progress::brief;
 use authority::text::{Escaper, Lines, escape_line};
@@ -59,9 +59,7 @@ impl Printer<'_> {
         let shown = frame.seq >= self.from;
         if self.json {
             if shown {
-                // Unchanged, so that its checksum can be checked; a terminal gets the same document in harmless letters.
-                let text = if self.terminal { json(&frame.line) } else { frame.line.as_str().into() };
-                out::raw(&format!("{text}\n"));
+                out::raw(&format!("{}\n", journal_line(&frame.line, self.terminal)));
             }
             return Ok(());
         }

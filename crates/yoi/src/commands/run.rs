@@ -18,7 +18,7 @@ use crate::hosting::messages::Messages;
 use crate::hosting::session_location::{SessionLocation, WantedSession, now};
 use crate::hosting::{Driven, HostContext, Hosting, OpenedSession, Prepared, host_failure};
 use crate::launch::LaunchOptions;
-use crate::show::progress::{OutputStyle, show};
+use crate::show::progress::{JournalLines, OutputStyle, show};
 use authority::Ambient;
 use pod::control::{Client, Event, Outbox, SubmitError, TurnEnd};
 use pod::host::HostError;
@@ -57,7 +57,8 @@ fn run_prompt(
     let schema = args.output_schema.as_deref().map(|file| OutputSchema::load(file, env)).transpose()?;
     // An answer that has to be of a form is shown when it is.
     let stream = env.stdout_terminal && !args.json && schema.is_none();
-    let style = OutputStyle { json: args.json, quiet: args.quiet, stream, colour: env.colour() };
+    let (json, quiet, terminal) = (args.json, args.quiet, env.stdout_terminal);
+    let style = OutputStyle { json, terminal, quiet, stream, colour: env.colour() };
     let client = ClientRun { args, env, prompt: &prompt, schema: schema.as_ref(), signals: &signals, style, began };
     if let Some(done) = client.run_if_live()? {
         return Ok(done);
@@ -142,7 +143,8 @@ impl HeadlessRun<'_> {
             })?;
         self.signals.scratch(place.scratch());
         let (outbox, events) = Outbox::watched();
-        let screen = self.screen(events)?;
+        let journal = JournalLines::from(place.dir(), opened.0.recovered.last + 1);
+        let screen = self.screen(events, journal)?;
         let session = OpenedSession { place, opened, prepared, outbox };
         let ask = async |client: &Client| self.ask(client).await;
         let driven = hosting.run(session, &self.signals.cancel, "done", ask);
@@ -169,9 +171,13 @@ impl HeadlessRun<'_> {
         }
     }
 
-    fn screen(&self, events: mpsc::Receiver<Event>) -> Result<thread::JoinHandle<bool>, Failure> {
+    fn screen(
+        &self,
+        events: mpsc::Receiver<Event>,
+        journal: JournalLines,
+    ) -> Result<thread::JoinHandle<bool>, Failure> {
         let style = self.style;
-        let screen = thread::Builder::new().name("screen".to_owned()).spawn(move || show(events, style));
+        let screen = thread::Builder::new().name("screen".to_owned()).spawn(move || show(events, style, journal));
         screen.map_err(|e| Failure::new(Exit::Unavailable, format!("no thread: {}", authority::explain(&e))))
     }
 }

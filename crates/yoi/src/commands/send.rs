@@ -38,7 +38,8 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
         }
         let end = pod.end(input).await.map_err(|failure| kept(failure, &name, input))?.end;
         let ended = FinishedRun { end, streamed: false, output: AnswerForm::Free, ending: None, late: None };
-        let style = OutputStyle { json: args.json, quiet: true, stream: false, colour: env.colour() };
+        let (json, terminal, colour) = (args.json, env.stdout_terminal, env.colour());
+        let style = OutputStyle { json, terminal, quiet: true, stream: false, colour };
         Ok(ending::report(&ended, EndedIn::live(&name), style, began.elapsed()))
     })?
 }

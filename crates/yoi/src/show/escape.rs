@@ -20,6 +20,12 @@ pub(crate) fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// A line of a journal: unchanged, so that its checksum can be checked; a terminal gets the same document in harmless
+/// letters.
+pub(crate) fn journal_line(line: &str, terminal: bool) -> Cow<'_, str> {
+    if terminal { json(line) } else { Cow::Borrowed(line) }
+}
+
 /// The first line, cut to `width` characters.
 pub(crate) fn line(text: &str, width: usize) -> String {
     let first = text.lines().next().unwrap_or_default();

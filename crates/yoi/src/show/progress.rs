@@ -1,21 +1,29 @@
-//! A run as it happens: the answer on standard output, everything else on standard error; or, for scripts, the
-//! records as JSON Lines.
+//! A run as it happens: the answer on standard output, everything else on standard error; or, for scripts, the lines
+//! of the journal.
 
-use super::escape::{json, line};
+mod journal;
+
+pub(crate) use journal::JournalLines;
+
+use super::escape::{journal_line, line};
 use super::out::noted;
 use authority::text::{Escaper, Lines, escape_line};
 use llm_worker::effect::Delta;
 use llm_worker::{Item, ResultStatus};
 use pod::control::Event;
 use pod::record::{Decision, Record, VerdictGiven};
-use std::io::{self, Write};
-use std::sync::Arc;
+use std::io::{self, Stderr, Stdout, Write};
 use tokio::sync::mpsc;
+
+/// Events that are taken at once.
+const TAKEN: usize = 256;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OutputStyle {
-    /// Records as JSON Lines on standard output, and nothing else there.
+    /// The journal's lines on standard output, and the result; nothing else there.
     pub(crate) json: bool,
+    /// Standard output is a terminal.
+    pub(crate) terminal: bool,
     pub(crate) quiet: bool,
     /// The answer appears as it is written.
     pub(crate) stream: bool,
@@ -24,17 +32,30 @@ pub(crate) struct OutputStyle {
 
 /// Shows events until the pod lets go of its end. Runs on a thread of its own. Output that cannot be written
 /// (a closed pipe) is given up silently; the run goes on. Answers whether words of the model were streamed.
-pub(crate) fn show(mut events: mpsc::Receiver<Event>, style: OutputStyle) -> bool {
-    let mut screen = Screen::new(style, io::stdout(), io::stderr());
-    while let Some(event) = events.blocking_recv() {
-        screen.event(&event);
+pub(crate) fn show(mut events: mpsc::Receiver<Event>, style: OutputStyle, mut journal: JournalLines) -> bool {
+    let mut screen = RunOutput::of_process(style);
+    let (mut taken, mut newest) = (Vec::new(), 0);
+    while events.blocking_recv_many(&mut taken, TAKEN) > 0 {
+        for event in taken.drain(..) {
+            screen.event(&event);
+            if let Event::Record { seq, .. } = event {
+                newest = seq;
+            }
+        }
+        if style.json {
+            // What cannot be read now is read again with the next records.
+            drop(journal.show(newest, &mut screen));
+        }
     }
-    // A turn that was ended in mid-answer leaves half a line.
-    screen.end_line();
-    screen.streamed
+    let unread = if style.json { journal.show(newest, &mut screen).err() } else { None };
+    if let Some(error) = unread {
+        screen.note(&format!("warning: {error}"));
+    }
+    screen.finish()
 }
 
-struct Screen<Out, Err> {
+/// Both outputs of a run.
+pub(crate) struct RunOutput<Out, Err> {
     style: OutputStyle,
     /// None once it cannot be written any more.
     out: Option<Out>,
@@ -49,7 +70,14 @@ struct Screen<Out, Err> {
     streamed: bool,
 }
 
-impl<Out: Write, Err: Write> Screen<Out, Err> {
+impl RunOutput<Stdout, Stderr> {
+    /// The outputs of this process.
+    pub(crate) fn of_process(style: OutputStyle) -> Self {
+        Self::new(style, io::stdout(), io::stderr())
+    }
+}
+
+impl<Out: Write, Err: Write> RunOutput<Out, Err> {
     fn new(style: OutputStyle, out: Out, err: Err) -> Self {
         let escaper = Escaper::new(Lines::Many);
         Self { style, out: Some(out), err, shown: String::new(), escaper, mid_line: false, streamed: false }
@@ -58,7 +86,7 @@ impl<Out: Write, Err: Write> Screen<Out, Err> {
     fn event(&mut self, event: &Event) {
         match event {
             Event::Delta { delta, .. } => self.delta(delta),
-            Event::Record { seq, record } => self.record(*seq, record),
+            Event::Record { record, .. } => self.record(record),
             Event::Suspended { reason } => self.tell(&format!("! {reason}; trying again")),
             Event::Alert(alert) => {
                 let from = alert.from.as_ref().map_or_else(String::new, |feature| format!("{feature}: "));
@@ -83,16 +111,16 @@ impl<Out: Write, Err: Write> Screen<Out, Err> {
         }
     }
 
-    fn record(&mut self, seq: u64, record: &Arc<Record>) {
-        if let Record::ToolFinished(done) = &**record {
+    /// Shows what a record says; to scripts only the warnings.
+    fn record(&mut self, record: &Record) {
+        if let Record::ToolFinished(done) = record {
             // Said even to those who want no progress.
             done.warnings.iter().for_each(|warning| self.note(&format!("warning: {warning}")));
         }
         if self.style.json {
-            let text = record.to_json(seq).to_string();
-            return self.print(&format!("{}\n", json(&text)));
+            return;
         }
-        match &**record {
+        match record {
             Record::ItemAdded(added) => self.item(&added.item),
             Record::ToolFinished(done) => {
                 let mark = match done.outcome.status {
@@ -110,6 +138,27 @@ impl<Out: Write, Err: Write> Screen<Out, Err> {
             }
             _ => {}
         }
+    }
+
+    /// Shows a record of the journal; scripts get its line.
+    pub(crate) fn record_of_line(&mut self, record: &Record, line: &str) {
+        self.record(record);
+        if self.style.json {
+            self.line(line);
+        }
+    }
+
+    /// Prints a line of the journal.
+    fn line(&mut self, line: &str) {
+        let text = format!("{}\n", journal_line(line, self.style.terminal));
+        self.print(&text);
+    }
+
+    /// Ends the output. Answers whether words of the model were streamed.
+    pub(crate) fn finish(mut self) -> bool {
+        // A turn that was ended in mid-answer leaves half a line.
+        self.end_line();
+        self.streamed
     }
 
     fn item(&mut self, item: &Item) {

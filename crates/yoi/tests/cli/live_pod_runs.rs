@@ -98,10 +98,16 @@ fn a_run_is_a_client_of_a_live_pod() {
     assert_eq!(run.out, "one\n");
     run.lines_with("model:", 0);
     run.lines_with("the prompt waits", 0);
-    let records = finish(other).ends(0).lines();
+    let other = finish(other).ends(0);
+    let records = other.lines();
     assert_eq!((&records[0]["k"], &records[0]["input"]), (&json!("input_queued"), &json!(2)));
     let result = records.last().unwrap();
     assert_eq!((&result["k"], &result["answer"], &result["pod"]), (&json!("result"), &json!("two"), &json!("p")));
+    // The lines of the journal from the input to the end of its turn.
+    let (lines, _) = other.out.trim_end().rsplit_once('\n').unwrap();
+    let journal = fs::read_to_string(stays.scene.log_file("p")).unwrap();
+    let (_, last) = lines.rsplit_once('\n').unwrap();
+    assert!(journal.contains(&format!("\n{lines}\n")) && last.contains(r#""k":"turn_finished""#), "{lines}");
     stays.stop();
 }
 

@@ -66,6 +66,29 @@ fn json_lines_end_in_the_result() {
     assert!(failed[0]["error"].as_str().unwrap().contains("`nope` is not a model"));
 }
 
+/// What a script gets is what `yoi log --json` prints, and what checks a journal can check it.
+#[test]
+fn json_lines_are_those_of_the_journal() {
+    let scene = Scene::new();
+    let answer = |text: &str| json!({ "text": text });
+    let call = json!({ "calls": [{ "name": "List", "arguments": {} }] });
+    let model = scene.script("s.jsonl", &[call, answer("a\u{202e}b\u{7f}"), answer("second")]);
+    let run = |prompt: &str| scene.yoi(&["run", "--json", "--pod", "p", "-m", &model, prompt]).ends(0).out;
+    let journal = || fs::read_to_string(scene.log_file("p")).unwrap();
+    let first = run("go\u{9b}");
+    let (lines, result) = first.trim_end().rsplit_once('\n').unwrap();
+    assert_eq!(format!("{lines}\n"), journal(), "all records of a new pod, in order");
+    assert!(lines.contains(['\u{202e}', '\u{7f}', '\u{9b}']) && !result.contains(['\u{202e}', '\u{7f}']));
+    let before = journal().len();
+    let second = run("on");
+    let (lines, _) = second.trim_end().rsplit_once('\n').unwrap();
+    assert_eq!(format!("{lines}\n"), journal()[before..], "of a known pod those that this run added");
+    assert_eq!(scene.yoi(&["log", "p", "--json"]).ends(0).out, journal());
+    let kept_nowhere = scene.yoi(&["run", "--json", "--ephemeral", "-m", &model, "x"]).ends(0).lines();
+    let numbers = kept_nowhere.iter().filter_map(|line| line["q"].as_u64());
+    assert!(numbers.eq(1..kept_nowhere.len() as u64), "{kept_nowhere:?}");
+}
+
 #[test]
 fn the_limits_end_a_run_with_four() {
     let scene = Scene::new();

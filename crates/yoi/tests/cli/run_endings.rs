@@ -52,7 +52,8 @@ fn json_is_json_whatever_is_in_it() {
     let model = scene
         .script("odd.jsonl", &[json!({ "calls": [write, bash(&format!("echo '{odd}'"))] }), json!({ "text": odd })]);
     let done = scene.yoi(&["run", "--json", "--pod", "p", "-m", &model, odd]).ends(0);
-    assert!(!done.out.contains(['\u{202e}', '\u{9b}', '\u{7f}']), "{}", done.out);
+    let result = done.out.lines().last().unwrap();
+    assert!(!result.contains(['\u{202e}', '\u{9b}', '\u{7f}']), "{result}");
     assert_eq!(done.lines().last().unwrap()["answer"], odd);
     let diff = scene.yoi(&["diff", "p", "--json"]).ends(0);
     assert!(!diff.out.contains(['\u{202e}', '\u{9b}', '\u{7f}']), "{}", diff.out);

@@ -6,7 +6,7 @@ use llm_worker::{CallId, Item, ResultStatus};
 use pod::record::Record;
 use pod::session::restore::decode;
 use serde_json::Value;
-use session_store::Reader;
+use session_store::{OwnedFrame, Reader};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::Output;
@@ -43,14 +43,14 @@ pub(crate) fn nothing_early(place: &Scene, shown: &[Shown]) -> Result<(), String
 
 /// After the next run: everything the module says.
 pub(crate) fn all(place: &Scene, killed: &[Shown]) -> Result<(), String> {
-    let records = records(place)?;
+    let frames = frames(place)?;
     for Shown { seq, line } in killed {
-        let kept = records.get(seq).map(|record| record.to_json(*seq).to_string());
-        if kept.as_ref() != Some(line) {
+        let kept = frames.get(seq).map(|frame| &frame.line);
+        if kept != Some(line) {
             return Err(format!("record {seq} was acknowledged as\n  {line}\nand is now\n  {kept:?}"));
         }
     }
-    let calls = Calls::of(&records);
+    let calls = Calls::of(&decoded(frames)?);
     calls.one_result_each()?;
     calls.effects_once(&place.effects())?;
     no_survivor(&session(place), place)?;
@@ -59,12 +59,18 @@ pub(crate) fn all(place: &Scene, killed: &[Shown]) -> Result<(), String> {
 }
 
 pub(crate) fn records(place: &Scene) -> Result<BTreeMap<u64, Record>, String> {
+    decoded(frames(place)?)
+}
+
+fn frames(place: &Scene) -> Result<BTreeMap<u64, OwnedFrame>, String> {
     let reader = Reader::open(&place.pod()).map_err(|e| e.to_string())?;
-    let frames = reader.frames().map(|frame| {
-        let frame = frame.map_err(|e| e.to_string())?;
-        Ok((frame.seq, decode(&frame).map_err(|e| e.to_string())?))
-    });
+    let frames = reader.frames().map(|frame| frame.map(|frame| (frame.seq, frame)).map_err(|e| e.to_string()));
     frames.collect()
+}
+
+fn decoded(frames: BTreeMap<u64, OwnedFrame>) -> Result<BTreeMap<u64, Record>, String> {
+    let records = frames.into_iter().map(|(seq, frame)| Ok((seq, decode(&frame).map_err(|e| e.to_string())?)));
+    records.collect()
 }
 
 #[derive(Default)]

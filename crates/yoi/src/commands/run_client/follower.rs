@@ -4,25 +4,19 @@ use crate::commands::log::follow::{Site, wait_beside};
 use crate::exit::{Exit, Failure};
 use crate::hosting::messages::Messages;
 use crate::pods::read_failure;
-use crate::show::progress::{OutputStyle, show};
-use pod::control::Event;
+use crate::show::progress::{OutputStyle, RunOutput};
 use pod::record::{InputConsumed, InputId, InputQueued, Record};
 use pod::session::restore::decode;
 use session_store::Reader;
-use std::io::{PipeReader, PipeWriter, Write, pipe};
+use std::io::{PipeReader, PipeWriter, Stderr, Stdout, Write, pipe};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
-use tokio::sync::mpsc;
 
-/// Events that may wait for the screen.
-const EVENTS: usize = 64;
-
-/// A thread that reads the files, and one that shows. The first sleeps until the kernel tells that the pod wrote.
+/// A thread that reads the files and shows. It sleeps until the kernel tells that the pod wrote.
 pub(super) struct Follower {
-    reading: JoinHandle<()>,
-    screen: JoinHandle<bool>,
+    reading: JoinHandle<bool>,
     progress: Arc<Progress>,
     waker: PipeWriter,
 }
@@ -40,21 +34,20 @@ impl Follower {
     pub(super) fn start(dir: &Path, name: &str, style: OutputStyle, from: u64) -> Result<Self, Failure> {
         let no_thread =
             |e: std::io::Error| Failure::new(Exit::Unavailable, format!("no thread: {}", authority::explain(&e)));
-        let spawn = |name: &str| thread::Builder::new().name(name.to_owned());
-        let (sender, events) = mpsc::channel(EVENTS);
-        let screen = spawn("screen").spawn(move || show(events, style)).map_err(no_thread)?;
         let (woken, waker) = pipe().map_err(no_thread)?;
         let progress = Arc::new(Progress::default());
         let (site, shared, name) = (Site::of(dir)?, progress.clone(), name.to_owned());
         let read = move || {
+            let mut screen = RunOutput::of_process(style);
             let reading = Reading { site, name, from, json: style.json, progress: shared, woken };
             // The end of the turn comes from the socket, and the log has what is not shown.
-            if let Err(failure) = reading.run(&sender) {
+            if let Err(failure) = reading.run(&mut screen) {
                 Messages { quiet: false }.warn(&format!("warning: progress is not shown: {}", failure.message));
             }
+            screen.finish()
         };
-        let reading = spawn("follow").spawn(read).map_err(no_thread)?;
-        Ok(Self { reading, screen, progress, waker })
+        let reading = thread::Builder::new().name("follow".to_owned()).spawn(read).map_err(no_thread)?;
+        Ok(Self { reading, progress, waker })
     }
 
     /// Shows the turn of this input and what follows; called again, it changes nothing.
@@ -67,11 +60,10 @@ impl Follower {
     /// Shows what is left up to a record; all that is durable without one. Answers whether words of the model were
     /// streamed.
     pub(super) fn finish(self, last: Option<u64>) -> bool {
-        let Self { reading, screen, progress, waker } = self;
+        let Self { reading, progress, waker } = self;
         progress.last.store(last.unwrap_or(u64::MAX), Ordering::Relaxed);
         drop(waker);
-        drop(reading.join());
-        screen.join().unwrap_or(false)
+        reading.join().unwrap_or(false)
     }
 }
 
@@ -85,7 +77,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn run(&self, sender: &mpsc::Sender<Event>) -> Result<(), Failure> {
+    fn run(&self, screen: &mut RunOutput<Stdout, Stderr>) -> Result<(), Failure> {
         let watch = self.site.watch();
         let fail = |e| self.site.failure(read_failure(&self.name, &e));
         let mut following = Reader::open(self.site.held()).and_then(|reader| reader.from(self.from)).map_err(fail)?;
@@ -102,9 +94,8 @@ impl Reading {
                     }
                     let record = decode(&frame).map_err(|e| Failure::new(Exit::Data, format!("{}: {e}", self.name)))?;
                     begun |= self.begins(&record, input);
-                    let event = Event::Record { seq: frame.seq, record: Arc::new(record) };
-                    if begun && sender.blocking_send(event).is_err() {
-                        return Ok(());
+                    if begun {
+                        screen.record_of_line(&record, &frame.line);
                     }
                 }
             }

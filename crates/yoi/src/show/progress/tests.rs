@@ -3,7 +3,7 @@
 use super::*;
 use pod::control::{Alert, AlertLevel};
 use pod::record::ItemAdded;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Both outputs of a terminal, in the order of writing.
@@ -23,8 +23,8 @@ impl Write for Terminal {
 
 fn seen(events: Vec<Event>) -> String {
     let terminal = Terminal::default();
-    let style = OutputStyle { json: false, quiet: false, stream: true, colour: false };
-    let mut screen = Screen::new(style, terminal.clone(), terminal.clone());
+    let style = OutputStyle { json: false, terminal: true, quiet: false, stream: true, colour: false };
+    let mut screen = RunOutput::new(style, terminal.clone(), terminal.clone());
     events.iter().for_each(|event| screen.event(event));
     screen.end_line();
     terminal.0.lock().unwrap().clone()

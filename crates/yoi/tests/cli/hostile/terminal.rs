@@ -76,7 +76,7 @@ fn nothing_of_a_repository_reaches_the_terminal_as_it_is() {
     // It ends with what its last tool came to where there is no sandbox.
     let run = shown(&scene, &["run", "--pod", "p", "-m", &model, "go"]);
     assert!(run.contains("done \\u{1b}[2J"), "{run}");
-    let commands: [(&[&str], &str); 14] = [
+    let commands: [(&[&str], &str); 15] = [
         (&["log", "p"], "granted\\u{1b}"),
         (&["log", "p", "--full"], "alpha"),
         (&["log", "p", "--json"], "\\u001b[2J"),
@@ -86,6 +86,7 @@ fn nothing_of_a_repository_reaches_the_terminal_as_it_is() {
         (&["verify", "p"], "intact"),
         (&["features", "p"], "builtin:files"),
         (&["run", "list the files"], "plain.txt"),
+        (&["run", "--json", "read plain.txt"], "\\u001b[2J"),
         (&["run", "search for `alpha`"], "alpha"),
         (&["run", "read plain.txt"], "alpha"),
         (&["run", "summarise this project"], "model: offline"),

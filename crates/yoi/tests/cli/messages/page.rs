@@ -198,8 +198,12 @@ fn masked(text: &str, before: &str) -> String {
     all
 }
 
+/// Of a record's header only kind and number stay.
 fn read(line: &str) -> Value {
-    let mut value = serde_json::from_str(line).expect(line);
+    let mut value: Value = serde_json::from_str(line).expect(line);
+    if let Some(fields) = value.as_object_mut() {
+        fields.retain(|key, _| key.len() > 1 || ["k", "q"].contains(&key.as_str()));
+    }
     hide(&mut value);
     value
 }
