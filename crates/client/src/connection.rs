@@ -9,9 +9,10 @@ use protocol::message::{Message, request_line};
 use protocol::method::{Ask, Hello, Role, Welcome};
 use protocol::{MAX_LINE, MAX_MESSAGE, VERSION};
 use serde_json::value::RawValue;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
 use std::io;
+use std::marker::PhantomData;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::Duration;
@@ -22,14 +23,16 @@ use tokio::time::timeout;
 /// The socket in a pod's directory.
 pub const SOCKET: &str = "sock";
 
-/// Events that are kept while an answer is awaited, and their bytes.
+/// Events that are kept while an answer is awaited.
 pub const MAX_QUEUED: usize = 4096;
+
+/// Bytes of these events, and of answers that came before they were asked for.
 const MAX_QUEUED_BYTES: usize = 8 << 20;
 
 /// Bytes of one read.
 const PIECE: usize = 16 << 10;
 
-/// Requests without an answer: those before the last one were given up by their callers.
+/// Requests without an answer, or whose answer was not taken. Those that callers gave up are among them.
 pub const MAX_UNANSWERED: usize = 64;
 
 /// How long a pod may take for an answer from memory.
@@ -50,6 +53,8 @@ pub struct Connection {
     /// The highest number of a request.
     asked: u64,
     unanswered: BTreeSet<u64>,
+    /// The requests that were begun and not finished, and their answers, as far as they came.
+    begun: BTreeMap<u64, Option<Answer>>,
     /// Events that arrived before an answer, with the bytes of their lines.
     queued: VecDeque<(Event, usize)>,
     queued_bytes: usize,
@@ -57,6 +62,15 @@ pub struct Connection {
     overrun: bool,
     /// Nothing more is read: what follows in the stream is unknown.
     over: bool,
+}
+
+type Answer = Result<Box<RawValue>, Error>;
+
+/// A request that was sent. Its answer is taken with [`Connection::finish`], in any order.
+#[derive(Debug)]
+pub struct Begun<A> {
+    id: u64,
+    of: PhantomData<fn(A)>,
 }
 
 /// What a client says first.
@@ -81,20 +95,17 @@ impl Connection {
     /// No process serves it, or it does not welcome this client.
     pub async fn connect(dir: &Path, hello: &Hello) -> Result<(Self, Welcome), ClientError> {
         let stream = timeout(FROM_MEMORY, open(dir)).await.map_err(|_late| ClientError::Silent(FROM_MEMORY))?;
-        Self::greet(stream.map_err(ClientError::Unreachable)?, hello).await
+        Self::greet(stream?, hello).await
     }
 
-    /// Says hello over a stream that is connected to a pod.
-    ///
-    /// # Errors
-    /// The pod has no version of the protocol in common with this client, or does not welcome it.
-    pub async fn greet(stream: UnixStream, hello: &Hello) -> Result<(Self, Welcome), ClientError> {
+    async fn greet(stream: UnixStream, hello: &Hello) -> Result<(Self, Welcome), ClientError> {
         let mut connection = Self {
             stream,
             received: LineBuffer::new(MAX_MESSAGE),
             unsent: Vec::new(),
             asked: 0,
             unanswered: BTreeSet::new(),
+            begun: BTreeMap::new(),
             queued: VecDeque::new(),
             queued_bytes: 0,
             overrun: false,
@@ -117,16 +128,42 @@ impl Connection {
     /// # Errors
     /// The pod's answer is an error, or the connection is over.
     pub async fn ask<A: Ask>(&mut self, ask: &A) -> Result<A::Answer, ClientError> {
-        self.ask_within(ask, bound::<A>()).await
+        let within = bound::<A>();
+        let id = self.hand_in(ask)?;
+        let answer = timeout(within, self.answer(id)).await.map_err(|_late| ClientError::Silent(within))??;
+        self.read::<A>(answer)
     }
 
-    /// As [`Self::ask`], with another bound for the wait.
+    /// Begins a request. It is sent, and its answer kept, while another answer or the next event is awaited; each one
+    /// has to be [finished](Self::finish), or it counts towards [`MAX_UNANSWERED`] for ever.
+    ///
+    /// # Errors
+    /// The connection is over, or too many requests have no answer.
+    pub fn begin<A: Ask>(&mut self, ask: &A) -> Result<Begun<A>, ClientError> {
+        let id = self.hand_in(ask)?;
+        self.begun.insert(id, None);
+        Ok(Begun { id, of: PhantomData })
+    }
+
+    /// Waits for the answer to a request, as long as it takes. Events that arrive meanwhile are kept. Cancel-safe: it
+    /// can be called again until it has returned.
     ///
     /// # Errors
     /// As [`Self::ask`].
-    pub async fn ask_within<A: Ask>(&mut self, ask: &A, within: Duration) -> Result<A::Answer, ClientError> {
-        let id = self.begin(ask)?;
-        let answer = timeout(within, self.answer(id)).await.map_err(|_late| ClientError::Silent(within))??;
+    pub async fn finish<A: Ask>(&mut self, begun: &Begun<A>) -> Result<A::Answer, ClientError> {
+        let Begun { id, of: _ } = begun;
+        let answer = match self.begun.get_mut(id).and_then(Option::take) {
+            Some(answer) => {
+                self.queued_bytes -= bytes(&answer);
+                answer
+            }
+            None => self.answer(*id).await?,
+        };
+        self.begun.remove(id);
+        self.read::<A>(answer)
+    }
+
+    fn read<A: Ask>(&mut self, answer: Answer) -> Result<A::Answer, ClientError> {
         let result = answer.map_err(ClientError::Refused)?;
         serde_json::from_str(result.get()).map_err(|error| {
             self.over = true;
@@ -145,9 +182,9 @@ impl Connection {
         }
         self.goes_on()?;
         loop {
-            // The others were given up.
-            if let (Message::Event(event), _) = self.message().await? {
-                return Ok(event);
+            match self.message().await? {
+                (Message::Event(event), _) => return Ok(event),
+                (Message::Answer { id, answer }, _) => self.keep_answer(id, answer),
             }
         }
     }
@@ -161,10 +198,11 @@ impl Connection {
     }
 
     /// Hands in a request; gives its number.
-    fn begin<A: Ask>(&mut self, ask: &A) -> Result<u64, ClientError> {
+    fn hand_in<A: Ask>(&mut self, ask: &A) -> Result<u64, ClientError> {
         self.goes_on()?;
-        if self.unanswered.len() >= MAX_UNANSWERED {
-            return Err(ClientError::Unanswered(self.unanswered.len()));
+        let answered = self.begun.values().flatten().count();
+        if self.unanswered.len() + answered >= MAX_UNANSWERED {
+            return Err(ClientError::Unanswered(self.unanswered.len() + answered));
         }
         let id = self.asked + 1;
         let line = request_line(id, ask).map_err(|error| ClientError::Garbled(error.to_string()))?;
@@ -178,13 +216,24 @@ impl Connection {
     }
 
     /// The answer with this number. Cancel-safe.
-    async fn answer(&mut self, id: u64) -> Result<Result<Box<RawValue>, Error>, ClientError> {
+    async fn answer(&mut self, id: u64) -> Result<Answer, ClientError> {
+        self.goes_on()?;
         loop {
             match self.message().await? {
                 (Message::Answer { id: Some(found), answer }, _) if found == id => return Ok(answer),
-                (Message::Answer { .. }, _) => {}
+                (Message::Answer { id, answer }, _) => self.keep_answer(id, answer),
                 (Message::Event(event), bytes) => self.keep(event, bytes),
             }
+        }
+    }
+
+    /// Keeps the answer to a request that was begun; the others were given up.
+    fn keep_answer(&mut self, id: Option<u64>, answer: Answer) {
+        let Some(kept) = id.and_then(|id| self.begun.get_mut(&id)) else { return };
+        self.overrun |= self.queued_bytes + bytes(&answer) > MAX_QUEUED_BYTES;
+        if !self.overrun {
+            self.queued_bytes += bytes(&answer);
+            *kept = Some(answer);
         }
     }
 
@@ -264,9 +313,20 @@ impl Connection {
     }
 }
 
+fn bytes(answer: &Answer) -> usize {
+    match answer {
+        Ok(result) => result.get().len(),
+        Err(error) => error.message.len(),
+    }
+}
+
 /// A state directory may have a long name, and the address of a socket has 108 bytes: an open directory leads to the
 /// socket in it by a short path.
-async fn open(dir: &Path) -> io::Result<UnixStream> {
-    let dir = File::open(dir)?;
-    UnixStream::connect(format!("/proc/self/fd/{}/{SOCKET}", dir.as_raw_fd())).await
+async fn open(dir: &Path) -> Result<UnixStream, ClientError> {
+    let dir = File::open(dir).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => ClientError::Removed,
+        _ => ClientError::Unreachable(error),
+    })?;
+    let stream = UnixStream::connect(format!("/proc/self/fd/{}/{SOCKET}", dir.as_raw_fd())).await;
+    stream.map_err(ClientError::Unreachable)
 }

@@ -10,6 +10,9 @@ pub enum ClientError {
     /// No process serves the socket.
     #[error("no connection to the pod: {0}")]
     Unreachable(io::Error),
+    /// The pod's directory is not there.
+    #[error("the pod was removed")]
+    Removed,
     #[error("the connection failed: {0}")]
     Io(io::Error),
     #[error("the pod closed the connection")]
@@ -60,7 +63,8 @@ impl ClientError {
             Self::Dismissed(error) | Self::Refused(error) => {
                 matches!(error.kind, ErrorKind::Busy | ErrorKind::Closing)
             }
-            Self::Garbled(_)
+            Self::Removed
+            | Self::Garbled(_)
             | Self::Version(_)
             | Self::TooLong(_)
             | Self::Unanswered(_)

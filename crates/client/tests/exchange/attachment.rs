@@ -4,7 +4,7 @@ use crate::scripted_pod::{ScriptedPod, attached, hello, page, scene, seq, status
 use client::ClientError;
 use client::attachment::Attachment;
 use client::cmd_id::cmd_id;
-use client::connection::MAX_QUEUED;
+use client::connection::{MAX_QUEUED, SOCKET};
 use protocol::error::{Error, ErrorKind};
 use protocol::event::Event;
 use protocol::message::answer_line;
@@ -216,12 +216,13 @@ fn a_pod_that_is_gone_is_given_up_and_one_that_refuses_at_once() {
             attachment
         };
         let ((), mut attachment) = join!(played, used);
-        let dir = pod.dir.clone();
-        drop(pod);
-        assert!(!dir.exists());
+        std::fs::remove_file(pod.dir.join(SOCKET)).unwrap();
         let began = Instant::now();
         assert!(matches!(attachment.resume(SHORT).await, Err(ClientError::Unreachable(_))));
         assert!(began.elapsed() < SHORT * 10 && began.elapsed() > SHORT / 4, "{:?}", began.elapsed());
+        // With its directory gone it does not come back.
+        drop(pod);
+        assert!(matches!(attachment.resume(LONG).await, Err(ClientError::Removed)));
     });
 }
 

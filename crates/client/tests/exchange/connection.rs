@@ -7,10 +7,12 @@ use protocol::MAX_MESSAGE;
 use protocol::error::{Error, ErrorKind};
 use protocol::event::{AlertEvent, DeltaEvent, DeltaPart, Event, Severity};
 use protocol::message::{answer_line, record_line};
-use protocol::method::{Attach, GetStatus, SendInput};
+use protocol::method::{Attach, GetStatus, Page, SendInput};
 use serde_json::json;
+use std::future::ready;
 use std::time::Duration;
-use tokio::join;
+use tokio::time::timeout;
+use tokio::{join, select};
 
 const SHORT: Duration = Duration::from_millis(30);
 
@@ -66,8 +68,7 @@ fn answers_in_any_order_reach_their_request_or_nobody() {
                 talk
             },
             async |mut connection| {
-                let silent = connection.ask_within(&GetStatus {}, SHORT).await;
-                assert!(matches!(silent, Err(ClientError::Silent(SHORT))), "{silent:?}");
+                drop(timeout(SHORT, connection.ask(&GetStatus {})).await.unwrap_err());
                 assert_eq!(connection.ask(&GetStatus {}).await.unwrap().seq, 2);
                 assert_eq!(seq(&connection.next().await.unwrap()), 9);
             },
@@ -76,13 +77,94 @@ fn answers_in_any_order_reach_their_request_or_nobody() {
 }
 
 #[test]
+fn several_requests_wait_and_each_takes_its_own_answer() {
+    // Requests are finished in the order 1, 2, 3; their answers come in each order, an event before each.
+    for order in [[1, 2, 3], [1, 3, 2], [2, 1, 3], [2, 3, 1], [3, 1, 2], [3, 2, 1]] {
+        scene(with(
+            async |mut talk| {
+                let mut ids = Vec::new();
+                for _ in 0..3 {
+                    ids.push(talk.hear().await.unwrap().id);
+                }
+                for (at, answered) in (1..).zip(order) {
+                    talk.record(at).await;
+                    talk.answer(ids[answered - 1], &status(answered as u64)).await;
+                }
+                talk
+            },
+            async |mut connection| {
+                let begun = [(); 3].map(|()| connection.begin(&GetStatus {}).unwrap());
+                // Dropped before it has come, an answer is not lost.
+                select! {
+                    biased;
+                    early = connection.finish(&begun[0]) => panic!("{early:?}"),
+                    () = ready(()) => {}
+                }
+                // Some come while an event is awaited.
+                assert_eq!(seq(&connection.next().await.unwrap()), 1);
+                assert_eq!(seq(&connection.next().await.unwrap()), 2);
+                for (wanted, begun) in (1..).zip(&begun) {
+                    assert_eq!(connection.finish(begun).await.unwrap().seq, wanted, "{order:?}");
+                }
+                assert_eq!(seq(&connection.next().await.unwrap()), 3);
+            },
+        ));
+    }
+}
+
+#[test]
+fn answers_that_are_not_taken_are_bounded() {
+    scene(with(
+        async |mut talk| {
+            for _ in 0..MAX_UNANSWERED {
+                let asked = talk.hear().await.unwrap();
+                talk.answer(asked.id, &status(1)).await;
+            }
+            talk.record(1).await;
+            let asked = talk.hear().await.unwrap();
+            talk.answer(asked.id, &status(2)).await;
+            talk
+        },
+        async |mut connection| {
+            let begun: Vec<_> = (0..MAX_UNANSWERED).map(|_| connection.begin(&GetStatus {}).unwrap()).collect();
+            assert_eq!(seq(&connection.next().await.unwrap()), 1);
+            let refused = connection.begin(&GetStatus {});
+            assert!(matches!(refused, Err(ClientError::Unanswered(MAX_UNANSWERED))), "{refused:?}");
+            assert_eq!(connection.finish(&begun[0]).await.unwrap().seq, 1);
+            assert_eq!(connection.ask(&GetStatus {}).await.unwrap().seq, 2);
+        },
+    ));
+    // Eleven answers of a megabyte each.
+    let big = || json!({ "records": [line(1)], "first": 1, "more": "x".repeat(1 << 20) });
+    scene(with(
+        async |mut talk| {
+            for _ in 0..11 {
+                let asked = talk.hear().await.unwrap();
+                talk.answer(asked.id, &big()).await;
+            }
+            talk.record(1).await;
+            talk
+        },
+        async |mut connection| {
+            let page = Page { before: 9, limit: 1 };
+            let begun: Vec<_> = (0..11).map(|_| connection.begin(&page).unwrap()).collect();
+            assert_eq!(seq(&connection.next().await.unwrap()), 1);
+            assert!(matches!(connection.next().await, Err(ClientError::Overrun)));
+            assert!(connection.finish(&begun[0]).await.is_ok());
+            assert!(matches!(connection.finish(&begun[10]).await, Err(ClientError::Overrun)));
+        },
+    ));
+}
+
+#[test]
 fn a_pod_that_never_answers_gets_few_requests_and_costs_a_bounded_wait() {
     scene(with(
         async |talk| talk,
         async |mut connection| {
-            for _ in 0..MAX_UNANSWERED {
-                let silent = connection.ask_within(&GetStatus {}, Duration::from_millis(1)).await;
-                assert!(matches!(silent, Err(ClientError::Silent(_))), "{silent:?}");
+            let silent = connection.ask(&GetStatus {}).await;
+            assert!(matches!(silent, Err(ClientError::Silent(_))), "{silent:?}");
+            for _ in 1..MAX_UNANSWERED {
+                drop(timeout(Duration::from_millis(1), connection.ask(&GetStatus {})).await.unwrap_err());
             }
             let refused = connection.ask(&GetStatus {}).await;
             assert!(matches!(refused, Err(ClientError::Unanswered(MAX_UNANSWERED))), "{refused:?}");
@@ -225,10 +307,9 @@ fn a_pod_of_another_version_is_named() {
 #[test]
 fn no_pod_is_unreachable() {
     let dir = tempfile::tempdir().unwrap();
-    for name in [".", "missing"] {
-        let connected = scene(Connection::connect(&dir.path().join(name), &hello()));
-        assert!(matches!(connected, Err(ClientError::Unreachable(_))), "{name}");
-    }
+    let connect = |name: &str| scene(Connection::connect(&dir.path().join(name), &hello()));
+    assert!(matches!(connect("."), Err(ClientError::Unreachable(_))));
+    assert!(matches!(connect("missing"), Err(ClientError::Removed)));
 }
 
 #[test]
@@ -286,8 +367,7 @@ fn waiting_can_be_given_up_at_any_byte_and_taken_up_again() {
             };
             assert!(seq(&event) == 1 && given_up > 50, "{given_up}");
             let ask = SendInput { text: text.clone(), cmd_id: "c".to_owned(), ..SendInput::default() };
-            let silent = connection.ask_within(&ask, SHORT).await;
-            assert!(matches!(silent, Err(ClientError::Silent(_))), "{silent:?}");
+            drop(timeout(SHORT, connection.ask(&ask)).await.unwrap_err());
             assert_eq!(connection.ask(&GetStatus {}).await.unwrap().seq, 2);
         },
     ));

@@ -6,7 +6,7 @@ mod follower;
 use self::follower::Follower;
 use crate::cli::RunArgs;
 use crate::commands::ending::{self, EndedIn, FinishedRun};
-use crate::commands::live::{kept, live, waits};
+use crate::commands::live::{kept, waits};
 use crate::commands::output_schema::{AnswerForm, OutputSchema, nothing_left};
 use crate::commands::signals::{Ending, Signals};
 use crate::env::Env;
@@ -25,7 +25,6 @@ use protocol::method::Cancel;
 use protocol::status::{DeliveryMode, State};
 use session_store::Reader;
 use std::cell::Cell;
-use std::pin::pin;
 use std::time::Instant;
 
 const COMMAND: &str = "yoi run";
@@ -43,7 +42,6 @@ pub(crate) struct ClientRun<'a> {
 
 /// The live pod, and what shows its progress.
 struct Target<'a> {
-    pods: &'a Pods,
     name: &'a str,
     screen: Follower,
     /// The newest record that was folded when the last turn ended.
@@ -89,7 +87,7 @@ impl ClientRun<'_> {
         let dir = pods.dir(name);
         let from = Reader::open(&dir).map_or(1, |reader| reader.durable() + 1);
         let screen = Follower::start(&dir, name, self.style, from)?;
-        let target = Target { pods, name, screen, folded: Cell::new(None) };
+        let target = Target { name, screen, folded: Cell::new(None) };
         let mut submit = async |text: &str, used: Option<&TurnEnd>| match self.left(used) {
             Ok(limits) => self.turn(&target, &mut live, text, limits).await,
             Err(outcome) => Ok(nothing_left(outcome)),
@@ -153,8 +151,8 @@ impl ClientRun<'_> {
         let is_working = live.status().await.is_ok_and(|status| status.state == State::Working);
         let input = live.send(text.to_owned(), DeliveryMode::Queue, None, limits).await.map_err(Broken::Failed)?;
         target.screen.show(input);
-        self.tell_waiting(target, is_working).await;
-        let ended = self.ended(target, live, input).await.map_err(|failure| match failure {
+        self.tell_waiting(target, live, is_working).await;
+        let ended = self.ended(live, input).await.map_err(|failure| match failure {
             failure if failure.exit == Exit::Failed && self.signals.cancel.is_cancelled() => Broken::Withdrawn,
             failure => Broken::Failed(kept(failure, target.name, input)),
         })?;
@@ -163,26 +161,24 @@ impl ClientRun<'_> {
     }
 
     /// Waits for the end of the input's turn. The first signal, or the end of the time, cancels it.
-    async fn ended(&self, target: &Target<'_>, live: &mut LiveClient, input: InputId) -> Result<Ended, Failure> {
-        let mut ended = pin!(live.end(input));
+    async fn ended(&self, live: &mut LiveClient, input: InputId) -> Result<Ended, Failure> {
+        let wait = live.begin_wait(input)?;
         tokio::select! {
-            ended = &mut ended => return ended,
+            ended = live.end(&wait, input) => return ended,
             () = self.signals.cancel.cancelled() => {}
         }
-        let mut beside = self::live(target.pods, target.name, COMMAND).await?;
-        beside.tell(|cmd_id| Cancel { input: Some(input), cmd_id }).await?;
-        ended.await
+        live.tell(|cmd_id| Cancel { input: Some(input), cmd_id }).await?;
+        live.end(&wait, input).await
     }
 
     /// Says why the turn of the input does not begin now, if it does not.
-    async fn tell_waiting(&self, target: &Target<'_>, is_working: bool) {
+    async fn tell_waiting(&self, target: &Target<'_>, live: &mut LiveClient, is_working: bool) {
         let messages = Messages { quiet: self.args.quiet };
         let name = target.name;
         if is_working {
             return messages.say(&format!("{name} is working; the prompt starts when the running turn has ended"));
         }
-        let Ok(mut beside) = live(target.pods, name, COMMAND).await else { return };
-        let Ok(status) = beside.status().await else { return };
+        let Ok(status) = live.status().await else { return };
         waits(&status, name).iter().for_each(|text| messages.say(text));
     }
 }

@@ -36,7 +36,8 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
             }
             return Ok(Exit::Done);
         }
-        let end = pod.end(input).await.map_err(|failure| kept(failure, &name, input))?.end;
+        let wait = pod.begin_wait(input)?;
+        let end = pod.end(&wait, input).await.map_err(|failure| kept(failure, &name, input))?.end;
         let ended = FinishedRun { end, streamed: false, output: AnswerForm::Free, ending: None, late: None };
         let (json, terminal, colour) = (args.json, env.stdout_terminal, env.colour());
         let style = OutputStyle { json, terminal, quiet: true, stream: false, colour };

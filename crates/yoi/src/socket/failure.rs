@@ -35,8 +35,8 @@ pub(crate) fn failure(error: ClientError, name: &str, owner: &Owner) -> Failure 
         ClientError::Version(_)
         | ClientError::Garbled(_)
         | ClientError::OutOfOrder { .. }
-        | ClientError::Behind { .. }
-        | ClientError::AnotherSession => another_version(name),
+        | ClientError::Behind { .. } => another_version(name),
+        ClientError::Removed | ClientError::AnotherSession => removed(name),
         ClientError::Unreachable(_)
         | ClientError::Io(_)
         | ClientError::Closed
@@ -72,6 +72,12 @@ fn refused(error: &Error, name: &str) -> Failure {
             Failure::new(Exit::Internal, format!("{name}: {message}"))
         }
     }
+}
+
+/// The words for a pod whose directory is not there any more, or is another pod's.
+pub(crate) fn removed(name: &str) -> Failure {
+    Failure::new(Exit::Unavailable, format!("{name} was removed"))
+        .help("unless it was purged, it is in the directory `trash` next to the pods")
 }
 
 fn another_version(name: &str) -> Failure {

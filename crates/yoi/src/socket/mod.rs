@@ -4,11 +4,11 @@
 mod failure;
 
 use self::failure::gone;
-pub(crate) use self::failure::{failure, of_wire, to_wire, undone};
+pub(crate) use self::failure::{failure, of_wire, removed, to_wire, undone};
 use crate::exit::{Exit, Failure};
 use client::ClientError;
 use client::cmd_id::cmd_id;
-use client::connection::{Connection, hello};
+use client::connection::{Begun, Connection, hello};
 use pod::control::TurnEnd;
 use pod::record::{InputId, InputLimits};
 use pod::session::fold::Hold;
@@ -161,10 +161,14 @@ impl LiveClient {
         Ok(self.ask(&SendInput { text, mode, limits, cmd_id }).await?.input)
     }
 
-    /// Waits for the end of the turn that takes an input.
-    pub(crate) async fn end(&mut self, input: InputId) -> Result<Ended, Failure> {
-        let ended = self.connection.ask_within(&Wait { input }, Duration::MAX).await;
-        let ended = match ended {
+    /// Begins to wait for the end of the turn that takes an input. Other things can be asked meanwhile.
+    pub(crate) fn begin_wait(&mut self, input: InputId) -> Result<Begun<Wait>, Failure> {
+        self.connection.begin(&Wait { input }).map_err(|error| failure(error, &self.name, &self.owner))
+    }
+
+    /// The end of the turn that was waited for. Cancel-safe.
+    pub(crate) async fn end(&mut self, wait: &Begun<Wait>, input: InputId) -> Result<Ended, Failure> {
+        let ended = match self.connection.finish(wait).await {
             Err(ClientError::Refused(error)) if error.kind == protocol::error::ErrorKind::NotWaiting => {
                 return Err(Failure::new(Exit::Failed, format!("input {input} was withdrawn")));
             }

@@ -7,6 +7,7 @@
 use super::Printer;
 use crate::exit::{Exit, Failure};
 use crate::pods::{disk, read_failure};
+use crate::socket::removed;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use session_store::Reader;
@@ -28,18 +29,14 @@ pub(super) fn run(dir: &Path, printer: &mut Printer<'_>) -> Result<Exit, Failure
     loop {
         // Asked before the log is read: what was written before the pod went is shown.
         let gone = site.is_gone();
-        let removed = || {
-            let failure = Failure::new(Exit::Unavailable, format!("{name} was removed"));
-            failure.help("unless it was purged, it is in the directory `trash` next to the pods")
-        };
-        let fail = |e| if gone { removed() } else { site.failure(read_failure(name, &e)) };
+        let fail = |e| if gone { removed(name) } else { site.failure(read_failure(name, &e)) };
         while following.look().map_err(fail)? {
             for frame in &mut following {
                 printer.print(&frame.map_err(fail)?, &reader.blobs())?;
             }
         }
         if gone {
-            return Err(removed());
+            return Err(removed(name));
         }
         if wait(watch.as_ref()) == Woken::NobodyReads {
             return Ok(Exit::Done);
