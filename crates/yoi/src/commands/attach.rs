@@ -52,6 +52,7 @@ pub(crate) fn run(args: &AttachArgs, env: &Env) -> Result<Exit, Failure> {
         let mut session = Session::begin(&pods, &name, owner).await?;
         let stop = tokio::select! {
             stop = session.run() => match stop { Err(stop) => stop },
+            () = out::reader_left() => Stop::Unread,
             _ = interrupted.recv() => Stop::Detached,
         };
         // What a script sent and the pod did not take is no success; a person has seen it.
@@ -117,7 +118,7 @@ struct Session<'a> {
 
 impl<'a> Session<'a> {
     async fn begin(pods: &'a Pods, name: &'a str, owner: Owner) -> Result<Self, Failure> {
-        let without = vec![EventKind::Delta, EventKind::Lagged, EventKind::Draft];
+        let without = vec![EventKind::Lagged, EventKind::Draft];
         let attach = Attach { after: None, without, limit: Some(PAGE) };
         let begun = Attachment::begin(&pods.dir(name), hello(COMMAND, Role::Driver), attach).await;
         let (attachment, attached) = begun.map_err(|error| failure(error, name, &owner))?;
@@ -149,7 +150,8 @@ impl<'a> Session<'a> {
             Event::Alert(alert) => self.screen.alert(&alert),
             Event::Status(status) => self.screen.status(*status),
             Event::Ended(ended) => return Err(Stop::Ended(ended)),
-            Event::SystemItem(_) | Event::Delta(_) | Event::Lagged(_) | Event::Draft(_) | Event::Other { .. } => {}
+            Event::Delta(delta) => self.screen.delta(&delta),
+            Event::SystemItem(_) | Event::Lagged(_) | Event::Draft(_) | Event::Other { .. } => {}
         }
         if out::is_unread() { Err(Stop::Unread) } else { Ok(()) }
     }

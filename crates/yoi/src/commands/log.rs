@@ -192,6 +192,13 @@ impl Transcript {
         self.text(record, time).map(|text| format!("{seq:>6}  {text}"))
     }
 
+    /// Remembers an input that was accepted before the first record, with the beginning of its text.
+    pub(super) fn accepted_before(&mut self, input: InputId, beginning: &str) {
+        let whole = beginning.chars().count() < protocol::MAX_SHOWN;
+        let text = format!("{beginning}{}", if whole { "" } else { "…" });
+        self.inputs.insert(input, InputQueued { input, text, ..InputQueued::default() });
+    }
+
     fn edited(&mut self, edited: &InputEdited) {
         if let Some(queued) = self.inputs.get_mut(&edited.input) {
             queued.text.clone_from(&edited.text);
@@ -201,7 +208,8 @@ impl Transcript {
 
     /// An input that a turn took.
     fn input(&mut self, input: InputId) -> Option<String> {
-        let queued = self.inputs.remove(&input)?;
+        // Its record came before the first one that was read, or is lost.
+        let Some(queued) = self.inputs.remove(&input) else { return Some(format!("> (input {input})")) };
         Some(match queued.whole.filter(|_| self.full) {
             Some(output) => {
                 let bytes = output.stored.total();

@@ -3,9 +3,13 @@
 use super::escape::json as harmless;
 use crate::exit::{Exit, Failure};
 use authority::text::{escape_line, escape_lines};
+use std::future::pending;
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use tokio::io::Interest;
+use tokio::net::unix::pipe::Sender;
 
 /// The first thing that standard output refused. A reader that closed its end has seen enough: that is no failure.
 static REFUSED: Mutex<Option<String>> = Mutex::new(None);
@@ -36,6 +40,15 @@ pub(crate) fn json(document: &serde_json::Value) {
 pub(crate) fn raw(text: &str) {
     let mut out = io::stdout().lock();
     noted(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+}
+
+/// Resolves when the reader of standard output has closed its end; never for a file, of which the kernel tells nothing.
+pub(crate) async fn reader_left() {
+    let stdout = io::stdout().as_fd().try_clone_to_owned().and_then(Sender::from_owned_fd_unchecked);
+    let Ok(stdout) = stdout else { return pending().await };
+    if stdout.ready(Interest::ERROR).await.is_err() {
+        pending().await
+    }
 }
 
 /// Notes what became of a write to standard output; `false` when nothing more can be written there.

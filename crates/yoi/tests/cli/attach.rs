@@ -1,12 +1,13 @@
 //! `yoi attach`: typing, leaving, coming back, and what an attached client sees of a pod that is killed.
 
+use crate::endpoint::{Endpoint, Reply, text};
 use crate::hosts::{Host, until};
 use crate::scene::{Done, Scene, fifo, finish, reached, signal};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -26,7 +27,10 @@ struct Attached {
 
 impl Attached {
     fn start(scene: &Scene, args: &[&str]) -> Self {
-        let mut command = scene.command(&[&["attach", "--plain"], args].concat());
+        Self::spawn(&mut scene.command(&[&["attach", "--plain"], args].concat()))
+    }
+
+    fn spawn(command: &mut Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let (typing, lines) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
         let (pid, (_watched, told)) = (child.id(), mpsc::channel());
@@ -179,5 +183,98 @@ fn a_script_is_told_what_was_not_done() {
     let done = scene.yoi(&["attach", "p"]).ends(0).prints(&["> go", "── turn 1: done"]);
     assert!(!done.out.contains('\u{1b}'), "{}", done.out);
     assert_eq!(scene.records("p").iter().filter(|record| record["k"] == "input_queued").count(), 1);
+    host.end(Signal::TERM);
+}
+
+/// An input of which the first page has no record.
+#[test]
+fn what_waited_before_the_first_page_is_shown_when_its_turn_comes() {
+    let scene = Scene::new();
+    let list = || json!({ "calls": [{ "name": "List", "arguments": {} }] });
+    let mut answers = vec![waiting(&scene)];
+    answers.extend((0..45).map(|_| list()));
+    answers.extend([waiting(&scene), json!({ "text": "one" }), json!({ "text": "two" })]);
+    let host = Host::start(&scene, &["-m", &scene.script("s.jsonl", &answers)]);
+    scene.yoi(&["send", "p", "first"]).ends(0);
+    reached(&scene.file("started"));
+    let long = format!("second {}", "é".repeat(300));
+    scene.yoi(&["send", "p", &long]).ends(0);
+    fs::write(scene.file("gate"), "on\n").unwrap();
+    reached(&scene.file("started"));
+    let mut client = Attached::start(&scene, &["p"]);
+    fs::write(scene.file("gate"), "on\n").unwrap();
+    client.until("── turn 1: done").until("> second éé");
+    assert!(client.seen.last().unwrap().ends_with("é…\n"), "{:?}", client.seen.last());
+    client.until("── turn 2: done");
+    client.leaves().1.ends(0);
+    // Of one that a turn has taken, the pod tells no text.
+    let later = Attached::start(&scene, &["p"]);
+    assert!(later.seen.iter().any(|line| line.ends_with("> (input 2)\n")), "{:#?}", later.seen);
+    later.leaves().1.ends(0);
+    host.end(Signal::TERM);
+}
+
+#[test]
+fn a_request_that_is_sent_again_is_told() {
+    let scene = Scene::new();
+    let failed = || Reply::Status("503 Service Unavailable", "", "{}".to_owned());
+    let endpoint = Endpoint::start(move |n, _| if n == 0 { failed() } else { text("a whole answer") });
+    scene.config(&endpoint.config("attempts = 2\n"));
+    let start = scene.command(&["start", "p", "--json", "-q"]).env("FAKE_KEY", "sk-canary-0123456789").spawn();
+    let host = Host::of(&finish(start.unwrap()).ends(0));
+    let mut client = Attached::start(&scene, &["p"]);
+    client.types("go").until("503").until("a whole answer").until("── turn 1: done");
+    let told = client.seen.iter().filter(|line| line.contains("503")).collect::<Vec<_>>();
+    assert!(told.len() == 1 && told[0].starts_with('[') && told[0].contains("; attempt 2 in "), "{told:?}");
+    client.leaves().1.ends(0);
+    host.end(Signal::TERM);
+}
+
+#[test]
+fn a_pod_that_is_removed_ends_it_at_once() {
+    let scene = Scene::new();
+    let host = Host::start(&scene, &["-m", &scene.script("s.jsonl", &[json!({ "text": "one" })])]);
+    let mut client = Attached::start(&scene, &["p"]);
+    client.types("go").until("── turn 1: done");
+    host.end(Signal::KILL);
+    client.until("[the connection to p was lost; trying again]");
+    scene.yoi(&["rm", "p"]).ends(0);
+    // Standard input stays open.
+    let (typing, done) = (client.typing, finish(client.child));
+    done.ends(69).says(&["p was removed", "trash"]);
+    drop(typing);
+}
+
+#[test]
+fn a_closed_standard_output_ends_it_quietly() {
+    let scene = Scene::new();
+    let host = Host::start(&scene, &["-m", &scene.script("s.jsonl", &[json!({ "text": "one" })])]);
+    // The pod says nothing, and standard input stays open.
+    let Attached { child, typing, lines, .. } = Attached::start(&scene, &["p"]);
+    drop(lines);
+    assert_eq!(finish(child).ends(0).err, "");
+    drop(typing);
+    assert!(!host.is_gone());
+    host.end(Signal::TERM);
+}
+
+#[test]
+fn a_viewer_that_types_changes_nothing() {
+    let scene = Scene::new();
+    let host = Host::start(&scene, &["-m", &scene.script("s.jsonl", &[json!({ "text": "one" })])]);
+    let mut viewer = Attached::spawn(scene.command(&["attach", "--plain", "p"]).env("YOI_CALL", "s-1/1/c1"));
+    viewer.until("can only look]").types("go").types("/pause").types("/status").until("state     idle");
+    let mut driver = Attached::start(&scene, &["p"]);
+    driver.types("work").until("── turn 1: done");
+    viewer.until("> work").until("── turn 1: done");
+    let (seen, done) = viewer.leaves();
+    assert!(!seen.iter().any(|line| line.contains("is accepted")), "{seen:#?}");
+    let done = done.ends(3).says(&["this process can only read the status of pods", "in your own terminal"]);
+    done.lines_with("error: ", 2);
+    driver.leaves().1.ends(0);
+    let records = scene.records("p");
+    let inputs: Vec<_> = records.iter().filter(|record| record["k"] == "input_queued").collect();
+    assert!(inputs.len() == 1 && inputs[0]["text"] == "work", "{inputs:?}");
+    assert!(!records.iter().any(|record| record["k"] == "suspended"));
     host.end(Signal::TERM);
 }

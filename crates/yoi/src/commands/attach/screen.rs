@@ -5,7 +5,7 @@ use crate::commands::log::Transcript;
 use crate::show::out;
 use crate::socket::state_text;
 use pod::record::Record;
-use protocol::event::AlertEvent;
+use protocol::event::{AlertEvent, DeltaEvent, DeltaPart};
 use protocol::method::Attached;
 use protocol::record::{RecordHeader, RecordLine};
 use protocol::status::{HoldStatus, Status};
@@ -28,7 +28,11 @@ impl Screen {
     /// Prints the newest part of the transcript and what the pod does.
     pub(super) fn begin(name: &str, attached: &Attached) -> Self {
         let status = attached.status.clone();
-        let mut screen = Self { name: name.to_owned(), transcript: Transcript::new(false), status };
+        let mut transcript = Transcript::new(false);
+        for waiting in &status.queued {
+            transcript.accepted_before(waiting.input, &waiting.text);
+        }
+        let mut screen = Self { name: name.to_owned(), transcript, status };
         let (first, lines) = attached.page.as_ref().map_or((1, &[][..]), |page| (page.first, &page.records[..]));
         let mut texts: Vec<String> = lines.iter().filter_map(|line| screen.text(line)).collect();
         let left_out = texts.len().saturating_sub(SHOWN);
@@ -62,6 +66,13 @@ impl Screen {
     pub(super) fn alert(&self, alert: &AlertEvent) {
         let from = alert.from.as_ref().map_or_else(String::new, |feature| format!("{feature}: "));
         out::line(&format!("! {from}{}", alert.text));
+    }
+
+    /// Tells that a request is sent again. The other deltas are parts of an answer, whose records follow.
+    pub(super) fn delta(&self, delta: &DeltaEvent) {
+        if let DeltaPart::Retrying { attempt, delay_ms, why } = &delta.part {
+            note(&format!("{why}; attempt {} in {:.1} s", attempt.saturating_add(1), *delay_ms as f64 / 1e3));
+        }
     }
 
     /// Tells what no record does: holds that follow from the end of a turn, and what the pod waits for.
