@@ -50,7 +50,7 @@ const ROOMS: &[(&str, &[Room])] = &[
         // what is installed; knows nothing of installing
         Room { name: "pod::feature::live", may: &["feature::decide", "feature::declare", "foreign", "hook", "mailbox", "record", "session"] },
         // the driver; knows no host
-        Room { name: "pod::control", may: &["feature::decide", "feature::declare", "feature::install", "feature::live", "foreign", "hook", "mailbox", "permission", "record", "session"] },
+        Room { name: "pod::control", may: &["feature::decide", "feature::declare", "feature::install", "feature::live", "foreign", "hook", "mailbox", "permission", "record", "schedule", "session"] },
         // clients at the pod's socket; knows no turn and no host
         Room { name: "pod::ipc", may: &["control", "mailbox", "record", "session"] },
         // opens, runs and closes a pod

@@ -19,6 +19,7 @@ mod status;
 mod stream;
 mod submission;
 mod submit_error;
+pub mod tasks;
 mod turn;
 mod turn_end;
 

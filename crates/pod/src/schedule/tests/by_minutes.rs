@@ -1,7 +1,7 @@
 //! Random expressions against a clock on the wall that is read once a minute, as a cron daemon would. A failing seed is
 //! printed.
 
-use super::dice::{Dice, seeds};
+use super::dice::{Dice, are_many, seeds};
 use super::{Cron, ms, shown};
 use jiff::civil::DateTime;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
@@ -103,5 +103,5 @@ fn play(seed: u64) -> usize {
 #[test]
 fn random_expressions_agree() {
     let due: usize = seeds().map(play).sum();
-    assert!(due > 5_000, "{due} times were due: hardly anything was compared");
+    assert!(due > 5_000 || !are_many(&seeds()), "{due} times were due: hardly anything was compared");
 }

@@ -1,13 +1,22 @@
 //! Random numbers that are the same on every machine, and how many seeds a test plays.
 
-/// How many seeds; the long tests set it.
+use std::ops::Range;
+
+/// `N` for the seeds below N, `N..M` for some of them; the long tests set it.
 const VARIABLE: &str = "YOI_TEST_SEEDS";
 
 const SEEDS: u64 = 300;
 
 /// The seeds of a property test.
-pub(crate) fn seeds() -> std::ops::Range<u64> {
-    0..std::env::var(VARIABLE).map_or(SEEDS, |count| count.parse().unwrap())
+pub(crate) fn seeds() -> Range<u64> {
+    let Ok(wanted) = std::env::var(VARIABLE) else { return 0..SEEDS };
+    let (from, upto) = wanted.split_once("..").unwrap_or(("0", &wanted));
+    from.parse().unwrap()..upto.parse().unwrap()
+}
+
+/// Whether so many seeds are played that together they must meet everything.
+pub(crate) fn are_many(seeds: &Range<u64>) -> bool {
+    seeds.end - seeds.start >= SEEDS
 }
 
 /// xorshift64*.
@@ -23,5 +32,9 @@ impl Dice {
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
         (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % sides
+    }
+
+    pub(crate) fn one_in(&mut self, sides: usize) -> bool {
+        self.below(sides) == 0
     }
 }
