@@ -149,6 +149,7 @@ impl PodPlace {
             outbox: Outbox::unwatched(),
             limits: RunLimits { max_steps: u32::MAX, tool_concurrency: 8, max_cost: None },
             probe: Arc::new(|_| {}),
+            clock: clock(),
         };
         let start = PodConfig {
             about: about(&project),

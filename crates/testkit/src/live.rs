@@ -4,6 +4,7 @@
 //! Time stands still on its control thread, so that no retry and no deadline comes unless the test advances it. Nothing
 //! sleeps: the test waits for records and for latches.
 
+use crate::clock::ManualClock;
 use crate::latch::PATIENCE;
 use crate::points::Killed;
 use crate::rig::PodUnderTest;
@@ -53,6 +54,17 @@ pub struct Over {
 }
 
 impl Over {
+    /// The reason why the pod ended, unless it stopped in good order.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        match &self.end {
+            LiveEnd::Ended(end) => end.result.as_ref().err().map(ToString::to_string),
+            LiveEnd::NotOpened(error) => Some(format!("not opened: {error}")),
+            LiveEnd::Failed(error) => Some(format!("failed: {error}")),
+            LiveEnd::Killed => Some("killed".to_owned()),
+        }
+    }
+
     /// The last live state; panics if the pod was killed or failed.
     #[must_use]
     pub fn state(&self) -> &SessionState {
@@ -184,7 +196,7 @@ impl LivePod {
         restored.state
     }
 
-    /// Lets this much time pass for the pod: for retries and deadlines.
+    /// Lets this much time pass for the pod: for retries and deadlines, and on its clock.
     ///
     /// # Panics
     /// The pod has ended.
@@ -248,7 +260,7 @@ fn serve(pod: &PodUnderTest, outbox: Outbox, opened: &mpsc::Sender<Opened>) -> L
                 Err(error) => return LiveEnd::Failed(error),
             };
             let (time, passes) = unbounded_channel();
-            tokio::spawn(advanced(passes));
+            tokio::spawn(advanced(pod.clock.clone(), passes));
             drop(opened.send((client, time)));
             tokio::select! {
                 biased;
@@ -274,8 +286,9 @@ fn serve(pod: &PodUnderTest, outbox: Outbox, opened: &mpsc::Sender<Opened>) -> L
 }
 
 /// Advances the time of the control thread when the test says so.
-async fn advanced(mut passes: UnboundedReceiver<(Duration, oneshot::Sender<()>)>) {
+async fn advanced(clock: ManualClock, mut passes: UnboundedReceiver<(Duration, oneshot::Sender<()>)>) {
     while let Some((time, passed)) = passes.recv().await {
+        clock.advance(u64::try_from(time.as_micros()).expect("a time of the test"));
         tokio::time::advance(time).await;
         passed.send(()).ok();
     }

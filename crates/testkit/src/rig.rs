@@ -354,6 +354,7 @@ impl PodUnderTest {
                 outbox,
                 limits: self.limits,
                 probe: Arc::new(move |name: &str| points.reach(name)),
+                clock: self.clock.clock(),
             },
         }
     }

@@ -23,6 +23,7 @@ use super::pipeline::{ActorCommit, CommitResult};
 use super::queue::{self, TakeRule};
 use super::stream::{Stream, StreamEvent};
 use super::submission::{Prepared, Submissions};
+use super::tasks::{TaskEvent, Tasks};
 use super::turn::{Running, TurnEvent, TurnTasks};
 use crate::mailbox::requests::Wakeup;
 use crate::record::{HoldCause, HostStopped, InputId, Record, Suspended, SystemItem};
@@ -53,6 +54,7 @@ pub struct Actor {
     asked: bool,
     preamble: Preamble,
     submissions: Submissions,
+    tasks: Tasks,
     /// The clients that wait for an [`ActorCommit::Client`], in the order of the commits.
     replies: VecDeque<Reply<()>>,
     turn_block: TurnBlock,
@@ -117,6 +119,7 @@ enum DriverEvent {
     Prepared(Result<Prepared, JoinError>),
     Task(TurnEvent),
     Wakeup(Wakeup),
+    Background(TaskEvent),
     Stream(StreamEvent),
     ObserversFlushed(Result<(), JoinError>),
     Retry,
@@ -129,8 +132,10 @@ impl Actor {
     pub(crate) fn new(core: Core, history: History, preamble: Preamble, limits: RunLimits) -> (Self, Client) {
         let (client, commands) = client(&core, limits);
         let opened_at = core.state.inputs;
+        let tasks = Tasks::new(&core);
         let actor = Self {
             core,
+            tasks,
             at: At::Idle(Box::new(history)),
             commands,
             asked: true,
@@ -216,9 +221,15 @@ impl Actor {
                 At::Between => break,
             }
         }
-        if self.core.stays && matches!(self.at, At::Idle(_)) && self.core.pipeline.is_empty() {
-            // No commit may come for days.
+        let waits = self.core.stays && matches!(self.at, At::Idle(_)) && self.core.pipeline.is_empty();
+        if waits {
             self.core.collect(&|_| false);
+        }
+        if !self.starts() && !matches!(self.closing, Closing::Stopping | Closing::Stopped) {
+            self.tasks.advance(&mut self.core);
+        }
+        if waits {
+            // No commit may come for days.
             self.core.write_out();
         }
         self.close();
@@ -255,7 +266,9 @@ impl Actor {
     /// Waits for the next event. Every branch is cancel-safe.
     async fn next(&mut self, cancel: &CancellationToken) -> DriverEvent {
         let model_at = self.waits_for_model().map(|pause| pause.until);
-        let Self { core, at, commands, asked, submissions, turn_block, closing, observer_flush, .. } = self;
+        let Self {
+            core, at, commands, asked, submissions, tasks: background, turn_block, closing, observer_flush, ..
+        } = self;
         let (room, behind) = (!core.outbox.is_full(), !core.outbox.is_empty());
         let (mut accepts_requests, mut suspended, mut cancellable) = (core.accepts_feature_requests(), false, false);
         let (mut tasks, mut stream) = (None, None);
@@ -270,7 +283,7 @@ impl Actor {
             At::Idle(_) | At::Between => accepts_requests &= !matches!(closing, Closing::Stopping),
         }
         let retry_at = core.pipeline.retry_at(suspended);
-        let Core { pipeline, pending, outbox, .. } = core;
+        let Core { pipeline, pending, outbox, store, .. } = core;
         tokio::select! {
             biased;
             () = cancel.cancelled(), if cancellable => DriverEvent::Cancelled,
@@ -279,6 +292,7 @@ impl Actor {
             () = turn_block.released() => DriverEvent::TurnBlockEnded,
             prepared = submissions.next() => DriverEvent::Prepared(prepared),
             result = task_result(tasks) => DriverEvent::Task(result),
+            event = background.next(&store.clock) => DriverEvent::Background(event),
             wakeup = pending.next(), if accepts_requests => DriverEvent::Wakeup(wakeup),
             event = streamed(stream), if room => DriverEvent::Stream(event),
             Some(flushed) = observer_flush.join_next() => DriverEvent::ObserversFlushed(flushed),
@@ -316,6 +330,7 @@ impl Actor {
                 flushed?;
                 self.stop();
             }
+            (DriverEvent::Background(event), _) => self.tasks.take(core, event)?,
             (DriverEvent::Wakeup(wakeup), At::Turn(turn)) => turn.wake(core, wakeup),
             (DriverEvent::Wakeup(wakeup), _) => core.wake(wakeup, &|_| false),
             (DriverEvent::Retry, at) => {
@@ -340,7 +355,7 @@ impl Actor {
 
     /// A commit has ended. What was folded may begin or end a hold, and take inputs.
     fn committed(&mut self, result: Option<CommitResult>) -> Result<(), Fatal> {
-        let Self { core, at, submissions, preamble, replies, .. } = self;
+        let Self { core, at, submissions, preamble, replies, tasks, .. } = self;
         match (result, &mut *at) {
             (Some(CommitResult::Actor(ActorCommit::Queue)), _) => submissions.commit_ended(),
             (Some(CommitResult::Actor(ActorCommit::Client)), _) => {
@@ -351,6 +366,10 @@ impl Actor {
             }
             (Some(CommitResult::ActorRefused(ActorCommit::Queue, records, error)), _) => {
                 submissions.commit_refused(error, records, &mut preamble.records);
+            }
+            (Some(CommitResult::Actor(ActorCommit::Task(commit))), _) => tasks.committed(core, commit, true),
+            (Some(CommitResult::ActorRefused(ActorCommit::Task(commit), ..)), _) => {
+                tasks.committed(core, commit, false)
             }
             (Some(CommitResult::Actor(ActorCommit::Stop)), _) => self.closing = Closing::Stopped,
             (Some(result), At::Turn(turn)) => turn.commit_ended(core, result)?,
@@ -426,6 +445,9 @@ impl Actor {
             return;
         }
         if let Closing::Asked(reason) = &mut self.closing {
+            if !self.tasks.close(&mut self.core) {
+                return;
+            }
             let registry = self.core.registry.clone();
             self.observer_flush.spawn(async move { registry.hooks().flush_observers().await });
             self.closing = Closing::FlushingObservers(std::mem::take(reason));

@@ -12,7 +12,7 @@ use crate::record::{HoldCause, Record, Suspended};
 use crate::session::checkpoint::{CheckpointBuilder, VERSION};
 use crate::session::fold::{IllegalRecord, SessionState};
 use llm_worker::{CallId, ErrorKind, Model, Price};
-use session_store::{Blobs, Committed, Journal};
+use session_store::{Blobs, Clock, Committed, Journal};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +34,8 @@ pub struct OpenSession {
     pub key: Arc<str>,
     /// Called with a record's kind before it is committed (`commit:KIND`) and after (`KIND`).
     pub probe: Arc<dyn Fn(&str) + Send + Sync>,
+    /// For what is due by the time of day.
+    pub clock: Clock,
 }
 
 /// The state, the journal and the parts of an open pod. The actor owns it and lends it to the running turn.

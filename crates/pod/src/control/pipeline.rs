@@ -79,7 +79,15 @@ pub(super) enum ActorCommit {
     /// Records that a client waits for: the beginning or the end of a hold, or its own between turns.
     Client,
     TurnEnd,
+    Task(TaskCommit),
     Stop,
+}
+
+/// What a commit of an effectful run of a background task is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TaskCommit {
+    Start,
+    End,
 }
 
 /// The end of a commit that the turn or the actor waits for.
@@ -341,7 +349,7 @@ impl Core {
             return Ok(None);
         }
         match commit {
-            ActorCommit::Queue | ActorCommit::Client | ActorCommit::TurnEnd => {
+            ActorCommit::Queue | ActorCommit::Client | ActorCommit::TurnEnd | ActorCommit::Task(_) => {
                 Ok(Some(CommitResult::ActorRefused(commit, records, SubmitError::Unstorable(reason))))
             }
             ActorCommit::Repair | ActorCommit::Start | ActorCommit::Stop => Err(Fatal::Unstorable(reason)),

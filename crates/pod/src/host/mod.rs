@@ -17,7 +17,7 @@ use crate::session::restore::{RestoreError, Restored, still_running};
 use llm_worker::history::{Counters, History, HistoryError};
 use llm_worker::projection::Surface;
 use llm_worker::{ErrorKind, Model};
-use session_store::{BlobError, ReadError};
+use session_store::{BlobError, Clock, ReadError};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tracing::{info, warn};
@@ -50,6 +50,7 @@ pub struct PodDeps {
     pub limits: RunLimits,
     /// Called at named points; a no-op outside tests.
     pub probe: Arc<dyn Fn(&str) + Send + Sync>,
+    pub clock: Clock,
 }
 
 /// The reason why a pod was not opened, or ended.

@@ -89,9 +89,9 @@ impl Opening {
     pub fn core(self, parts: PodDeps) -> (Core, RecoveredSession) {
         let Self { journal, blobs, state, draft, pending, link: _, rest } = self;
         let key: Arc<str> = format!("{}/{}", rest.recovered.session, rest.recovered.epoch).into();
-        let PodDeps { registry, permission, model, callbacks, outbox, limits: _, probe } = parts;
+        let PodDeps { registry, permission, model, callbacks, outbox, limits: _, probe, clock } = parts;
         let session = rest.recovered.session.as_str().into();
-        let store = OpenSession { journal, blobs, session, key, probe };
+        let store = OpenSession { journal, blobs, session, key, probe, clock };
         let holds = Arc::clone(&registry);
         // Its doors are shut at once, without waiting for running uses.
         let callbacks = callbacks.serving(pending.sender(), move |feature| drop(holds.leave(feature)));

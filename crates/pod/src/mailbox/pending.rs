@@ -285,7 +285,6 @@ impl Pending {
     }
 
     /// The oldest request for a run of a background task that was not taken yet.
-    #[expect(dead_code, reason = "for the supervisor of background tasks")]
     pub(crate) fn next_task_request(&mut self) -> Option<TaskRequest> {
         self.task_requests.pop_front()
     }

@@ -5,6 +5,7 @@
 mod actor;
 mod aggregate_bounds;
 mod attribution;
+mod background_tasks;
 mod between_turns;
 mod blob_bound;
 mod bounds;

@@ -70,6 +70,7 @@ impl Hosting<'_> {
             outbox,
             limits: limits(config),
             probe: self.points(place),
+            clock: Arc::new(now),
             registry: Arc::new(registry),
         };
         let system = system_prompt(&parts.registry, &instructions);

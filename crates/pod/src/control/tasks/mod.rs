@@ -1,3 +1,7 @@
-//! Background tasks: which run starts, ends and is repeated, and when. Does not depend on turns.
+//! Background tasks: which run starts, ends and is repeated, and when; and the threads of the runs. Does not depend on
+//! turns.
 
+mod runner;
 pub mod supervisor;
+
+pub(super) use runner::{TaskEvent, Tasks};

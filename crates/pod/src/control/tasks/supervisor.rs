@@ -13,10 +13,9 @@
 //!
 //! Records:
 //!
-//! - `running` of an effectful task is durable before its body starts (`═`). That of another task rides along with the
-//!   next batch: what the run itself commits comes after it. If the host is killed before that batch, the log never had
-//!   the run.
-//! - Each run has one terminal record, made by the first end that is reported; it rides along. Ends that are reported
+//! - `running` of an effectful task is durable before its body starts (`═`). That of another task may be left out: if the
+//!   host is killed during the run, the log never had it.
+//! - Each run has one terminal record, made by the first end that is reported. Ends that are reported
 //!   again, late or for a run that never started change nothing. A run whose `running` record was refused has no record.
 //! - A waiting task has no record. A schedule whose time passed while no host ran, or while it waited, is due once: its
 //!   record has the newest of the times that passed.
@@ -91,7 +90,7 @@ pub enum RunEnd {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SupervisorEffect {
     /// Commit this record, after those of earlier effects. `awaited`: at once, and answer with
-    /// [`SupervisorInput::Committed`] or [`SupervisorInput::Refused`]; else it rides along with the next batch.
+    /// [`SupervisorInput::Committed`] or [`SupervisorInput::Refused`].
     Commit { record: BackgroundTask, awaited: bool },
     /// Run the body of the task at this position of the list given to [`Supervisor::start`]. Answered by
     /// [`SupervisorInput::Ended`], at the latest when deadline and grace are over.

@@ -1,0 +1,210 @@
+//! Runs background tasks: performs the effects of the supervisor, and hands it what happened. Decides nothing.
+//!
+//! ```text
+//!   Supervisor ──> effects ──> journal · callback threads
+//!        ▲                            │
+//!        └── one of: requested, committed, ended, the time has come
+//! ```
+
+use super::supervisor::{RequestTime, RunEnd, Supervisor, SupervisorEffect, SupervisorInput, TaskRun, TaskSpec};
+use crate::control::core::{Core, Fatal};
+use crate::control::pipeline::{ActorCommit, TaskCommit};
+use crate::feature::{BackgroundTaskContext, FeatureId, RegisteredTask, TaskFailure, sanitize_lines};
+use crate::mailbox::events::Event;
+use crate::mailbox::requests::{RunTime, TaskRequest};
+use crate::record::{BackgroundTask, MAX_TASK_REASON, TaskRunState};
+use llm_worker::ToolEffect;
+use session_store::Clock;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+/// The background tasks of a pod.
+pub(in crate::control) struct Tasks {
+    /// In the order in which the supervisor knows them.
+    tasks: Vec<RegisteredTask>,
+    supervisor: Supervisor,
+    runs: JoinSet<Ended>,
+    /// The runs that have not ended, with what cancels them.
+    running: BTreeMap<u64, CancellationToken>,
+    /// The runs whose beginning is on its way into the log, in the order of the commits.
+    committing: VecDeque<u64>,
+    /// Ends of runs that are on their way into the log.
+    ending: usize,
+    is_closed: bool,
+}
+
+/// The end of a run on its thread.
+pub(in crate::control) struct Ended {
+    run: u64,
+    end: RunEnd,
+    took: Duration,
+    /// The feature whose tasks are off from now on.
+    disabled: Option<FeatureId>,
+}
+
+/// What the actor waits for here.
+pub(in crate::control) enum TaskEvent {
+    Ended(Result<Ended, JoinError>),
+    /// Something may be due.
+    Due,
+}
+
+impl Tasks {
+    /// The tasks of this start. Their first effects are performed by [`Self::advance`].
+    pub(in crate::control) fn new(core: &Core) -> Self {
+        let (mut specs, mut tasks) = (Vec::new(), Vec::new());
+        for task in core.registry.tasks().iter().filter(|_| core.stays) {
+            match TaskSpec::new(&task.feature.to_string(), &task.declaration) {
+                Ok(spec) => {
+                    specs.push(spec);
+                    tasks.push(task.clone());
+                }
+                // The plan refuses what cannot be read.
+                Err(why) => warn!(feature = %task.feature, task = task.name, why, "a schedule cannot be read"),
+            }
+        }
+        let supervisor = Supervisor::start(wall_ms(&core.store.clock), specs, &core.state.tasks, core.state.task_runs);
+        let (running, committing) = (BTreeMap::new(), VecDeque::new());
+        Self { tasks, supervisor, runs: JoinSet::new(), running, committing, ending: 0, is_closed: false }
+    }
+
+    /// Performs what is to be done now, without waiting.
+    pub(in crate::control) fn advance(&mut self, core: &mut Core) {
+        while let Some(TaskRequest { feature, task, time }) = core.pending.next_task_request() {
+            let time = match time {
+                RunTime::Now => RequestTime::Now,
+                RunTime::At(Some(time)) => RequestTime::At(millis(time.duration_since(UNIX_EPOCH).unwrap_or_default())),
+                RunTime::At(None) => RequestTime::Clear,
+            };
+            self.handle(core, SupervisorInput::Requested { feature: feature.to_string(), task, time });
+        }
+        while let Some(effect) = self.supervisor.poll() {
+            match effect {
+                SupervisorEffect::Commit { record, awaited } => self.commit(core, record, awaited),
+                SupervisorEffect::Run(run) => self.run(core, run),
+                SupervisorEffect::Cancel { run } => {
+                    self.running.get(&run).inspect(|cancel| cancel.cancel());
+                }
+                SupervisorEffect::Alert { feature, text } => {
+                    core.outbox.show(Event::warning(format!("{feature}: {text}")));
+                }
+            }
+        }
+    }
+
+    /// Ends all runs; none begins from now on. Returns whether that is done, and in the log.
+    pub(in crate::control) fn close(&mut self, core: &mut Core) -> bool {
+        if !std::mem::replace(&mut self.is_closed, true) {
+            self.handle(core, SupervisorInput::Close);
+            self.advance(core);
+        }
+        self.supervisor.is_done() && self.ending == 0
+    }
+
+    /// The next event; pending while no run is open and nothing is due by itself. Cancel-safe.
+    pub(in crate::control) async fn next(&mut self, clock: &Clock) -> TaskEvent {
+        let now = wall_ms(clock);
+        let look = self.supervisor.next_look(now).map(|at| Duration::from_millis(at.saturating_sub(now)));
+        tokio::select! {
+            biased;
+            Some(ended) = self.runs.join_next() => TaskEvent::Ended(ended),
+            () = tokio::time::sleep(look.unwrap_or_default()), if look.is_some() => TaskEvent::Due,
+            else => std::future::pending().await,
+        }
+    }
+
+    /// Takes an event of [`Self::next`].
+    pub(in crate::control) fn take(&mut self, core: &Core, event: TaskEvent) -> Result<(), Fatal> {
+        match event {
+            TaskEvent::Ended(ended) => {
+                let Ended { run, end, took, disabled } = ended?;
+                self.running.remove(&run);
+                (core.store.probe)("task:ended");
+                self.handle(core, SupervisorInput::Ended { run, end, ms: millis(took) });
+                if let Some(feature) = disabled {
+                    self.handle(core, SupervisorInput::Disabled { feature: feature.to_string() });
+                }
+            }
+            TaskEvent::Due => self.handle(core, SupervisorInput::Woke),
+        }
+        Ok(())
+    }
+
+    /// The oldest commit of that kind is durable, or can never be stored.
+    pub(in crate::control) fn committed(&mut self, core: &Core, commit: TaskCommit, is_durable: bool) {
+        match (commit, is_durable) {
+            (TaskCommit::End, _) => self.ending = self.ending.saturating_sub(1),
+            (TaskCommit::Start, _) => {
+                let Some(run) = self.committing.pop_front() else { return };
+                let input =
+                    if is_durable { SupervisorInput::Committed { run } } else { SupervisorInput::Refused { run } };
+                self.handle(core, input);
+            }
+        }
+    }
+
+    fn handle(&mut self, core: &Core, input: SupervisorInput) {
+        self.supervisor.handle(wall_ms(&core.store.clock), input);
+    }
+
+    /// The records of an effectful run are appended again until the disk takes them. Of any other run only the end is
+    /// journaled, with the next commit: if that is refused, the run is as good as never begun, and is due again.
+    fn commit(&mut self, core: &mut Core, record: BackgroundTask, awaited: bool) {
+        if awaited {
+            self.committing.push_back(record.run);
+            core.append_actor_commit(ActorCommit::Task(TaskCommit::Start), vec![record.into()]);
+        } else if record.effect == ToolEffect::Effectful {
+            self.ending += 1;
+            core.append_actor_commit(ActorCommit::Task(TaskCommit::End), vec![record.into()]);
+        } else if record.state != TaskRunState::Running {
+            core.pending.add(record);
+        }
+    }
+
+    fn run(&mut self, core: &Core, run: TaskRun) {
+        let TaskRun { task, record, deadline_ms } = run;
+        let number = record.run;
+        let Some(task) = self.tasks.get(task) else { return };
+        let feature = task.feature.clone();
+        if core.callbacks.is_disabled(&feature) {
+            let why = RunEnd::Failed("not run: the feature is disabled because its code did not return".to_owned());
+            self.handle(core, SupervisorInput::Ended { run: number, end: why, ms: 0 });
+            return self.handle(core, SupervisorInput::Disabled { feature: feature.to_string() });
+        }
+        // The task gets a token of its own, which fires at the deadline, too.
+        let cancel = CancellationToken::new();
+        let (deadline, token) = (Duration::from_millis(deadline_ms), cancel.child_token());
+        let due = UNIX_EPOCH.checked_add(Duration::from_millis(record.due_ms)).unwrap_or_else(SystemTime::now);
+        let cx = BackgroundTaskContext::new(number, (record.trigger, record.attempt), due, deadline, token.clone());
+        (core.store.probe)("task:running");
+        let (work, began) = (task.run(&core.callbacks, cx), Instant::now());
+        let (registry, callbacks, cancelled) = (core.registry.clone(), core.callbacks.clone(), cancel.clone());
+        self.running.insert(number, cancel);
+        self.runs.spawn(async move {
+            let done = work.await;
+            let revoked = matches!(done, Err(TaskFailure::Revoked));
+            let end = match done {
+                Ok(()) => RunEnd::Completed,
+                Err(_) if cancelled.is_cancelled() => RunEnd::Cancelled,
+                Err(failure) => {
+                    let why = sanitize_lines(&failure.to_string(), MAX_TASK_REASON, registry.redactor());
+                    if token.is_cancelled() && !revoked { RunEnd::TimedOut(why) } else { RunEnd::Failed(why) }
+                }
+            };
+            let disabled = (revoked || callbacks.is_disabled(&feature)).then_some(feature);
+            Ended { run: number, end, took: began.elapsed(), disabled }
+        });
+    }
+}
+
+fn wall_ms(clock: &Clock) -> u64 {
+    clock() / 1000
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
