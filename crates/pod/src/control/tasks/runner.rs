@@ -6,7 +6,7 @@
 //!        └── one of: requested, committed, ended, the time has come
 //! ```
 
-use super::supervisor::{RequestTime, RunEnd, Supervisor, SupervisorEffect, SupervisorInput, TaskRun, TaskSpec};
+use super::supervisor::{RequestTime, Supervisor, SupervisorEffect, SupervisorInput, TaskRun, TaskRunEnd, TaskSpec};
 use crate::control::core::{Core, Fatal};
 use crate::control::pipeline::{ActorCommit, TaskCommit};
 use crate::feature::{BackgroundTaskContext, FeatureId, RegisteredTask, TaskFailure, sanitize_lines};
@@ -40,7 +40,7 @@ pub(in crate::control) struct Tasks {
 /// The end of a run on its thread.
 pub(in crate::control) struct Ended {
     run: u64,
-    end: RunEnd,
+    end: TaskRunEnd,
     took: Duration,
     /// The feature whose tasks are off from now on.
     disabled: Option<FeatureId>,
@@ -171,7 +171,7 @@ impl Tasks {
         let Some(task) = self.tasks.get(task) else { return };
         let feature = task.feature.clone();
         if core.callbacks.is_disabled(&feature) {
-            let why = RunEnd::Failed("not run: the feature is disabled because its code did not return".to_owned());
+            let why = TaskRunEnd::Failed("not run: the feature is disabled because its code did not return".to_owned());
             self.handle(core, SupervisorInput::Ended { run: number, end: why, ms: 0 });
             return self.handle(core, SupervisorInput::Disabled { feature: feature.to_string() });
         }
@@ -188,11 +188,11 @@ impl Tasks {
             let done = work.await;
             let revoked = matches!(done, Err(TaskFailure::Revoked));
             let end = match done {
-                Ok(()) => RunEnd::Completed,
-                Err(_) if cancelled.is_cancelled() => RunEnd::Cancelled,
+                Ok(()) => TaskRunEnd::Completed,
+                Err(_) if cancelled.is_cancelled() => TaskRunEnd::Cancelled,
                 Err(failure) => {
                     let why = sanitize_lines(&failure.to_string(), MAX_TASK_REASON, registry.redactor());
-                    if token.is_cancelled() && !revoked { RunEnd::TimedOut(why) } else { RunEnd::Failed(why) }
+                    if token.is_cancelled() && !revoked { TaskRunEnd::TimedOut(why) } else { TaskRunEnd::Failed(why) }
                 }
             };
             let disabled = (revoked || callbacks.is_disabled(&feature)).then_some(feature);

@@ -58,7 +58,7 @@ pub enum SupervisorInput {
     /// The `running` record of this run could not be committed.
     Refused { run: u64 },
     /// The run is over; `ms` is what it took, by the monotonic clock.
-    Ended { run: u64, end: RunEnd, ms: u64 },
+    Ended { run: u64, end: TaskRunEnd, ms: u64 },
     /// The grants of the feature were revoked, or its code did not return: its tasks are off until the next start.
     Disabled { feature: String },
     /// The pod ends: all runs are cancelled, none begins.
@@ -79,7 +79,7 @@ pub enum RequestTime {
 
 /// How a run ended, as the executor reports it. Reasons are for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RunEnd {
+pub enum TaskRunEnd {
     Completed,
     Failed(String),
     TimedOut(String),
@@ -256,15 +256,15 @@ impl Supervisor {
         }
     }
 
-    fn ended(&mut self, run: u64, end: RunEnd, ms: u64) {
+    fn ended(&mut self, run: u64, end: TaskRunEnd, ms: u64) {
         let now = self.now;
         let Some((_, slot)) = self.slot_of(run) else { return };
         let Some(open) = slot.open.take_if(|open| open.progress == Progress::Running) else { return };
         let (state, reason) = match end {
-            RunEnd::Completed => (TaskRunState::Completed, None),
-            RunEnd::Failed(reason) => (TaskRunState::Failed, Some(reason)),
-            RunEnd::TimedOut(reason) => (TaskRunState::TimedOut, Some(reason)),
-            RunEnd::Cancelled => (TaskRunState::Cancelled, open.stop.map(str::to_owned)),
+            TaskRunEnd::Completed => (TaskRunState::Completed, None),
+            TaskRunEnd::Failed(reason) => (TaskRunState::Failed, Some(reason)),
+            TaskRunEnd::TimedOut(reason) => (TaskRunState::TimedOut, Some(reason)),
+            TaskRunEnd::Cancelled => (TaskRunState::Cancelled, open.stop.map(str::to_owned)),
         };
         let alert = slot.after_end(state, open.record.attempt, now);
         let record = terminal(&open, now, state, reason, Some(ms));

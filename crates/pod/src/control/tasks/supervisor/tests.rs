@@ -1,6 +1,6 @@
 //! The supervisor, event by event. Random stories are in `random`.
 
-use super::{MAX_OPEN, MAX_SLEEP_MS, RequestTime, RunEnd, Supervisor, SupervisorEffect, SupervisorInput, TaskSpec};
+use super::{MAX_OPEN, MAX_SLEEP_MS, RequestTime, Supervisor, SupervisorEffect, SupervisorInput, TaskRunEnd, TaskSpec};
 use crate::feature::{BackgroundTaskDeclaration, Restart, TaskTrigger};
 use crate::record::{BackgroundTask, TaskRunState, TriggerKind};
 use crate::session::tasks::{TaskEnd, TaskState};
@@ -72,12 +72,12 @@ fn word(effect: &SupervisorEffect) -> String {
     }
 }
 
-fn ended(run: u64, end: RunEnd) -> SupervisorInput {
+fn ended(run: u64, end: TaskRunEnd) -> SupervisorInput {
     SupervisorInput::Ended { run, end, ms: 5 }
 }
 
 fn failed(run: u64) -> SupervisorInput {
-    ended(run, RunEnd::Failed("no disk".to_owned()))
+    ended(run, TaskRunEnd::Failed("no disk".to_owned()))
 }
 
 fn requested(time: RequestTime) -> SupervisorInput {
@@ -95,11 +95,11 @@ fn an_effectful_run_begins_when_its_record_is_durable() {
     let mut it = start(&[spec("t", ToolEffect::Effectful, &[TaskTrigger::Start], Restart::Never)]);
     assert_eq!(told(&mut it), ["await begin 1 Start attempt 1 due 0"]);
     // Nothing runs yet, so nothing can end.
-    after(&mut it, 1, ended(1, RunEnd::Completed), &[]);
+    after(&mut it, 1, ended(1, TaskRunEnd::Completed), &[]);
     after(&mut it, 1, SupervisorInput::Committed { run: 1 }, &["run 1 of 0"]);
     after(&mut it, 1, SupervisorInput::Committed { run: 1 }, &[]);
     after(&mut it, 1, SupervisorInput::Refused { run: 1 }, &[]);
-    after(&mut it, 2, ended(1, RunEnd::Completed), &["end 1 completed"]);
+    after(&mut it, 2, ended(1, TaskRunEnd::Completed), &["end 1 completed"]);
     after(&mut it, 3, failed(1), &[]);
     assert_eq!(it.next_look(NOW + 3), None);
 }
@@ -111,7 +111,7 @@ fn records_have_what_the_run_was() {
     let Some(SupervisorEffect::Run(run)) = it.poll() else { panic!() };
     assert_eq!((run.task, &run.record, run.deadline_ms), (0, &begun, 1_000));
     assert_eq!((begun.at_ms, begun.ms, begun.task.as_str(), begun.feature.as_str()), (NOW, None, "t", "test:f"));
-    it.handle(NOW + 9, ended(1, RunEnd::TimedOut("é".repeat(300))));
+    it.handle(NOW + 9, ended(1, TaskRunEnd::TimedOut("é".repeat(300))));
     let Some(SupervisorEffect::Commit { record, awaited: false }) = it.poll() else { panic!() };
     assert_eq!(record.reason.as_ref().map(String::len), Some(512));
     assert_eq!((record.at_ms, record.ms, record.state), (NOW + 9, Some(5), TaskRunState::TimedOut));
@@ -151,11 +151,11 @@ fn eight_run_and_the_rest_wait_in_order() {
     after(
         &mut it,
         1_101,
-        ended(3, RunEnd::Completed),
+        ended(3, TaskRunEnd::Completed),
         &["end 3 completed", "begin 9 Interval attempt 1 due 1089", "run 9 of 11"],
     );
     let last = ["end 1 completed", "begin 10 Interval attempt 1 due 1090", "run 10 of 10"];
-    after(&mut it, 1_102, ended(1, RunEnd::Completed), &last);
+    after(&mut it, 1_102, ended(1, TaskRunEnd::Completed), &last);
 }
 
 /// A task that ran before waits behind those that were due earlier.
@@ -169,7 +169,7 @@ fn a_place_is_given_anew() {
         SupervisorInput::Requested { feature, task, time: RequestTime::Now }
     };
     it.handle(NOW, request(&names[0]));
-    it.handle(NOW, ended(1, RunEnd::Completed));
+    it.handle(NOW, ended(1, TaskRunEnd::Completed));
     for name in names.iter().skip(1).chain(names.first()) {
         it.handle(NOW, request(name));
     }
@@ -177,13 +177,13 @@ fn a_place_is_given_anew() {
     after(
         &mut it,
         1,
-        ended(2, RunEnd::Completed),
+        ended(2, TaskRunEnd::Completed),
         &["end 2 completed", "begin 10 Request attempt 1 due 0", "run 10 of 9"],
     );
     after(
         &mut it,
         1,
-        ended(3, RunEnd::Completed),
+        ended(3, TaskRunEnd::Completed),
         &["end 3 completed", "begin 11 Request attempt 1 due 0", "run 11 of 0"],
     );
 }
@@ -196,8 +196,8 @@ fn due_times_of_a_running_task_merge() {
     assert_eq!(it.next_look(NOW + 1_000), None);
     after(&mut it, 4_200, requested(RequestTime::Now), &[]);
     let wanted = ["end 1 completed", "begin 2 Interval attempt 1 due 5000", "run 2 of 0"];
-    after(&mut it, 5_700, ended(1, RunEnd::Completed), &wanted);
-    after(&mut it, 5_800, ended(2, RunEnd::Completed), &["end 2 completed"]);
+    after(&mut it, 5_700, ended(1, TaskRunEnd::Completed), &wanted);
+    after(&mut it, 5_800, ended(2, TaskRunEnd::Completed), &["end 2 completed"]);
     assert_eq!(it.next_look(NOW + 5_800), Some(NOW + 6_000));
 }
 
@@ -208,7 +208,7 @@ fn requests_for_now_and_for_a_time() {
     after(&mut it, 0, requested(RequestTime::At(NOW + 500)), &[]);
     after(&mut it, 0, requested(RequestTime::At(NOW + 900)), &[]);
     after(&mut it, 1, requested(RequestTime::Now), &["begin 1 Request attempt 1 due 1", "run 1 of 0"]);
-    after(&mut it, 2, ended(1, RunEnd::Completed), &["end 1 completed"]);
+    after(&mut it, 2, ended(1, TaskRunEnd::Completed), &["end 1 completed"]);
     assert_eq!(it.next_look(NOW + 2), Some(NOW + 900));
     after(&mut it, 3, requested(RequestTime::Clear), &[]);
     assert_eq!(it.next_look(NOW + 3), None);
@@ -236,7 +236,7 @@ fn failures_restart_up_to_the_limit() {
     after(&mut it, 1_000, failed(1), &["end 1 failed: no disk"]);
     assert_eq!(it.next_look(NOW + 1_000), Some(NOW + 11_000));
     after(&mut it, 11_000, SupervisorInput::Woke, &["begin 2 Restart attempt 2 due 11000", "run 2 of 0"]);
-    after(&mut it, 12_000, ended(2, RunEnd::TimedOut("slow".into())), &["end 2 timed_out: slow"]);
+    after(&mut it, 12_000, ended(2, TaskRunEnd::TimedOut("slow".into())), &["end 2 timed_out: slow"]);
     after(&mut it, 22_000, SupervisorInput::Woke, &["begin 3 Restart attempt 3 due 22000", "run 3 of 0"]);
     let off = "background task `t` failed 3 times within 1h; it is off until the pod starts again";
     after(&mut it, 23_000, failed(3), &["end 3 failed: no disk", off]);
@@ -267,10 +267,10 @@ fn what_is_no_failure_restarts_nothing() {
     after(&mut it, 60_000, failed(2), &["end 2 failed: no disk"]);
     // A request while the restart is pending is the restart.
     after(&mut it, 61_000, requested(RequestTime::Now), &["begin 3 Request attempt 1 due 61000", "run 3 of 0"]);
-    after(&mut it, 62_000, ended(3, RunEnd::Completed), &["end 3 completed"]);
+    after(&mut it, 62_000, ended(3, TaskRunEnd::Completed), &["end 3 completed"]);
     assert_eq!(it.next_look(NOW + 62_000), None);
     after(&mut it, 63_000, requested(RequestTime::Now), &["begin 4 Request attempt 1 due 63000", "run 4 of 0"]);
-    after(&mut it, 64_000, ended(4, RunEnd::Cancelled), &["end 4 cancelled"]);
+    after(&mut it, 64_000, ended(4, TaskRunEnd::Cancelled), &["end 4 cancelled"]);
     assert_eq!(it.next_look(NOW + 64_000), None);
 }
 
@@ -282,7 +282,7 @@ fn always_restarts_and_slows_down_while_it_fails() {
     for run in 1..=14 {
         it.handle(NOW + at, SupervisorInput::Woke);
         it.handle(NOW + at, SupervisorInput::Committed { run });
-        it.handle(NOW + at, if run % 13 == 0 { ended(run, RunEnd::Completed) } else { failed(run) });
+        it.handle(NOW + at, if run % 13 == 0 { ended(run, TaskRunEnd::Completed) } else { failed(run) });
         assert!(told(&mut it).last().unwrap().starts_with(&format!("end {run} ")));
         let restart = it.slots[0].next_due().unwrap() - NOW;
         pauses.push((restart - at) / 1_000);
@@ -315,7 +315,7 @@ fn disabled_and_closed_tasks_end() {
         let unrun = format!("end 2 cancelled: {why}");
         after(&mut it, 3, SupervisorInput::Committed { run: 2 }, &[&unrun]);
         let stopped = format!("end 1 cancelled: {why}");
-        after(&mut it, 4, ended(1, RunEnd::Cancelled), &[&stopped]);
+        after(&mut it, 4, ended(1, TaskRunEnd::Cancelled), &[&stopped]);
         after(&mut it, 9_999, SupervisorInput::Woke, &[]);
         assert_eq!(it.next_look(NOW + 9_999), None);
         assert_eq!(it.is_done(), input == SupervisorInput::Close);

@@ -2,7 +2,7 @@
 //! any moment. A failing seed is printed.
 
 use super::world::World;
-use super::{MINUTE, NOW, RequestTime, RunEnd, SupervisorInput, cron, every, spec};
+use super::{MINUTE, NOW, RequestTime, SupervisorInput, TaskRunEnd, cron, every, spec};
 use crate::control::tasks::supervisor::TaskSpec;
 use crate::control::tasks::supervisor::spec::Schedule;
 use crate::feature::{Restart, TaskTrigger};
@@ -123,7 +123,7 @@ fn finish(world: &mut World, dice: &mut Dice) {
         }
     }
     while let Some(run) = world.bodies.keys().next().copied() {
-        world.end(run, RunEnd::Cancelled);
+        world.end(run, TaskRunEnd::Cancelled);
     }
     while !world.journal.queue.is_empty() {
         world.flush();
@@ -138,10 +138,10 @@ fn end_one(world: &mut World, dice: &mut Dice) {
         return;
     }
     let end = match dice.below(5) {
-        0 => RunEnd::Failed("it failed".to_owned()),
-        1 => RunEnd::TimedOut("it was slow".to_owned()),
-        2 => RunEnd::Cancelled,
-        _ => RunEnd::Completed,
+        0 => TaskRunEnd::Failed("it failed".to_owned()),
+        1 => TaskRunEnd::TimedOut("it was slow".to_owned()),
+        2 => TaskRunEnd::Cancelled,
+        _ => TaskRunEnd::Completed,
     };
     world.end(runs[dice.below(runs.len())], end);
 }
@@ -153,7 +153,7 @@ fn late(world: &mut World, dice: &mut Dice, met: &mut Met) {
     let running: Vec<u64> = world.bodies.keys().copied().collect();
     let runs: Vec<u64> = world.over.iter().chain(&waiting).chain(&running).chain(&[0, u64::MAX]).copied().collect();
     let run = runs[dice.below(runs.len())];
-    let ended = SupervisorInput::Ended { run, end: RunEnd::Completed, ms: 1 };
+    let ended = SupervisorInput::Ended { run, end: TaskRunEnd::Completed, ms: 1 };
     met.late += 1;
     world.handle(match dice.below(3) {
         _ if waiting.contains(&run) => ended,
@@ -206,7 +206,7 @@ fn play_window(seed: u64) -> usize {
         let Some(look) = world.supervisor.next_look(world.now) else { break };
         world.set_clock(look);
         while let Some(run) = world.bodies.keys().next().copied() {
-            world.end(run, RunEnd::Completed);
+            world.end(run, TaskRunEnd::Completed);
         }
     }
     for (task, spec) in specs.iter().enumerate() {

@@ -3,7 +3,7 @@
 use super::{
     MINUTE, NOW, SupervisorInput, after, cron, ended, every, failed, last, read_only, spec, start, start_known, told,
 };
-use crate::control::tasks::supervisor::RunEnd;
+use crate::control::tasks::supervisor::TaskRunEnd;
 use crate::feature::{Restart, TaskTrigger};
 use crate::record::TaskRunState;
 use crate::session::tasks::TaskState;
@@ -36,7 +36,7 @@ fn a_missed_schedule_runs_once() {
         let first = told(&mut it).first().cloned();
         assert_eq!(first.as_deref(), wanted, "{:?} after {known}", spec.schedules);
         if wanted.is_some() {
-            it.handle(NOW, ended(8, RunEnd::Completed));
+            it.handle(NOW, ended(8, TaskRunEnd::Completed));
         }
         assert!(it.next_look(NOW).is_some_and(|look| look > NOW && look <= NOW + HOUR));
     }
@@ -57,7 +57,7 @@ fn a_clock_that_is_set_forward_gives_one_run() {
         it.handle(NOW + 9 * 24 * HOUR + 7, SupervisorInput::Woke);
         let told = told(&mut it);
         assert!(told[0].ends_with(&format!("due {}", 9 * 24 * HOUR)), "{told:?}");
-        it.handle(NOW + 9 * 24 * HOUR + 8, ended(1, RunEnd::Completed));
+        it.handle(NOW + 9 * 24 * HOUR + 8, ended(1, TaskRunEnd::Completed));
         assert_eq!(it.next_look(NOW + 9 * 24 * HOUR + 8), Some(NOW + 9 * 24 * HOUR + MINUTE));
     }
 }
@@ -67,7 +67,7 @@ fn a_clock_that_is_set_back_silences_nothing() {
     for (trigger, wanted) in [(every(20 * MINUTE), 20 * MINUTE), (cron("*/15 * * * *", "UTC"), 15 * MINUTE)] {
         let mut it = start(&[read_only(&[trigger])]);
         it.handle(NOW + HOUR, SupervisorInput::Woke);
-        it.handle(NOW + HOUR, ended(1, RunEnd::Completed));
+        it.handle(NOW + HOUR, ended(1, TaskRunEnd::Completed));
         let year = 365 * 24 * HOUR;
         // Looked at again and again, the due time does not move away.
         for at in [0, 1, 2] {
@@ -83,7 +83,7 @@ fn a_small_step_back_repeats_no_cron_time() {
     let mut it = start(&[read_only(&[cron("*/15 * * * *", "UTC")])]);
     let wanted = ["begin 1 Cron attempt 1 due 900000", "run 1 of 0"];
     after(&mut it, 15 * MINUTE, SupervisorInput::Woke, &wanted);
-    after(&mut it, 15 * MINUTE, ended(1, RunEnd::Completed), &["end 1 completed"]);
+    after(&mut it, 15 * MINUTE, ended(1, TaskRunEnd::Completed), &["end 1 completed"]);
     after(&mut it, 10 * MINUTE, SupervisorInput::Woke, &[]);
     assert_eq!(it.next_look(NOW + 10 * MINUTE), Some(NOW + 30 * MINUTE));
     after(&mut it, 10 * MINUTE - 1, SupervisorInput::Woke, &[]);

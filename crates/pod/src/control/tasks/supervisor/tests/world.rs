@@ -1,7 +1,7 @@
 //! A host, a log and a clock around the supervisor. Every effect is checked against what must hold.
 
 use super::journal::Journal;
-use super::{MAX_OPEN, MAX_SLEEP_MS, RequestTime, RunEnd, Supervisor, SupervisorEffect, SupervisorInput, TaskSpec};
+use super::{MAX_OPEN, MAX_SLEEP_MS, RequestTime, Supervisor, SupervisorEffect, SupervisorInput, TaskRunEnd, TaskSpec};
 use crate::control::tasks::supervisor::MAX_STEP_BACK_MS;
 use crate::control::tasks::supervisor::spec::Schedule;
 use crate::feature::Restart;
@@ -106,7 +106,7 @@ impl World {
         self.handle(SupervisorInput::Close);
     }
 
-    pub(super) fn end(&mut self, run: u64, end: RunEnd) {
+    pub(super) fn end(&mut self, run: u64, end: TaskRunEnd) {
         self.bodies.remove(&run);
         self.over.push(run);
         self.handle(SupervisorInput::Ended { run, end, ms: 3 });
@@ -193,7 +193,7 @@ impl World {
         while !self.open.is_empty() {
             self.flush();
             let running: Vec<u64> = self.bodies.keys().copied().collect();
-            running.iter().for_each(|run| self.end(*run, RunEnd::Completed));
+            running.iter().for_each(|run| self.end(*run, TaskRunEnd::Completed));
         }
         self.check_owed();
     }
