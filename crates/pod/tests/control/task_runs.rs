@@ -1,6 +1,6 @@
 //! Runs of background tasks in the journal: one end for each, whatever is killed, and recovery runs nothing.
 
-use crate::fixtures::pod;
+use crate::fixtures::{pod, verified};
 use crate::record_strategy;
 use llm_worker::ToolEffect;
 use pod::control::Batch;
@@ -104,6 +104,21 @@ fn a_recovery_that_is_killed_orphans_each_run_once() {
     }
 }
 
+#[test]
+fn verify_names_a_second_end() {
+    let run = |state| BackgroundTask { state, ..running(1, "post", ToolEffect::Effectful) };
+    for (ends, wrong) in [(1, None), (2, Some(4))] {
+        let pod = pod(Vec::new(), Vec::new());
+        let mut records = vec![Record::from(run(TaskRunState::Running))];
+        records.extend((0..ends).map(|_| run(TaskRunState::Completed).into()));
+        let journal = pod.journal();
+        journal.append(Batch::of(records)).wait().unwrap();
+        journal.close();
+        let found = verified(&pod).wrong;
+        assert_eq!(found.as_ref().map(|wrong| wrong.seq), wrong, "{found:?}");
+    }
+}
+
 /// What a run has in the log: a beginning or not, and how many ends.
 #[derive(Default, Debug)]
 struct Seen {
@@ -145,6 +160,7 @@ proptest! {
                 }
                 see(&mut seen, &record);
             }
+            prop_assert_eq!(fold.state.crashes, 0, "no turn was interrupted");
             let open: Vec<(String, u64)> = open_runs(&fold.state);
             for (run, seen) in &seen {
                 prop_assert!(seen.began <= 1 && seen.ended + u32::from(open.contains(run)) == 1, "{:?}: {:?}", run, seen);

@@ -5,10 +5,11 @@ use crate::hosts::{Host, until};
 use crate::scene::{Done, Scene, fifo, finish, reached, signal};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use session_store::{EncodeError, Frames, Options, Records, Session};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -277,4 +278,56 @@ fn a_viewer_that_types_changes_nothing() {
     assert!(inputs.len() == 1 && inputs[0]["text"] == "work", "{inputs:?}");
     assert!(!records.iter().any(|record| record["k"] == "suspended"));
     host.end(Signal::TERM);
+}
+
+/// Runs of background tasks as a host wrote them that was killed during the last one.
+struct TaskRuns;
+
+impl Records for TaskRuns {
+    fn encode(&self, frames: &mut Frames<'_>) -> Result<(), EncodeError> {
+        let run = |run: u64, state: &str, more: Value| {
+            let mut body = json!({ "run": run, "feature": "builtin:f", "task": "look", "trigger": "cron", "attempt": 1,
+                "due_ms": 1, "at_ms": 2, "effect": "effectful", "state": state });
+            body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            body
+        };
+        for (number, end, more) in [
+            (1, "completed", json!({ "ms": 20 })),
+            (2, "timed_out", json!({ "ms": 30, "reason": "too slow" })),
+            (3, "cancelled", json!({})),
+        ] {
+            frames.record("background_task", 1, &run(number, "running", json!({})))?;
+            frames.record("background_task", 1, &run(number, end, more))?;
+        }
+        frames.record("background_task", 1, &run(4, "running", json!({}))).map(drop)
+    }
+}
+
+#[test]
+fn a_person_sees_the_runs_of_tasks_that_failed() {
+    let scene = Scene::new();
+    let model = scene.script("answers", &[json!({ "text": "one" })]);
+    scene.yoi(&["run", "--pod", "p", "-m", &model, "first"]).ends(0);
+    let opened = Session::open(&scene.pod("p"), Options::new("s-1", Arc::new(|| 1_790_000_000_000_000))).unwrap();
+    opened.journal.append(TaskRuns).wait().unwrap();
+    opened.journal.close();
+    let host = Host::start(&scene, &["-m", &model]);
+    let client = Attached::start(&scene, &["p"]);
+    let (seen, done) = client.leaves();
+    done.ends(0);
+    let tasks = |lines: &[&str]| -> Vec<String> {
+        let of_tasks = lines.iter().filter(|line| line.contains("task look of builtin:f"));
+        of_tasks.map(|line| line.get(8..).unwrap_or_default().to_owned()).collect()
+    };
+    let orphaned = "… task look of builtin:f, run 4: orphaned: the pod's process ended during the run; its effects may \
+                    have happened, and it is not run again for this cause";
+    let timed_out = "✗ task look of builtin:f, run 2: timed out after 30 ms: too slow";
+    assert_eq!(tasks(&transcript(&seen)), [timed_out, orphaned]);
+    let log = scene.yoi(&["log", "p"]).ends(0).prints(&["1 background task and 0 calls interrupted"]).out.clone();
+    let log: Vec<&str> = log.lines().collect();
+    let (completed, cancelled) =
+        ("  task look of builtin:f, run 1: completed after 20 ms", "… task look of builtin:f, run 3: cancelled");
+    assert_eq!(tasks(&log), [completed, timed_out, cancelled, orphaned]);
+    host.end(Signal::TERM);
+    scene.sound("p");
 }
