@@ -37,7 +37,6 @@ pub struct PodStatus {
 /// The model could not be reached; a pod that stays tries again by itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelWait {
-    /// For people.
     pub reason: String,
     /// Seconds until then, rounded up.
     pub retry_in_s: u64,

@@ -29,22 +29,21 @@ pub struct Rule {
     /// takes each part that may run it, and what is opaque.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
-    /// Only with one of these as the first argument that is no option.
+    /// Only with one of these as the first argument that is not an option.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subcommand: Option<Vec<String>>,
-    /// What it says.
     pub decision: RuleDecision,
 }
 
-/// What a rule or row says.
+/// The decision of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleDecision {
-    /// Run it.
+    /// The call runs.
     Allow,
-    /// Let a person decide.
+    /// The call needs approval.
     Ask,
-    /// Refuse it.
+    /// The call is refused.
     Deny,
 }
 
@@ -116,7 +115,8 @@ impl Scope {
                 Ok(Self::Hosts(pattern))
             }
             (Some(_), _, _) | (_, Some(_), _) => {
-                Err("`path`, `host` and `program` in one rule never match; write several rules".into())
+                Err("a rule with more than one of `path`, `host` and `program` never matches; write several rules"
+                    .into())
             }
         }
     }
@@ -151,7 +151,7 @@ impl Layer {
         let source = source.into();
         let error = |index, problem| RuleError { source_name: source.clone(), index, problem };
         if rules.len() > MAX_RULES {
-            return Err(error(MAX_RULES, format!("{} rules; at most {MAX_RULES} are read", rules.len())));
+            return Err(error(MAX_RULES, format!("there are {} rules; the limit is {MAX_RULES}", rules.len())));
         }
         let mut checked = Vec::with_capacity(rules.len());
         for (index, (rule, source)) in rules.into_iter().enumerate() {

@@ -183,10 +183,9 @@ pub struct GrantsUsed {
     pub grants: Vec<UsedGrant>,
 }
 
-/// One grant and what came of it.
+/// One grant and its use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UsedGrant {
-    /// Whose.
     pub feature: String,
     /// What was granted, in words, as in `Process(*)`.
     pub grant: String,

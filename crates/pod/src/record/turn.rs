@@ -46,7 +46,7 @@ impl InputMode {
 /// Limits that an input sets to its turn; the others are the pod's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputLimits {
-    /// Requests.
+    /// The maximum number of model requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_steps: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -17,30 +17,30 @@ use std::path::PathBuf;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct File {
-    /// `provider/name`, `offline` or `scripted:FILE`.
+    /// The default model: `PROVIDER/MODEL`, `offline` or `scripted:FILE`.
     pub(crate) model: Option<String>,
     /// Model endpoints by name.
     #[serde(default)]
     pub(crate) providers: BTreeMap<String, ProviderConfig>,
-    /// What is known of models, by their whole names.
+    /// Prices and limits of models, by their full names.
     #[serde(default)]
     pub(crate) models: BTreeMap<String, ModelConfig>,
-    /// What a run may use.
+    /// Limits of a run.
     #[serde(default)]
     pub(crate) limits: LimitsConfig,
-    /// What may run.
+    /// Which calls run, need approval or are refused.
     #[serde(default)]
     pub(crate) permissions: Permissions,
     /// Features by id.
     #[serde(default)]
     pub(crate) features: BTreeMap<String, Feature>,
-    /// How the shell is confined.
+    /// The sandbox of commands.
     #[serde(default)]
     pub(crate) sandbox: Sandbox,
-    /// Where sessions are kept.
+    /// The storage of sessions.
     #[serde(default)]
     pub(crate) state: StateConfig,
-    /// Whether files of instructions are read: the user's own, and `AGENTS.md` or `CLAUDE.md` of the project.
+    /// Whether instructions are read: the user's own `AGENTS.md`, and `AGENTS.md` or `CLAUDE.md` of the project.
     pub(crate) instructions: Option<bool>,
 }
 
@@ -49,25 +49,25 @@ pub(crate) struct File {
 #[serde(deny_unknown_fields)]
 #[serde(rename = "Provider")]
 pub(crate) struct ProviderConfig {
-    /// The wire format.
+    /// The API of the server.
     pub(crate) api: ApiKind,
-    /// As in `http://127.0.0.1:8080/v1`.
+    /// The address of the API, such as `http://127.0.0.1:8080/v1`.
     pub(crate) base_url: String,
-    /// Where the key is; none is sent without one.
+    /// The source of the API key; without it, no key is sent.
     pub(crate) key: Option<KeySource>,
-    /// How long each wait may last.
+    /// Time limits of a request.
     #[serde(default)]
     pub(crate) timeouts: TimeoutsConfig,
-    /// How many times a request is sent that fails in passing, the first included.
+    /// The maximum number of attempts for a request, the first one included.
     pub(crate) attempts: Option<u32>,
 }
 
-/// Seconds; what is not set is as for every other endpoint.
+/// Time limits in seconds; a key that is not set keeps its default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(rename = "Waits")]
 pub(crate) struct TimeoutsConfig {
-    /// Resolving, connecting and shaking hands.
+    /// For the name lookup, the connection and the TLS handshake.
     pub(crate) connect_s: Option<f64>,
     /// From the request to the first byte of the answer.
     pub(crate) first_byte_s: Option<f64>,
@@ -75,14 +75,14 @@ pub(crate) struct TimeoutsConfig {
     pub(crate) between_bytes_s: Option<f64>,
 }
 
-/// A wire format this build speaks.
+/// An API that this build supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[serde(rename = "Api")]
 pub(crate) enum ApiKind {
-    /// Chat completions, streamed.
+    /// OpenAI Chat Completions, streamed.
     OpenaiChat,
-    /// Anthropic's Messages, streamed.
+    /// Anthropic Messages, streamed.
     Anthropic,
 }
 
@@ -101,24 +101,24 @@ impl ApiKind {
 #[serde(deny_unknown_fields)]
 #[serde(rename = "Model")]
 pub(crate) struct ModelConfig {
-    /// What its tokens cost.
+    /// The price of its tokens.
     pub(crate) price: Option<PriceConfig>,
-    /// The most tokens of one answer.
+    /// The maximum number of tokens in one answer.
     pub(crate) max_output: Option<u32>,
 }
 
-/// Dollars for a million tokens.
+/// Prices in US dollars per million tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(rename = "Price")]
 pub(crate) struct PriceConfig {
-    /// Read.
+    /// Of input tokens.
     pub(crate) input: f64,
-    /// Written.
+    /// Of output tokens.
     pub(crate) output: f64,
-    /// Read from the vendor's cache; as `input` when it is not said.
+    /// Of input tokens that are read from the provider's cache; default: `input`.
     pub(crate) cached_input: Option<f64>,
-    /// Put into the vendor's cache; a quarter more than `input` when it is not said, as vendors do that charge it.
+    /// Of input tokens that are written to the provider's cache; default: 1.25 times `input`.
     pub(crate) cache_write: Option<f64>,
 }
 
@@ -134,16 +134,16 @@ impl PriceConfig {
     }
 }
 
-/// Where a key is. Never the key itself.
+/// The source of an API key; never the key itself.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "lowercase")]
 #[schemars(rename = "Key")]
 pub(crate) enum KeySource {
-    /// In this variable.
+    /// The name of an environment variable.
     Env(String),
-    /// In this file; the first line counts.
+    /// A file; its first line is the key.
     File(PathBuf),
-    /// Printed by this program and its arguments.
+    /// A program with its arguments, which prints the key.
     Command(Vec<String>),
 }
 
@@ -186,11 +186,11 @@ impl<'de> Deserialize<'de> for KeySource {
 #[serde(deny_unknown_fields)]
 #[serde(rename = "Limits")]
 pub(crate) struct LimitsConfig {
-    /// Model requests in one run.
+    /// The maximum number of model requests in one run.
     pub(crate) max_steps: Option<u32>,
-    /// Calls at once.
+    /// The maximum number of calls that run at the same time.
     pub(crate) tool_concurrency: Option<usize>,
-    /// Dollars in one run.
+    /// The maximum cost of one run in US dollars.
     pub(crate) max_cost_usd: Option<f64>,
 }
 
@@ -201,8 +201,8 @@ pub(crate) struct Permissions {
     /// `[[permissions.rules]]`.
     #[serde(default)]
     pub(crate) rules: Vec<Rule>,
-    /// Globs of files that may hold secrets, besides `.env*`, `*.pem` and the like: names at any depth, or, with a `/`, paths
-    /// in the project. Reading them and naming them in a command is asked about; searches skip what they hold.
+    /// Globs of more files that may hold secrets, besides `.env*`, `*.pem` and similar: names at any depth, or with a `/` paths
+    /// in the project. Reading such a file, or naming it in a command, needs approval; searches skip its content.
     #[serde(default)]
     pub(crate) secrets: Vec<String>,
 }
@@ -210,13 +210,13 @@ pub(crate) struct Permissions {
 /// `[features."ID"]`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(crate) struct Feature {
-    /// Whether it is installed.
+    /// Whether the feature is enabled.
     pub(crate) enabled: Option<bool>,
-    /// Whether nothing starts without it.
+    /// Whether a start fails without the feature.
     pub(crate) required: Option<bool>,
-    /// What it may do, in the place of what the defaults grant.
+    /// What the feature may do, instead of the defaults.
     pub(crate) grant: Option<GrantTable>,
-    /// The feature's own keys; it refuses those it does not know.
+    /// The feature's own keys; it refuses keys that it does not know.
     #[serde(flatten)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub(crate) settings: toml::Table,
@@ -226,7 +226,7 @@ pub(crate) struct Feature {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Sandbox {
-    /// How far.
+    /// What commands may write.
     pub(crate) mode: Option<Mode>,
 }
 
@@ -235,22 +235,22 @@ pub(crate) struct Sandbox {
 #[serde(deny_unknown_fields)]
 #[serde(rename = "State")]
 pub(crate) struct StateConfig {
-    /// Also on network and FUSE file systems, which may lose what they say they have flushed.
+    /// Whether sessions may be stored on network and FUSE file systems, where a crash can lose records.
     pub(crate) any_file_system: Option<bool>,
 }
 
-/// As written in files and on the command line.
+/// A sandbox mode, as in files and on the command line.
 // From what lets commands do least to what lets them do most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Mode {
-    /// Nothing is written.
+    /// Commands can write only their temporary and cache directories.
     #[value(help = "Commands can write only their temporary and cache directories")]
     ReadOnly,
-    /// The project is written.
+    /// Commands can write in the project, in added directories and in temporary directories.
     #[value(help = "Commands can write in the project, in directories of --add-write-dir and in temporary directories")]
     WorkspaceWrite,
-    /// No confinement.
+    /// Commands run without a sandbox; each needs a rule that allows it.
     #[value(help = "Commands run without a sandbox; each needs an allow rule")]
     Off,
 }

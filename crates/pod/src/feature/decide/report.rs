@@ -39,24 +39,17 @@ impl InstallOutcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ContributionKind {
-    /// A tool.
     Tool,
-    /// A hook.
     Hook,
-    /// A background task.
     Task,
-    /// A state.
     State,
-    /// A service.
     Service,
 }
 
 /// A declared contribution that was left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SkippedContribution {
-    /// Its kind.
     pub kind: ContributionKind,
-    /// Its name.
     pub name: String,
     /// Why, and which setting decides.
     pub reason: String,
@@ -65,22 +58,21 @@ pub struct SkippedContribution {
 /// The result of installing or planning one feature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FeatureInstallReport {
-    /// Who.
     pub feature_id: FeatureId,
     /// As declared.
     pub version: String,
     /// As declared.
     pub runtime: FeatureRuntimeKind,
-    /// Whether configuration leaves it on.
+    /// Whether the configuration enables it.
     pub enabled: bool,
-    /// How it came out.
+    /// Whether it was installed completely, in part or not.
     pub outcome: InstallOutcome,
     /// What switches it off: `default`, or a file and line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled_by: Option<String>,
-    /// What it holds.
+    /// The granted capabilities.
     pub granted: Vec<HostCapability>,
-    /// What it asked for in vain.
+    /// The denied capabilities, with the reasons.
     pub denied: Vec<DeniedCapability>,
     /// Tool names, sorted.
     pub installed_tools: Vec<String>,
@@ -90,9 +82,9 @@ pub struct FeatureInstallReport {
     pub background_tasks: Vec<PlannedTask>,
     /// Instruction names, in their order.
     pub instructions: Vec<String>,
-    /// What it remembers.
+    /// The states that it declared.
     pub states: Vec<StateDeclaration>,
-    /// What it does for others, and others for it.
+    /// The services that it provides and uses.
     pub services: FeatureServices,
     /// Bytes its tools and instructions add to every request, before encoding.
     pub schema_bytes: u64,
@@ -100,9 +92,9 @@ pub struct FeatureInstallReport {
     pub estimated_tokens: u64,
     /// BLAKE3 of what it contributes (definitions, hooks, background tasks, services and instruction texts), lower-case hex.
     pub content_digest: String,
-    /// What was declared and left out.
+    /// Declared contributions that were left out.
     pub skipped_contributions: Vec<SkippedContribution>,
-    /// What to know.
+    /// Warnings and reasons.
     pub diagnostics: Vec<FeatureDiagnostic>,
 }
 
@@ -119,9 +111,9 @@ pub struct RegistryReport {
     pub features: Vec<FeatureInstallReport>,
     /// Sums over the live features.
     pub totals: Totals,
-    /// Required features that are not there. Not empty: the pod must not start.
+    /// Required features that are not installed. If there is one, the pod must not start.
     pub unmet: Vec<Unmet>,
-    /// What belongs to no feature, such as a descriptor that could not be had.
+    /// Messages that belong to no feature, such as a descriptor that failed.
     pub diagnostics: Vec<FeatureDiagnostic>,
 }
 
@@ -144,23 +136,23 @@ impl RegistryReport {
 /// The host's own part of a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostReport {
-    /// What stands between a call and its result, in the order of asking; hooks of features stand where it says so.
+    /// The checks of a call in their order, with the places of the hooks of features.
     pub gates: Vec<HostGate>,
-    /// How the children of calls are confined; none where no call starts any.
+    /// The sandbox of child processes; none where no call starts one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<HostSandbox>,
     /// The permission layers, outermost first: the built-in table, then rules.
     pub rules: Vec<HostRule>,
-    /// What nothing exceeds, by name.
+    /// The limits, by name.
     pub limits: Vec<HostLimit>,
 }
 
 /// A step that every call passes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostGate {
-    /// As verdicts name it, or the hook point.
+    /// The name in verdicts, or the hook point.
     pub name: String,
-    /// What it asks, and what its answer means.
+    /// What it checks, and what its result means.
     pub text: String,
 }
 
@@ -178,11 +170,10 @@ pub struct HostSandbox {
 /// A bound of the host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostLimit {
-    /// As in `tool.concurrency`.
+    /// Such as `tool.concurrency`.
     pub name: String,
-    /// How much.
     pub value: u64,
-    /// Of what: `bytes`, `ms`, `calls` and so on.
+    /// Such as `bytes`, `ms` or `calls`.
     pub unit: String,
     /// `built-in`, or where it is written.
     pub source: String,
@@ -193,7 +184,6 @@ pub struct HostLimit {
 pub struct HostRule {
     /// Where it is written: `default`, or a file and key.
     pub source: String,
-    /// What it says.
     pub text: String,
 }
 

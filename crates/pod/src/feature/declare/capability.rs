@@ -26,9 +26,8 @@ pub enum HostCapability {
     },
     /// Stand at a hook point. Every declared hook asks for it by itself.
     ContributeHook {
-        /// Where.
         point: HookPoint,
-        /// As what; fixed by the point.
+        /// Fixed by the point.
         class: HookClass,
     },
     /// Run a background task of this name. Every declared background task asks for it by itself. In a policy, `*` is
@@ -63,7 +62,7 @@ pub enum HostCapability {
         /// Which programs; `*` is any.
         programs: Cow<'static, [Text]>,
     },
-    /// Do something for other features. Every declared service asks for it by itself. In a policy, `*` is any service.
+    /// Provide a service to other features. Every declared service requests it by itself. In a policy, `*` is any service.
     ProvideService {
         /// The service's name.
         key: Text,
@@ -76,22 +75,22 @@ pub enum HostCapability {
     /// Use the store of work items, through the feature that provides it. Every requirement of a side of it asks for
     /// that side by itself.
     WorkItemStore {
-        /// Look at them.
+        /// Read them.
         read: bool,
         /// Create and change them.
         write: bool,
     },
     /// Use the store of notes, the same way.
     MemoryStore {
-        /// Look at them.
+        /// Read them.
         read: bool,
-        /// Write and forget them.
+        /// Write and delete them.
         write: bool,
     },
     /// Connect to hosts of the public internet. Enforced by `authority::Net` at each connection. A request for more than
     /// is granted comes down to what is.
     Network {
-        /// What for, in a word or two. In a policy, `*` is any purpose.
+        /// The purpose, in one or two words. In a policy, `*` is any purpose.
         purpose: Text,
         /// Which hosts, as `docs.example.org`, `*.example.org` or `*`.
         hosts: Cow<'static, [Text]>,
@@ -243,7 +242,7 @@ impl HostCapability {
             }
             Self::ProvideService { key } | Self::UseService { key } => super::id::service_problem(key),
             Self::WorkItemStore { read: false, write: false } | Self::MemoryStore { read: false, write: false } => {
-                Some(format!("{self} asks for nothing"))
+                Some(format!("{self} names nothing"))
             }
             Self::WorkItemStore { .. } | Self::MemoryStore { .. } => None,
             Self::Network { hosts, .. } if hosts.is_empty() || hosts.len() > MAX_HOSTS => {

@@ -48,7 +48,6 @@ pub enum FeatureRuntimeKind {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FeatureDescriptor {
-    /// Who.
     pub id: FeatureId,
     /// For people; at most 64 bytes.
     pub display_name: String,

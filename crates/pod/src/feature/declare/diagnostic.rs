@@ -29,50 +29,49 @@ pub enum DiagnosticCode {
     ToolNameTaken,
     /// A tool name that belongs to a built-in, installed or not.
     ToolNameReserved,
-    /// A capability the feature cannot do without was refused.
+    /// A required capability was denied.
     RequiredCapabilityDenied,
-    /// A capability the feature can do without was refused.
+    /// An optional capability was denied.
     OptionalCapabilityDenied,
-    /// A service the feature cannot do without is not there; `cause` may say because of whom.
+    /// A required service is missing; `cause` may name the feature that is the reason.
     RequiredServiceMissing,
-    /// A service the feature can do without is not there.
+    /// An optional service is missing.
     OptionalServiceMissing,
-    /// A service the feature cannot do without is there, in a version that will not do.
+    /// A required service has another version.
     ServiceVersionUnmet,
     /// Features need each other's services in a circle; none of them is installed.
     ServiceCycle,
     /// Another feature provides this service.
     ServiceTaken,
-    /// More features than a pod takes.
+    /// The feature exceeds a limit for all features together.
     TooManyFeatures,
-    /// Configuration requires a feature that will not be there.
+    /// The configuration requires a feature that is not installed.
     RequiredFeatureUnmet,
     /// `install()` answered with an error, or a registrar refused a call.
     InstallFailed,
     /// `install()` panicked.
     InstallPanicked,
-    /// `install()` did not return in time; its thread is written off.
+    /// `install()` did not return in time; its thread was abandoned.
     InstallTimedOut,
     /// A planned contribution was not staged.
     PlannedNotStaged,
     /// Too many earlier callbacks hang; this one was not called.
     TooManyStuck,
-    /// The feature's own words.
+    /// A text of the feature itself.
     Note,
 }
 
-/// One thing to know about a plan or an installation.
+/// A message about a plan or an installation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FeatureDiagnostic {
-    /// The cause.
     pub code: DiagnosticCode,
     /// Which feature, when its id is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feature_id: Option<FeatureId>,
-    /// The feature that this one is kept out by.
+    /// The feature that is the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<FeatureId>,
-    /// What failed, with both sides named; at most 512 bytes.
+    /// What failed and why; at most 512 bytes.
     pub message: String,
 }
 

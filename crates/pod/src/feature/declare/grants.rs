@@ -87,7 +87,6 @@ impl CapabilityGrantSet {
 /// entry through one of the grant's doors; an asynchronous call of a service enters each time it continues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GrantUse {
-    /// Whose.
     pub feature_id: FeatureId,
     /// What was granted.
     #[serde(flatten)]

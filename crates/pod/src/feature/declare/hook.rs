@@ -89,7 +89,6 @@ impl HostCapability {
 pub struct HookDeclaration {
     /// Unique within the feature; at most 64 bytes.
     pub name: String,
-    /// Where it stands.
     pub point: HookPoint,
     /// What it may do; fixed by the point.
     pub class: HookClass,

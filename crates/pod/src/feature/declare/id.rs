@@ -160,6 +160,7 @@ pub(crate) const fn service_name_fits(name: &str) -> bool {
 /// The problem of a service's name, if any.
 pub(crate) fn service_problem(name: &str) -> Option<String> {
     let shown = || super::text::escape_line(name, MAX_SERVICE_NAME);
-    (!service_name_fits(name))
-        .then(|| format!("service `{}` is not called like yoi.memory.v1, in at most 64 bytes", shown()))
+    (!service_name_fits(name)).then(|| {
+        format!("`{}` is not a valid service name: use a name such as yoi.memory.v1, of at most 64 bytes", shown())
+    })
 }

@@ -117,9 +117,8 @@ impl ServiceAccess {
 /// A service, or one side of it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceId {
-    /// Its name.
     pub name: String,
-    /// Its side.
+    /// Whole, or only one side of it.
     #[serde(default, rename = "facade")]
     pub access: ServiceAccess,
 }
@@ -144,7 +143,6 @@ impl fmt::Display for ServiceId {
 /// A service as its provider declares it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceDeclaration {
-    /// Which.
     pub service: ServiceId,
     /// `MAJOR.MINOR.PATCH`.
     pub version: String,
@@ -167,11 +165,9 @@ impl ServiceDeclaration {
 /// A service as a consumer asks for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceRequirement {
-    /// Which.
     pub service: ServiceId,
-    /// The versions that will do, such as `^1`.
+    /// The versions that it accepts, such as `^1`.
     pub version: String,
-    /// Whether the feature can do without.
     pub need: Need,
 }
 
@@ -210,34 +206,30 @@ pub(crate) fn parsed<T: std::str::FromStr>(version: &str) -> Option<T> {
     (version.len() <= MAX_VERSION).then(|| version.parse().ok()).flatten()
 }
 
-/// A feature's services, given and taken.
+/// The services that a feature provides and uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FeatureServices {
-    /// What it does for others.
+    /// Services that it provides.
     pub provided: Vec<ServiceDeclaration>,
-    /// What others do for it.
+    /// Services of other features that it uses.
     pub resolved: Vec<ResolvedService>,
-    /// What it asked for in vain.
+    /// Services that it requested and that are missing.
     pub missing: Vec<MissingService>,
 }
 
 /// A requirement that is met.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResolvedService {
-    /// Which.
     pub service: ServiceId,
-    /// Its version.
     pub version: String,
-    /// Whose.
     pub provider: FeatureId,
 }
 
 /// A requirement that is not met.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MissingService {
-    /// Which.
     pub service: ServiceId,
-    /// The versions that would have done.
+    /// The versions that it accepts.
     pub version: String,
     /// Why it is not there.
     pub reason: String,

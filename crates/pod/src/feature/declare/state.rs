@@ -116,7 +116,6 @@ pub struct StateDeclaration {
     pub name: String,
     /// The version of its shape, from 1.
     pub version: u16,
-    /// Where it lives.
     pub scope: StateScope,
 }
 

@@ -37,11 +37,11 @@ pub(super) struct PodStart {
     #[serde(flatten)]
     #[schemars(with = "RegistryReport")]
     pub(super) report: Value,
-    /// What its features noted while it ran.
+    /// The notes of its features while it ran.
     pub(super) notes: Vec<StartNote>,
     /// How often each tool was called.
     pub(super) calls: BTreeMap<String, u64>,
-    /// What its grants were used for; none while it runs, and when it did not end in good order.
+    /// The use of its grants; none while it runs, or if it did not stop normally.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) used: Option<Vec<UsedGrant>>,
 }
@@ -50,11 +50,9 @@ pub(super) struct PodStart {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Note")]
 pub(super) struct StartNote {
-    /// Its record.
+    /// The number of its record.
     pub(super) seq: u64,
-    /// Who says it.
     pub(super) feature: String,
-    /// What.
     pub(super) text: String,
 }
 

@@ -9,27 +9,25 @@ use pod::feature::HostCapability;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What a start could have done without.
+/// The grants that a start did not use.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Unused {
-    /// The pod.
     pod: String,
     /// The start, from 1.
     start: u64,
-    /// Grants that nothing was done under, by feature.
+    /// Grants that were not used, by feature.
     unused: Vec<Idle>,
-    /// How many grants nothing is counted under: hooks, transforms, background tasks and offered services are asked, and ask nobody.
+    /// The number of grants whose use is not counted: those of hooks, transforms, background tasks and provided services.
     uncounted: u64,
 }
 
-/// A grant that nothing was done under.
+/// A grant that was not used.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 struct Idle {
-    /// Whose.
     feature: String,
-    /// What was granted, in words.
+    /// The grant, in words.
     grant: String,
-    /// What it is good for.
+    /// What it allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     means: Option<String>,
     #[serde(skip)]

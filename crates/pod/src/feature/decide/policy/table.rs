@@ -24,7 +24,7 @@ pub struct GrantTable {
     /// Hosts of the public internet: `docs.example.org`, `*.example.org`, `*`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Vec<String>>,
-    /// Directories by the name of their root, such as `workspace`.
+    /// Access to directories, by name, such as `workspace`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fs: Option<BTreeMap<String, FsAccess>>,
     /// Programs; `*` is any.
@@ -36,13 +36,13 @@ pub struct GrantTable {
     /// Names of its background tasks; `*` is any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background_tasks: Option<Vec<String>>,
-    /// Points where its hooks may stand.
+    /// Points at which it may have hooks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hooks: Option<Vec<HookPoint>>,
-    /// Telling the model something.
+    /// Limits of its notifications to the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notifications: Option<NotificationBounds>,
-    /// Showing short texts to the person who watches.
+    /// Whether it may show short texts to people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alerts: Option<bool>,
     /// Names of secrets.
@@ -54,13 +54,13 @@ pub struct GrantTable {
     /// Services that it provides; `*` is any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provides: Option<Vec<String>>,
-    /// The store of work items.
+    /// Access to the work items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_items: Option<StoreAccess>,
-    /// The store of notes.
+    /// Access to the notes of the memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<StoreAccess>,
-    /// Where it keeps state.
+    /// The scopes in which it may keep state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<Vec<StateScope>>,
 }
@@ -69,11 +69,11 @@ pub struct GrantTable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FsAccess {
-    /// Not at all.
+    /// No access.
     None,
-    /// For reading.
+    /// Reading.
     Read,
-    /// For reading and writing.
+    /// Reading and writing.
     Write,
 }
 
@@ -81,15 +81,15 @@ pub enum FsAccess {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StoreAccess {
-    /// Not at all.
+    /// No access.
     None,
-    /// For looking.
+    /// Reading.
     Read,
-    /// For looking and changing.
+    /// Reading and writing.
     Write,
 }
 
-/// How much a feature may tell the model; a zero leaves nothing.
+/// Limits of notifications to the model; zero allows none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NotificationBounds {
