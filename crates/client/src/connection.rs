@@ -113,7 +113,7 @@ impl Connection {
         };
         match connection.ask(hello).await {
             Ok(welcome) if hello.versions.contains(&welcome.version) => Ok((connection, welcome)),
-            Ok(welcome) => Err(ClientError::Version(format!("it answers with version {}", welcome.version))),
+            Ok(welcome) => Err(ClientError::Version(format!("version {}", welcome.version))),
             Err(ClientError::Refused(error) | ClientError::Dismissed(error)) if error.kind == ErrorKind::Version => {
                 Err(ClientError::Version(error.message))
             }
@@ -260,7 +260,7 @@ impl Connection {
             Message::Answer { id: None, answer: Err(error) } => Err(ClientError::Dismissed(error)),
             Message::Answer { id, .. } if !id.is_some_and(|id| self.unanswered.remove(&id)) => {
                 let what = id.map_or_else(|| "no request".to_owned(), |id| format!("request {id}"));
-                Err(ClientError::Garbled(format!("an answer to {what}, which waits for none")))
+                Err(ClientError::Garbled(format!("an answer to {what}, which the client does not expect")))
             }
             message => Ok((message, line.len())),
         }

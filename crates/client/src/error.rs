@@ -8,7 +8,7 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// No process serves the socket.
-    #[error("no connection to the pod: {0}")]
+    #[error("cannot connect to the pod: {0}")]
     Unreachable(io::Error),
     /// The pod's directory is not there.
     #[error("the pod was removed")]
@@ -18,7 +18,7 @@ pub enum ClientError {
     #[error("the pod closed the connection")]
     Closed,
     /// The connection ended within a message.
-    #[error("the connection was cut within a message")]
+    #[error("the connection ended within a message")]
     Cut,
     /// The pod ended the connection and gave a reason.
     #[error("the pod closed the connection: {0}")]
@@ -31,26 +31,26 @@ pub enum ClientError {
     Silent(Duration),
     /// More events than are kept arrived before an answer. Those that are kept are still handed out; then the
     /// connection is over.
-    #[error("too many events arrived before an answer")]
+    #[error("too many events arrived before the answer")]
     Overrun,
     /// What arrived is no message of the protocol.
-    #[error("the pod sent what is not understood: {0}")]
+    #[error("the pod sent an invalid message: {0}")]
     Garbled(String),
-    #[error("the pod speaks another version of the protocol: {0}")]
+    #[error("the pod uses another version of the protocol: {0}")]
     Version(String),
     /// The request exceeds [`protocol::MAX_LINE`].
-    #[error("the request has {0} bytes, and a pod takes {max}", max = protocol::MAX_LINE)]
+    #[error("the request has {0} bytes; the limit is {max} bytes", max = protocol::MAX_LINE)]
     TooLong(usize),
-    #[error("{0} requests have no answer yet")]
+    #[error("{0} requests are still without an answer")]
     Unanswered(usize),
     /// A record came that does not follow those before it.
-    #[error("record {seq} came after record {cursor}")]
+    #[error("record {seq} arrived after record {cursor}")]
     OutOfOrder { cursor: u64, seq: u64 },
     /// The pod has fewer records than the client has seen.
-    #[error("record {cursor} was seen, and the pod has {seq} records")]
+    #[error("the client has record {cursor}, but the newest record of the pod is {seq}")]
     Behind { cursor: u64, seq: u64 },
     /// Another session has the pod's place, so that the cursor means nothing in it.
-    #[error("another session has taken the pod's place")]
+    #[error("the pod has another session now")]
     AnotherSession,
 }
 

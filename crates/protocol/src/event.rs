@@ -102,7 +102,7 @@ events! {
 /// A text of the host or of a feature that the model reads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SystemItemAdded {
-    /// The record.
+    /// The number of the record.
     pub seq: u64,
     #[serde(flatten)]
     pub item: SystemItem,

@@ -75,31 +75,31 @@ impl ClientRequest {
             return Err(bad(
                 None,
                 ErrorKind::Request,
-                "the line is no request: one request a line, no list".to_owned(),
+                "a line must be one request; lists are not supported".to_owned(),
             ));
         }
         let found: AnyLine<'_> = serde_json::from_str(text).map_err(|error| {
             let kind = if error.is_data() { ErrorKind::Request } else { ErrorKind::Parse };
             let id = serde_json::from_str::<Numbered>(text).ok().and_then(|line| line.id);
-            bad(id, kind, format!("the line is no request: {error}"))
+            bad(id, kind, format!("the line is not a request: {error}"))
         })?;
         let AnyLine { jsonrpc, id, method, params, .. } = found;
-        let wants = |what: &str| bad(id, ErrorKind::Request, format!("the line is no request: {what}"));
+        let wants = |what: &str| bad(id, ErrorKind::Request, format!("the line is not a request: {what}"));
         if jsonrpc.as_deref() != Some(JSONRPC) {
-            return Err(wants("`jsonrpc` is \"2.0\""));
+            return Err(wants("`jsonrpc` must be \"2.0\""));
         }
         let name = method.ok_or_else(|| wants("`method` is missing"))?;
-        let number = id.ok_or_else(|| wants("`id` is a number"))?;
+        let number = id.ok_or_else(|| wants("`id` must be a whole number"))?;
         // Parameters in a list would make their order a part of the protocol.
         if params.is_some_and(|params| !params.get().starts_with('{')) {
-            return Err(bad(id, ErrorKind::Params, format!("the parameters of `{name}` are an object")));
+            return Err(bad(id, ErrorKind::Params, format!("the parameters of `{name}` must be an object")));
         }
         match Method::read(&name, params.map_or("{}", RawValue::get)) {
             Some(Ok(method)) => Ok(Self { id: number, method }),
-            Some(Err(error)) => Err(bad(id, ErrorKind::Params, format!("the parameters of `{name}`: {error}"))),
+            Some(Err(error)) => Err(bad(id, ErrorKind::Params, format!("invalid parameters of `{name}`: {error}"))),
             None => {
                 let names = Method::NAMES.join(", ");
-                Err(bad(id, ErrorKind::Method, format!("there is no method `{name}`; there are {names}")))
+                Err(bad(id, ErrorKind::Method, format!("there is no method `{name}`; the methods are: {names}")))
             }
         }
     }

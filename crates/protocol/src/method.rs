@@ -87,7 +87,7 @@ methods! {
     Withdraw = "withdraw" -> Done,
     /// Moves an input that waits to another place in the queue.
     MoveInput = "move_input" -> Done,
-    /// Leaves the model a note, which the next step delivers.
+    /// Sends the model a notification, which the next step delivers.
     Notify = "notify" -> Done,
     /// Replaces the text that a person is writing; all clients see it. In memory only.
     SetDraft = "draft" -> Done,
@@ -135,10 +135,10 @@ impl Method {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// It looks.
+    /// It reads only.
     #[default]
     Viewer,
-    /// It also gives inputs, and controls the pod.
+    /// It also sends inputs and controls the pod.
     Driver,
 }
 

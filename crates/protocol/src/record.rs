@@ -301,7 +301,7 @@ mirrors! {
     Item {
         r#type: String,
         text?: String,
-        /// Of a tool call.
+        /// The id of a tool call.
         id?: String,
         name?: String,
         arguments?: String,

@@ -54,7 +54,7 @@ pub struct Host {
     pub pid: u32,
     /// When it took the pod, microseconds since 1970.
     pub since_us: u64,
-    /// Of the program.
+    /// The version of the program.
     pub version: String,
     pub sandbox: String,
     /// The working directory.
@@ -92,7 +92,6 @@ pub enum State {
 /// The model could not be reached; the pod tries again by itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelRetry {
-    /// For people.
     pub reason: String,
     /// Seconds until then, rounded up.
     pub retry_in_s: u64,
@@ -103,7 +102,6 @@ pub struct ModelRetry {
 pub struct HoldStatus {
     /// As in the record `suspended`.
     pub cause: String,
-    /// For people.
     pub reason: String,
 }
 
@@ -112,7 +110,7 @@ pub struct HoldStatus {
 pub struct Queued {
     pub input: u64,
     pub mode: DeliveryMode,
-    /// Its beginning, as long as [`crate::MAX_SHOWN`].
+    /// Its first 200 characters.
     pub text: String,
 }
 

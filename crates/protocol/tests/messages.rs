@@ -36,11 +36,11 @@ fn what_is_no_request_is_answered_by_its_number_and_what_is_wrong() {
     };
     for (line, id, kind, says) in [
         ("{", None, ErrorKind::Parse, "EOF"),
-        ("[{}]", None, ErrorKind::Request, "no list"),
+        ("[{}]", None, ErrorKind::Request, "lists are not supported"),
         (r#"{"id":3,"method":"status"}"#, Some(3), ErrorKind::Request, "jsonrpc"),
         (r#"{"jsonrpc":"2.0","id":3}"#, Some(3), ErrorKind::Request, "`method` is missing"),
-        (r#"{"jsonrpc":"2.0","method":"status"}"#, None, ErrorKind::Request, "`id` is a number"),
-        (r#"{"jsonrpc":"2.0","id":"x","method":"status"}"#, None, ErrorKind::Request, "no request"),
+        (r#"{"jsonrpc":"2.0","method":"status"}"#, None, ErrorKind::Request, "`id` must be a whole number"),
+        (r#"{"jsonrpc":"2.0","id":"x","method":"status"}"#, None, ErrorKind::Request, "not a request"),
         (r#"{"jsonrpc":"2.0","id":4,"method":"dance"}"#, Some(4), ErrorKind::Method, "there is no method `dance`"),
         (r#"{"jsonrpc":"2.0","id":5,"method":"input"}"#, Some(5), ErrorKind::Params, "missing field `text`"),
         (r#"{"jsonrpc":"2.0","id":5,"method":"input","params":{"text":"t"}}"#, Some(5), ErrorKind::Params, "cmd_id"),

@@ -62,7 +62,7 @@ pub(crate) enum Command {
     /// Follow a running pod and talk to it, line by line
     #[command(after_help = ATTACH)]
     Attach(AttachArgs),
-    /// Leave a note for the model of a running pod, which its next step delivers
+    /// Send a notification to the model of a running pod, which reads it at its next step
     #[command(after_help = EXIT_CODES)]
     Notify(NotifyArgs),
     /// Show what a pod is doing, which inputs are waiting, and why it does not continue
@@ -77,7 +77,7 @@ pub(crate) enum Command {
     Cancel(PodArgs),
     /// List the processes of running pods
     Ps(PsArgs),
-    /// List pods; of the runs without --pod, only the last ten
+    /// List pods; of runs without --pod, only the ten newest
     Ls(LsArgs),
     /// Print the transcript of a pod
     Log(LogArgs),
@@ -148,8 +148,8 @@ pub(crate) struct StartArgs {
     /// Name of the pod, which is created if it does not exist
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: String,
-    /// An input for the pod; `-` reads it from stdin. Without one, the pod waits for `yoi send`
-    #[arg(value_name = "PROMPT")]
+    /// The first input; `-` reads it from stdin. Without INPUT, the pod waits for `yoi send`
+    #[arg(value_name = "INPUT")]
     pub(crate) prompt: Option<OsString>,
     #[command(flatten)]
     pub(crate) options: PodFlags,
@@ -187,11 +187,12 @@ pub(crate) struct PodFlags {
     /// ls', 'Write docs/**', 'Bash'. `deny` rules in configuration files still apply
     #[arg(long, value_name = "RULE", value_parser = crate::allow::rule)]
     pub(crate) allow: Vec<AllowRule>,
-    /// Send at most N model requests in a run, or in each turn of a pod of `yoi start`, which is then held
+    /// Send at most N model requests in a run. In a pod of `yoi start`, the limit applies to each turn, and a turn that
+    /// reaches it holds the pod
     #[arg(long, value_name = "N", value_parser = steps, allow_negative_numbers = true)]
     pub(crate) max_steps: Option<u32>,
-    /// Send no further request once the run has cost this many US dollars; of a pod of `yoi start`, once the turn has,
-    /// and the pod is then held
+    /// Send no further request once a run has cost this many US dollars. In a pod of `yoi start`, the limit applies to
+    /// each turn, and a turn that reaches it holds the pod
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub(crate) max_cost: Option<f64>,
     /// Do not read AGENTS.md or CLAUDE.md
@@ -227,8 +228,8 @@ pub(crate) struct AttachArgs {
     /// Name of the pod, or a unique prefix of it; without NAME, the running pod of this directory that was started last
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: Option<String>,
-    /// Use plain lines, for scripts, simple terminals and screen readers. This is the only form as yet: a full-screen
-    /// terminal is planned, and without --plain the command prints plain lines, too
+    /// Print plain lines, for scripts, simple terminals and screen readers. Version 0.1 always prints plain lines; a
+    /// full-screen terminal interface is planned
     #[arg(long)]
     pub(crate) plain: bool,
 }
@@ -238,10 +239,10 @@ pub(crate) struct NotifyArgs {
     /// Name of the pod, or a unique prefix of it
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: String,
-    /// The note, at most 16 KiB; `-` reads it from stdin
-    #[arg(value_name = "TEXT")]
+    /// The notification, at most 16 KiB; `-` reads it from stdin
+    #[arg(value_name = "NOTIFICATION")]
     pub(crate) text: OsString,
-    /// Start a turn for it if the pod is idle
+    /// If the pod is idle, start a turn that delivers the notification
     #[arg(long)]
     pub(crate) wake: bool,
 }
@@ -369,7 +370,7 @@ pub(crate) struct FeaturesArgs {
     /// Show the rules that decide about calls of TOOL, and where each rule is written
     #[arg(long, value_name = "TOOL", conflicts_with_all = ["plan", "diff"])]
     pub(crate) explain: Option<String>,
-    /// Show the capabilities that features got but did not use in the pod's last start
+    /// Show the capabilities that were granted at the pod's last start and not used since
     #[arg(long, conflicts_with_all = ["plan", "diff", "explain"])]
     pub(crate) unused: bool,
     /// Print the JSON Schema of the --json output

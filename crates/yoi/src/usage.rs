@@ -106,8 +106,9 @@ fn named(args: &[OsString], mut command: Command) -> (String, Command) {
 fn missing(path: &str, argument: &str) -> Option<(String, String)> {
     let (what, help) = match (path, argument) {
         ("yoi feature new", "<NAME>") => ("the feature's name", "use a name such as my-feature"),
-        ("yoi start", "<NAME>") => ("the pod's name", "write yoi start NAME \"PROMPT\""),
+        ("yoi start", "<NAME>") => ("the pod's name", "write yoi start NAME \"INPUT\""),
         (_, "<NAME>") => ("the pod's name", "`yoi ls` lists the names"),
+        ("yoi notify", _) => ("the notification", "write yoi notify NAME \"NOTIFICATION\""),
         ("yoi send", _) => ("the input", "write yoi send NAME \"INPUT\""),
         (_, "<SHELL>") => ("the shell", "use bash, elvish, fish or zsh"),
         (_, _) => return None,

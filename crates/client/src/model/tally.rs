@@ -184,7 +184,7 @@ fn resumed(status: &mut Status, cause: &str) {
 fn turn_ended(status: &mut Status, outcome: &str, crashes: u32) {
     match outcome {
         "interrupted" if crashes >= MAX_CRASHES => {
-            hold(status, "bug", &format!("{MAX_CRASHES} turns in a row ended with the process"));
+            hold(status, "bug", &format!("the process died in {MAX_CRASHES} turns in a row"));
         }
         "cancelled" => hold(status, "cancel", "the turn was cancelled"),
         "step_limit" => hold(status, "budget", "the turn reached its step limit"),

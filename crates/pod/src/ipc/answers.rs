@@ -38,8 +38,12 @@ impl Answers {
             Begun::New(sender) => sender,
             Begun::Known(mut answer) => {
                 let known = answer.wait_for(Option::is_some).await.ok().and_then(|answer| answer.clone());
-                let lost =
-                    || Error::new(ErrorKind::Busy, "the command with this `cmd_id` was not carried out; repeat it");
+                let lost = || {
+                    Error::new(
+                        ErrorKind::Busy,
+                        "the first command with this `cmd_id` was not carried out; send it again",
+                    )
+                };
                 return known.unwrap_or_else(|| Err(lost()));
             }
         };
@@ -60,7 +64,7 @@ impl Answers {
         if let Some(known) = newest.iter().find(|known| known.cmd_id == cmd_id) {
             return match known.asked == asked {
                 true => Ok(Begun::Known(known.answer.clone())),
-                false => Err(Error::new(ErrorKind::Params, "another request had this `cmd_id`")),
+                false => Err(Error::new(ErrorKind::Params, "this `cmd_id` was used for another request")),
             };
         }
         if newest.len() >= MAX_ANSWERS {

@@ -234,12 +234,12 @@ impl Connection {
             if let Method::Hello(hello) = method {
                 return self.hello(id, hello);
             }
-            return self.fail(id, ErrorKind::Request, "the first request is `hello`");
+            return self.fail(id, ErrorKind::Request, "the first request must be `hello`");
         };
         if method.cmd_id().is_some() && role != Role::Driver {
             let text = match self.peer.may_change {
                 Err(why) => format!("this process can only read the status of pods: {why}"),
-                Ok(()) => "this client said that it only looks; say hello as a driver".to_owned(),
+                Ok(()) => "this client is a viewer; send `hello` with the role `driver`".to_owned(),
             };
             return self.fail(id, ErrorKind::NotAllowed, &text);
         }
@@ -248,7 +248,7 @@ impl Connection {
         let hub = self.hub.clone();
         match (method, place) {
             (Method::Attach(_), _) if self.feed.is_some() => {
-                self.fail(id, ErrorKind::Request, "this client is attached already");
+                self.fail(id, ErrorKind::Request, "this client is already attached");
             }
             (_, None) if stays => {
                 self.fail(id, ErrorKind::Busy, &format!("{} clients are already attached or waiting", self.shares.max));
@@ -276,7 +276,7 @@ impl Connection {
         let hub = self.hub.clone();
         if method.cmd_id().is_some() {
             let Ok(share) = self.hub.commands.clone().try_acquire_owned() else {
-                return self.fail(id, ErrorKind::Busy, "too many commands are under way; try again");
+                return self.fail(id, ErrorKind::Busy, "too many commands are being carried out");
             };
             // A command is carried out once, whether or not its client is there for the answer.
             let command = tokio::spawn(async move {
@@ -300,7 +300,9 @@ impl Connection {
     fn hello(&mut self, id: u64, hello: Hello) {
         let Hello { versions, client, name, role } = hello;
         if !versions.contains(&VERSION) {
-            let text = format!("this pod speaks version {VERSION} of the protocol; start it again with a newer yoi");
+            let text = format!(
+                "this pod uses version {VERSION} of the protocol; restart the pod with the version of yoi that the client needs"
+            );
             return self.fail(id, ErrorKind::Version, &text);
         }
         let role = if self.peer.may_change.is_ok() { role } else { Role::Viewer };
@@ -349,7 +351,8 @@ impl Connection {
     fn answer<T: Serialize>(&mut self, id: Option<u64>, answer: Result<&T, &Error>) {
         match answer_line(id, answer) {
             Ok(line) if line.len() > MAX_MESSAGE => {
-                let text = format!("the answer has over {} MiB; the journal has it", MAX_MESSAGE >> 20);
+                let text =
+                    format!("the answer is larger than {} MiB; read the journal of the pod instead", MAX_MESSAGE >> 20);
                 self.answer(id, Err::<&(), _>(&Error::new(ErrorKind::TooLong, text)));
             }
             Ok(line) => self.out.push(&line),

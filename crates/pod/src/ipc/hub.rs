@@ -98,7 +98,7 @@ impl Hub {
     /// It is too long.
     pub(super) fn set_draft(&self, text: String, by: Option<Who>) -> Result<(), SubmitError> {
         if text.len() > MAX_DRAFT {
-            return Err(SubmitError::TooLong(format!("a draft has at most {MAX_DRAFT} bytes")));
+            return Err(SubmitError::TooLong(format!("a draft can have at most {MAX_DRAFT} bytes")));
         }
         self.draft.send_modify(|draft| *draft = Draft { text, revision: draft.revision + 1, by });
         Ok(())

@@ -38,7 +38,10 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
     let (client, by) = (&hub.client, Some(by));
     let done = match method {
         Method::Hello(_) | Method::Attach(_) => {
-            return Err(Error::new(ErrorKind::Request, format!("`{}` was asked for already", method.name())));
+            return Err(Error::new(
+                ErrorKind::Request,
+                format!("`{}` is allowed only once per connection", method.name()),
+            ));
         }
         Method::Page(Page { before, limit }) => return answer(&page(hub, before, limit)?),
         Method::GetStatus(_) => return answer(&hub.status().await?),

@@ -171,7 +171,9 @@ impl Pending {
         while piggybacked.records.len() < MAX_PIGGYBACK && taken < MAX_PIGGYBACK_BYTES {
             let Some(PendingRecord { record, bytes, waiter }) = self.waiting.pop_front() else { break };
             match waiter {
-                Some(waiter) if !waiter.is_valid() => waiter.resolve(Err("what it was built on was refused")),
+                Some(waiter) if !waiter.is_valid() => {
+                    waiter.resolve(Err("an earlier change of this state could not be stored"))
+                }
                 waiter => {
                     taken += bytes;
                     piggybacked.records.push(record);
@@ -234,7 +236,7 @@ impl Pending {
         match request {
             DriverRequest::AnnounceChange { call, change, reply } => {
                 if !runs(call) {
-                    Box::new(reply).resolve(Err("the call was given up; nothing was changed"));
+                    Box::new(reply).resolve(Err("the call has ended; nothing was changed"));
                     return false;
                 }
                 self.wait(*change, Some(Box::new(reply)));
@@ -251,7 +253,8 @@ impl Pending {
                 false
             }
             DriverRequest::FeatureDisabled { feature } => {
-                let text = "its code did not return; it is disabled until the next start, and its grants are revoked";
+                let text =
+                    "disabled until the next start, because a call of its code did not return; its grants are revoked";
                 pod.outbox.show(Event::warning(format!("{feature}: {text}")));
                 self.wait(FeatureNote { feature: feature.to_string(), text: text.to_owned() }, None);
                 false
@@ -264,7 +267,7 @@ impl Pending {
                 let taken = self.notes.entry(feature.clone()).or_default();
                 *taken += 1;
                 if *taken <= MAX_NOTES {
-                    let text = if *taken == MAX_NOTES { "further notes of today are dropped" } else { &text };
+                    let text = if *taken == MAX_NOTES { "further notes are dropped for 24 hours" } else { &text };
                     let text = sanitize(text, MAX_MESSAGE, pod.registry.redactor());
                     let note = FeatureNote { feature: feature.to_string(), text };
                     self.wait(note, None);
@@ -308,9 +311,9 @@ impl Pending {
         let waiting = pod.state.notices.len() + in_flight;
         let used = self.used.entry(feature.clone()).or_default();
         let declined = if used.notices >= per_turn {
-            Some(format!("{sender} may notify {per_turn} times in a turn and did"))
+            Some(format!("{sender} has already sent {per_turn} notifications in this turn; that is the limit"))
         } else if waiting >= MAX_WAITING {
-            Some(format!("{waiting} notifications wait for the model's next step already"))
+            Some(format!("{waiting} notifications are already waiting for the model's next step"))
         } else {
             None
         };
@@ -338,9 +341,8 @@ impl Pending {
         *own = own.saturating_add(1);
         let (own, all) = (*own, self.wakes.values().fold(0_u32, |all, one| all.saturating_add(*one)));
         if own == MAX_WAKES + 1 || (own <= MAX_WAKES && all == MAX_ALL_WAKES + 1) {
-            let whose = if feature.is_some() { "its" } else { "clients'" };
-            let text =
-                format!("woke the pod too often; until the hour is over {whose} notifications wait for the next turn");
+            let whose = if feature.is_some() { "its notifications" } else { "notifications of clients" };
+            let text = format!("the pod was woken too often; for up to an hour, {whose} wait for the next turn");
             outbox.show(Event::Alert(Alert { level: AlertLevel::Warning, from: feature, text }));
         }
         own <= MAX_WAKES && all <= MAX_ALL_WAKES

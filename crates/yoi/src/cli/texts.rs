@@ -31,8 +31,8 @@ Diagnostic log: YOI_LOG=error, warn, info, debug or trace writes log lines to
   host.log in the directory of the pod; with --ephemeral, to standard error
 Directories: XDG_CONFIG_HOME (~/.config), XDG_STATE_HOME (~/.local/state),
   TMPDIR
-Colour: NO_COLOR turns colour off; CLICOLOR_FORCE turns colour on for pipes,
-  too";
+Colour: NO_COLOR turns colour off; CLICOLOR_FORCE turns colour on, also for
+  pipes";
 
 pub(super) const COMPLETIONS: &str = "\
 Installation:
@@ -45,7 +45,7 @@ Installation:
 pub(super) const START: &str = "\
 A stopped or crashed pod starts with the directory, model and options of its
 last start. Options on the command line override them one by one. If the pod
-is already running, the command changes nothing: without PROMPT and options it
+is already running, the command changes nothing: without INPUT and options it
 succeeds (exit 0); with them it fails (exit 75).
 
 Signals to the process of a pod: TERM interrupts the turn and ends the
@@ -53,19 +53,19 @@ process, and the next start continues the turn; HUP reloads limits, permission
 rules and prices.";
 
 pub(super) const ATTACH: &str = "\
-The command prints the newest part of the transcript, then what happens, as
-`yoi log` prints it. Each line on stdin is one input. Lines that begin with a
-slash are commands:
-  /steer TEXT   deliver TEXT at the next step of the running turn
+The command prints the newest part of the transcript, and then each new part,
+in the form of `yoi log`. Each line on stdin is one input. A line that begins
+with a slash is a command:
+  /steer INPUT  deliver INPUT at the next step of the running turn
   /cancel       cancel the running turn
   /pause        hold the pod before its next model request
   /resume       continue the held pod
-  /status       show what the pod does
+  /status       show what the pod is doing
   /detach       leave; the pod keeps working
   /help         list these commands
 A line that begins with a space is always an input. The end of stdin and
-Ctrl-C detach, too. When the process of the pod dies or the connection is
-lost, the command waits up to 2 minutes for the pod, and continues where it
-was.";
+Ctrl-C detach, too. If the process of the pod dies or the connection is lost,
+the command waits up to 2 minutes for the pod, and then continues after the
+last record that it printed.";
 
 pub(super) const HELP: &str = "Print this help, or the help of COMMAND";

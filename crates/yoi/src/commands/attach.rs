@@ -124,7 +124,7 @@ impl<'a> Session<'a> {
         let (attachment, attached) = begun.map_err(|error| failure(error, name, &owner))?;
         let screen = Screen::begin(name, &attached);
         if attachment.welcome().role == Role::Viewer {
-            note("this process was started by a pod and can only look");
+            note("this process was started by a pod; it can follow this pod, but not change it");
         }
         Ok(Self { pods, name, owner, attachment, lines: Lines::begin()?, waiting: None, screen, failed: None })
     }
@@ -164,7 +164,7 @@ impl<'a> Session<'a> {
         if !error.may_pass() {
             return Err(failure(error, self.name, &self.owner).into());
         }
-        note(&format!("the connection to {} was lost; trying again", self.name));
+        note(&format!("the connection to {} was lost; connecting again", self.name));
         let mut resuming = pin!(self.attachment.resume(BACK));
         let attached = loop {
             tokio::select! {

@@ -45,8 +45,8 @@ impl<'a> EndedIn<'a> {
     }
 
     /// In a pod of another process.
-    pub(crate) fn live(name: &'a str) -> Self {
-        Self { name: Some(name), live: true, named: true, is_planner: false }
+    pub(crate) fn live(name: &'a str, is_planner: bool) -> Self {
+        Self { name: Some(name), live: true, named: true, is_planner }
     }
 }
 
@@ -162,11 +162,16 @@ fn exit_of(end: &TurnEnd, output: &AnswerForm, ending: Option<Ending>) -> Exit {
 /// What failed and the next step; nothing for a run that is done.
 fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<String>)> {
     let FinishedRun { end: TurnEnd { outcome, refused, shortfall, .. }, ending, output, .. } = ended;
+    // A limit holds a pod that stays.
+    let held = pod.name.filter(|_| pod.live && matches!(outcome, Outcome::StepLimit | Outcome::CostLimit));
+    let held = held.map(|name| format!("`yoi resume {name}` ends the hold; then ")).unwrap_or_default();
     let go_on = |or: &str| match pod.name {
         // The built-in planner does not understand "continue".
-        Some(_) | None if pod.is_planner && !or.is_empty() => or.trim_start_matches(", or ").to_owned(),
+        Some(_) | None if pod.is_planner && !or.is_empty() => {
+            format!("{held}{}", or.trim_start_matches(", or "))
+        }
         Some(_) | None if pod.is_planner => "run the command again".to_owned(),
-        Some(name) if pod.live => format!("continue with yoi send {name} \"continue\"{or}"),
+        Some(name) if pod.live => format!("{held}continue with yoi send {name} \"continue\"{or}"),
         Some(name) if pod.named => format!("continue with yoi run --pod {name} \"continue\"{or}"),
         Some(_) => format!("continue with yoi run -c \"continue\"{or}"),
         None => format!("run the command again{or}"),

@@ -1,4 +1,4 @@
-//! `yoi notify`: a note for the model of a live pod, durable when the command succeeds.
+//! `yoi notify`: a notification for the model of a live pod, durable when the command succeeds.
 
 use crate::cli::NotifyArgs;
 use crate::commands::input;
@@ -24,12 +24,12 @@ pub(crate) fn run(args: &NotifyArgs, env: &Env) -> Result<Exit, Failure> {
     })?
 }
 
-/// When the model reads a note, given the pod's state before it came.
+/// When the model reads a notification, given the pod's state before it came.
 fn delivery(before: &Status, wake: bool) -> &'static str {
     match (before.state, wake) {
-        (State::Held, _) => "is held: the note is delivered once it continues",
-        (State::Working, _) => "delivers the note at the next step of its turn",
-        (State::Idle, true) => "starts a turn for the note",
-        (State::Idle | State::Stopping | State::Unknown, _) => "delivers the note with its next turn",
+        (State::Held, _) => "is held; it delivers the notification when it continues",
+        (State::Working, _) => "delivers the notification at the next step of its turn",
+        (State::Idle, true) => "starts a turn that delivers the notification",
+        (State::Idle | State::Stopping | State::Unknown, _) => "delivers the notification in its next turn",
     }
 }

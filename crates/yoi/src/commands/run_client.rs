@@ -9,6 +9,7 @@ use crate::commands::ending::{self, EndedIn, FinishedRun};
 use crate::commands::live::{kept, waits};
 use crate::commands::output_schema::{AnswerForm, OutputSchema, nothing_left};
 use crate::commands::signals::{Ending, Signals};
+use crate::compose::model::OFFLINE;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::hosting::messages::Messages;
@@ -46,6 +47,7 @@ struct Target<'a> {
     screen: Follower,
     /// The newest record that was folded when the last turn ended.
     folded: Cell<Option<u64>>,
+    is_planner: Cell<bool>,
 }
 
 /// Why a turn has no end to report.
@@ -87,7 +89,7 @@ impl ClientRun<'_> {
         let dir = pods.dir(name);
         let from = Reader::open(&dir).map_or(1, |reader| reader.durable() + 1);
         let screen = Follower::start(&dir, name, self.style, from)?;
-        let target = Target { name, screen, folded: Cell::new(None) };
+        let target = Target { name, screen, folded: Cell::new(None), is_planner: Cell::new(false) };
         let mut submit = async |text: &str, used: Option<&TurnEnd>| match self.left(used) {
             Ok(limits) => self.turn(&target, &mut live, text, limits).await,
             Err(outcome) => Ok(nothing_left(outcome)),
@@ -101,7 +103,12 @@ impl ClientRun<'_> {
         match done {
             Ok((end, output)) => {
                 let ended = FinishedRun { end, streamed, output, ending, late: None };
-                Ok(ending::report(&ended, EndedIn::live(name), self.style, self.began.elapsed()))
+                Ok(ending::report(
+                    &ended,
+                    EndedIn::live(name, target.is_planner.get()),
+                    self.style,
+                    self.began.elapsed(),
+                ))
             }
             Err(Broken::Failed(failure)) => Err(failure),
             Err(Broken::Withdrawn) => {
@@ -148,7 +155,9 @@ impl ClientRun<'_> {
         text: &str,
         limits: InputLimits,
     ) -> Result<TurnEnd, Broken> {
-        let is_working = live.status().await.is_ok_and(|status| status.state == State::Working);
+        let before = live.status().await.ok();
+        let is_working = before.as_ref().is_some_and(|before| before.state == State::Working);
+        target.is_planner.set(before.is_some_and(|before| before.model == OFFLINE));
         let input = live.send(text.to_owned(), DeliveryMode::Queue, None, limits).await.map_err(Broken::Failed)?;
         target.screen.show(input);
         self.tell_waiting(target, live, is_working).await;

@@ -5,6 +5,7 @@ use crate::commands::ending::{self, EndedIn, FinishedRun};
 use crate::commands::input;
 use crate::commands::live::{kept, live, waits};
 use crate::commands::output_schema::AnswerForm;
+use crate::compose::model::OFFLINE;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::hosting::messages::Messages;
@@ -27,7 +28,9 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
         let mut pod = live(&pods, &name, COMMAND).await?;
         let mode = if args.steer { DeliveryMode::Steer } else { DeliveryMode::Queue };
         let input = pod.send(text, mode, args.key.clone(), InputLimits::default()).await?;
-        let waiting = pod.status().await.ok().and_then(|status| waits(&status, &name));
+        let status = pod.status().await.ok();
+        let is_planner = status.as_ref().is_some_and(|status| status.model == OFFLINE);
+        let waiting = status.and_then(|status| waits(&status, &name));
         waiting.iter().for_each(|line| Messages { quiet: false }.warn(line));
         if !args.wait {
             match args.json {
@@ -41,6 +44,6 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
         let ended = FinishedRun { end, streamed: false, output: AnswerForm::Free, ending: None, late: None };
         let (json, terminal, colour) = (args.json, env.stdout_terminal, env.colour());
         let style = OutputStyle { json, terminal, quiet: true, stream: false, colour };
-        Ok(ending::report(&ended, EndedIn::live(&name), style, began.elapsed()))
+        Ok(ending::report(&ended, EndedIn::live(&name, is_planner), style, began.elapsed()))
     })?
 }

@@ -42,9 +42,8 @@ pub(crate) fn failure(error: ClientError, name: &str, owner: &Owner) -> Failure 
         | ClientError::Closed
         | ClientError::Cut
         | ClientError::Overrun
-        | ClientError::Unanswered(_) => {
-            Failure::new(Exit::Unavailable, format!("{name}: {error}")).help(format!("`yoi status {name}`"))
-        }
+        | ClientError::Unanswered(_) => Failure::new(Exit::Unavailable, format!("{name}: {error}"))
+            .help(format!("`yoi status {name}` shows its state")),
     }
 }
 
@@ -96,7 +95,7 @@ pub(super) async fn gone(dir: &Path, name: &str, before: &Owner) -> Failure {
     while holds() {
         if began.elapsed() >= ENDING {
             let text = format!("the connection to {name} was closed; the process {pid} still runs");
-            return Failure::new(Exit::Busy, text).help(format!("`yoi status {name}`"));
+            return Failure::new(Exit::Busy, text).help(format!("`yoi status {name}` shows its state"));
         }
         sleep(LOOK).await;
     }

@@ -100,7 +100,7 @@ fn typed_lines_are_inputs_and_leaving_changes_nothing() {
         .types("/steer use less")
         .until("[input 3 is accepted]");
     client.types("/status").until("state     working").until("queue     2 inputs wait");
-    client.types("/help").until("/steer TEXT").types("/detach");
+    client.types("/help").until("/steer INPUT").types("/detach");
     let (first, done) = client.leaves();
     assert_eq!(first.last().unwrap(), "[detached: p keeps working]\n");
     assert_eq!(done.ends(0).err, "");
@@ -136,8 +136,8 @@ fn a_killed_pod_that_starts_again_leaves_no_gap() {
     b.until("• c00000001 Bash");
     reached(&scene.file("started"));
     host.end(Signal::KILL);
-    a.until("[the connection to p was lost; trying again]").types("second");
-    b.until("[the connection to p was lost; trying again]");
+    a.until("[the connection to p was lost; connecting again]").types("second");
+    b.until("[the connection to p was lost; connecting again]");
     let host = Host::start(&scene, &[]);
     for client in [&mut a, &mut b] {
         client.until(&format!("[p was started again (process {})]", host.pid)).until("restored after");
@@ -178,7 +178,7 @@ fn a_script_is_told_what_was_not_done() {
     let scene = Scene::new();
     let host = Host::start(&scene, &["-m", &scene.script("s.jsonl", &[json!({ "text": "\u{1b}[2Jone" })])]);
     let done = scene.fed(&["attach", "p"], b"/nonsense\n\ngo\n").ends(2);
-    let done = done.says(&["there is no command `/nonsense`", "/steer TEXT"]);
+    let done = done.says(&["there is no command `/nonsense`", "/steer INPUT"]);
     done.prints(&["[input 1 is accepted]", "[detached: p keeps working]"]);
     until("the input was worked on", || scene.yoi(&["log", "p"]).out.contains("turn 1: done"));
     let done = scene.yoi(&["attach", "p"]).ends(0).prints(&["> go", "── turn 1: done"]);

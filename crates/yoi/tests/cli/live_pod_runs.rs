@@ -24,7 +24,11 @@ impl Stays {
         fifo(&scene.file("started"));
         fifo(&scene.file("gate"));
         let model = scene.script("stays.jsonl", answers);
-        let mut host = scene.command(&["start", "p", "--foreground", "--quiet", "-m", &model]);
+        Self::with(scene, &model)
+    }
+
+    fn with(scene: Scene, model: &str) -> Self {
+        let mut host = scene.command(&["start", "p", "--foreground", "--quiet", "-m", model]);
         let host = Some(host.spawn().unwrap());
         let stays = Self { scene, host };
         // It waits until the pod answers.
@@ -122,12 +126,24 @@ fn flags_that_make_a_pod_are_refused_and_limits_are_kept() {
     let limited = stays.client(&["run", "--pod", "p", "--max-steps", "1", "go"]);
     reached(&stays.scene.file("started"));
     stays.release();
-    finish(limited).ends(4).says(&["the step limit was reached"]);
+    let help = "`yoi resume p` ends the hold; then continue with yoi send p \"continue\", or raise --max-steps";
+    finish(limited).ends(4).says(&["the step limit was reached", help]);
     // The limit holds the pod until a resume.
     assert_eq!(stays.status()["held"]["cause"], "budget");
     stays.scene.yoi(&["resume", "p"]).ends(0);
     let fits = stays.scene.yoi(&["run", "--pod", "p", "--output-schema", &schema, "give n"]).ends(0);
     assert_eq!(fits.out, "{\"n\":1}\n");
+    stays.stop();
+}
+
+// What the planner left, no later input continues: `continue` is no request that it understands.
+#[test]
+fn a_limit_of_the_planner_in_a_live_pod_suggests_no_continue() {
+    let mut stays = Stays::with(Scene::new(), "offline");
+    let limited = stays.scene.yoi(&["run", "--pod", "p", "--max-steps", "1", "list the files"]).ends(4);
+    limited.says(&["help: `yoi resume p` ends the hold; then raise --max-steps"]);
+    stays.scene.yoi(&["resume", "p"]).ends(0);
+    stays.scene.yoi(&["run", "--pod", "p", "list the files"]).ends(0);
     stays.stop();
 }
 

@@ -37,7 +37,7 @@ impl Screen {
         let mut texts: Vec<String> = lines.iter().filter_map(|line| screen.text(line)).collect();
         let left_out = texts.len().saturating_sub(SHOWN);
         if first > 1 || left_out > 0 {
-            note(&format!("`yoi log {name}` shows what was before"));
+            note(&format!("`yoi log {name}` shows the earlier part"));
         }
         texts.drain(..left_out);
         texts.iter().for_each(|text| out::lines(text));

@@ -12,7 +12,7 @@ const MAX_LINE: u64 = protocol::MAX_LINE as u64;
 const AHEAD: usize = 16;
 
 pub(super) const HELP: &str =
-    "/steer TEXT, /cancel, /pause, /resume, /status, /detach, /help; every other line is an input";
+    "/steer INPUT, /cancel, /pause, /resume, /status, /detach, /help; every other line is an input";
 
 /// A line of standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Typed {
         let Some(command) = line.strip_prefix('/') else { return Some(Self::Input(text.to_owned())) };
         let (name, rest) = command.trim_end().split_once(char::is_whitespace).unwrap_or((command.trim_end(), ""));
         Some(match (name, rest.trim()) {
-            ("steer", "") => Self::Wrong("/steer needs a text".to_owned()),
+            ("steer", "") => Self::Wrong("/steer needs an input".to_owned()),
             ("steer", text) => Self::Steer(text.to_owned()),
             ("cancel", "") => Self::Cancel,
             ("pause", "") => Self::Pause,
@@ -47,7 +47,10 @@ impl Typed {
             ("status", "") => Self::Status,
             ("detach", "") => Self::Detach,
             ("help", "") => Self::Help,
-            _ => Self::Wrong(format!("there is no command `/{}`; put a space in front to send it", command.trim_end())),
+            _ => Self::Wrong(format!(
+                "there is no command `/{}`; to send the line as an input, put a space in front of it",
+                command.trim_end()
+            )),
         })
     }
 }
