@@ -109,15 +109,15 @@ fn kind_of(error: &io::Error) -> ErrorKind {
 /// Messages for errors about limits of the process or the machine, where the standard library has no text or a vaguer
 /// one.
 const CODES: &[(Errno, &str)] = &[
-    (Errno::MFILE, "this process has as many files open as it may; raise `ulimit -n`"),
-    (Errno::NFILE, "the system has as many files open as it can; close other programs"),
-    (Errno::FBIG, "a file would become larger than this process may write; raise `ulimit -f`"),
+    (Errno::MFILE, "this process has reached its limit of open files; raise `ulimit -n`"),
+    (Errno::NFILE, "the system has reached its limit of open files; close other programs"),
+    (Errno::FBIG, "a file would exceed the size limit of this process; raise `ulimit -f`"),
     (Errno::NOMEM, "the system has no memory left; close other programs"),
     (
         Errno::AGAIN,
         "the system has no more processes or threads for this user; raise `ulimit -u`, or close other programs",
     ),
-    (Errno::MLINK, "a directory has as many entries as it can"),
+    (Errno::MLINK, "a directory has reached its limit of entries"),
 ];
 
 const NEXT: &[(io::ErrorKind, &str)] = &[
@@ -140,7 +140,7 @@ pub fn explain(error: &io::Error) -> String {
         return (*text).to_owned();
     }
     if error.raw_os_error() == Some(Errno::IO.raw_os_error()) {
-        return "the disk reported an error; look into the system's log, and at the disk".to_owned();
+        return "the disk reported an error; check the system log and the disk".to_owned();
     }
     let next = NEXT.iter().find(|(kind, _)| *kind == error.kind());
     next.map_or_else(|| error.to_string(), |(_, text)| (*text).to_owned())

@@ -45,7 +45,7 @@ pub(crate) fn remove(path: &Path, until: Instant) -> io::Result<()> {
     }
     Err(match removal.trouble {
         Some(error) if !removal.progress => error.into(),
-        _late => io::Error::new(io::ErrorKind::TimedOut, "it holds too many files for one attempt; try again"),
+        _late => io::Error::new(io::ErrorKind::TimedOut, "it contains too many files to remove at once; try again"),
     })
 }
 

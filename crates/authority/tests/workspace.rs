@@ -470,7 +470,7 @@ fn an_empty_directory_can_be_removed_and_no_other() {
     assert_eq!(denied.kind(), ErrorKind::Denied);
     let full = workspace.remove_dir(&tree.at("made")).unwrap_err();
     assert_eq!(full.kind(), ErrorKind::FixInput);
-    assert!(full.to_string().contains("something is in it"), "{full}");
+    assert!(full.to_string().contains("it is not empty"), "{full}");
     for path in ["made/in/it", "made/in", "made"] {
         workspace.remove_dir(&tree.at(path)).unwrap();
         assert!(!tree.root.join("src").join(path).exists(), "{path}");

@@ -100,7 +100,7 @@ impl Live {
         let title = args.title.to_string();
         let Some(why) = asks(&title, &args.text) else {
             let note = self.remember(args, cx).await?;
-            return Ok(tools::answer(&format!("{note}: nothing in it asks for work"), String::new()));
+            return Ok(tools::answer(&format!("{note}: nothing in it requests work"), String::new()));
         };
         let lost = match self.file(&args, cx.clone()).await? {
             Ok(id) => return Ok(tools::answer(&format!("work item {id}: {why}"), String::new())),
@@ -134,9 +134,7 @@ impl Live {
         let kept = self.memory.call(|memory| memory.write(note, cx)).await;
         match kept.map_err(|error| StoreError::new(error.kind(), error.to_string()))?? {
             NoteSaved::Created => Ok(shown),
-            NoteSaved::Replaced => {
-                Err(StoreError::new(ErrorKind::Bug, format!("{shown} replaced another one unasked")))
-            }
+            NoteSaved::Replaced => Err(StoreError::new(ErrorKind::Bug, format!("{shown} replaced another note"))),
         }
     }
 }

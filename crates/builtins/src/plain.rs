@@ -23,7 +23,7 @@ pub(crate) fn line(what: &str, value: &str, max: usize) -> Result<(), String> {
 pub(crate) fn text(what: &str, value: &str, max: usize) -> Result<(), String> {
     bounded(what, value, max)?;
     if value.chars().any(|c| c.is_ascii_control() && !matches!(c, '\n' | '\t')) {
-        return Err(format!("the {what} has control characters; only line feeds and tabs may stand in it"));
+        return Err(format!("the {what} has control characters; only line feeds and tabs are allowed"));
     }
     visible(what, value, Lines::Many)
 }

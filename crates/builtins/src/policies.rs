@@ -70,7 +70,7 @@ pub fn with_settings(
 ) -> Result<Vec<Arc<dyn FeatureModule>>, BadSettings> {
     for (feature, keys) in settings {
         if let (false, Some(key)) = (OPT_IN.contains(feature), keys.keys().next()) {
-            let problem = format!("unknown key `{key}`; known keys: enabled, required");
+            let problem = format!("unknown key `{key}`");
             return Err(BadSettings { feature: feature.clone(), problem });
         }
     }

@@ -89,7 +89,7 @@ impl Live {
         let command = call.touches.iter().any(|touch| matches!(touch, Touch::Shell(_)));
         if (silent || command) && !self.settings.commands {
             return Verdict::deny(format!(
-                "rule `commands`: {} may write anywhere; use a tool that names the file it writes",
+                "rule `commands`: {} can write anywhere; use a tool that names the file it writes",
                 call.tool
             ));
         }
@@ -108,7 +108,7 @@ impl Live {
         let shown = self.workspace.show(path);
         let place = match self.workspace.locate(path) {
             Ok(place) => place,
-            Err(error) => return Some(format!("rule `scopes`: it cannot be told where {shown} leads: {error}")),
+            Err(error) => return Some(format!("rule `scopes`: the target of {shown} cannot be determined: {error}")),
         };
         let settled = match &place {
             Location::Inside(at) => at.path(),

@@ -315,7 +315,12 @@ async fn a_public_grant_does_not_lead_inside() {
     let web = Arc::new(Web::new(Net::public(&Ambient::claim(), [any]), waits(LONG, LONG)));
     for host in ["127.0.0.1", "localhost", "2130706433", "[::ffff:127.0.0.1]", "[::1]"] {
         let url = format!("http://{host}:{}/", server.port);
-        refused(get(&web, &url, Format::Raw).await, ErrorKind::Denied, &["only the public internet"], host);
+        refused(
+            get(&web, &url, Format::Raw).await,
+            ErrorKind::Denied,
+            &["only addresses on the public internet"],
+            host,
+        );
     }
     assert_eq!(server.asked(), 0);
 }
@@ -329,8 +334,8 @@ async fn what_is_too_much_is_not_waited_for() {
         _headers => Reply::Forever(head.into(), format!("x: {}\r\n", "y".repeat(4000)).into_bytes(), Duration::ZERO),
     })
     .await;
-    refused(server.get("/declared").await, ErrorKind::Exhausted, &["at most 4 MiB"], "declared");
-    refused(server.get("/endless").await, ErrorKind::Exhausted, &["at most 4 MiB"], "endless");
+    refused(server.get("/declared").await, ErrorKind::Exhausted, &["the limit is 4 MiB"], "declared");
+    refused(server.get("/endless").await, ErrorKind::Exhausted, &["the limit is 4 MiB"], "endless");
     refused(server.get("/headers").await, ErrorKind::Unavailable, &["not an HTTP/1.1 response"], "headers");
 }
 
@@ -347,7 +352,7 @@ async fn what_is_slow_ends() {
     let web = Arc::new(Web::new(server.net(), waits(SHORT, SHORT * 4)));
     let began = Instant::now();
     for (path, word) in
-        [("/silent", "no answer"), ("/head", "no answer"), ("/stops", "stopped"), ("/drips", "not whole")]
+        [("/silent", "no answer"), ("/head", "no answer"), ("/stops", "stopped"), ("/drips", "not complete")]
     {
         refused(get(&web, &server.url(path), Format::Raw).await, ErrorKind::Unavailable, &[word], path);
     }

@@ -9,7 +9,8 @@ use std::cmp::Reverse;
 use std::fmt::Display;
 
 /// Next steps for models, which are of no use to a person.
-const TOOL_HINTS: [&str; 2] = ["; List or Glob shows the files that exist", "; name one, or use Read for a file"];
+const TOOL_HINTS: [&str; 2] =
+    ["; List or Glob shows the files that exist", "; give a directory, or use Read for a file"];
 
 /// The error of a tool in words for people.
 fn for_people(text: &str) -> String {
@@ -26,11 +27,19 @@ pub(crate) fn good(outcome: &ToolOutcome) -> Result<&ToolOutcome, String> {
     let how = match outcome.status {
         ResultStatus::Ok => return Ok(outcome),
         ResultStatus::Error => return Err(bounded(for_people(&outcome.text()).lines(), 12)),
-        ResultStatus::Refused => "was refused",
+        ResultStatus::Refused => return Err(refused(&outcome.text())),
         ResultStatus::Cancelled => "was cancelled",
         ResultStatus::Interrupted => "was interrupted",
     };
     Err(format!("A step {how}: {}", bounded(outcome.text().lines(), 12)))
+}
+
+/// A refusal without its rule and its next step, which the program prints for the person.
+fn refused(text: &str) -> String {
+    let reason = text.lines().next().unwrap_or_default();
+    let what = reason.split_once(" (`").map_or(reason, |(what, _rule)| what);
+    let secrets = if reason.contains("may hold secrets") { ", because the file may hold secrets" } else { "" };
+    format!("Not done: {what}{secrets}.")
 }
 
 /// The path, the line and the text of a row `path:line:text`.

@@ -17,6 +17,6 @@ fn bytes_that_were_cut_are_in_the_note() {
             |record: &Record| if let Record::SystemItem(said) = record { Some(said.text().to_owned()) } else { None };
         records.iter().find_map(text).unwrap()
     };
-    assert!(note(37).contains("37 unfinished bytes at the end of the log were set aside"), "{}", note(37));
+    assert!(note(37).contains("37 incomplete bytes at the end of the log were moved aside"), "{}", note(37));
     assert!(!note(0).contains("set aside"), "{}", note(0));
 }

@@ -27,7 +27,7 @@ pub enum ReadError {
     #[error("there is no session in {}", .0.display())]
     NoSuch(PathBuf),
     /// A segment is of a format this build does not know.
-    #[error("{} has journal format {found}, this build reads 1 and 2", dir.display())]
+    #[error("{} has journal format {found}; this build reads formats 1 and 2", dir.display())]
     Format { dir: PathBuf, found: u32 },
     #[error("{0}")]
     Disk(#[from] DiskFault),

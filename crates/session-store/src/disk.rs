@@ -140,7 +140,7 @@ fn zeros(file: &DiskFile, len: u64) -> io::Result<()> {
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::CreateDir => "making the directory",
+            Self::CreateDir => "creating the directory",
             Self::Create => "making",
             Self::Open => "opening",
             Self::Read => "reading",

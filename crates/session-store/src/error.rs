@@ -59,11 +59,11 @@ impl DiskFault {
 
 /// Errors about limits of the process or the machine for which the standard library has no text, or a misleading one.
 const LIMITS: &[(Errno, &str)] = &[
-    (Errno::MFILE, "this process has as many files open as it may; raise `ulimit -n`"),
-    (Errno::NFILE, "the system has as many files open as it can; close other programs"),
-    (Errno::FBIG, "the file would become larger than this process may write; raise `ulimit -f`"),
+    (Errno::MFILE, "this process has reached its limit of open files; raise `ulimit -n`"),
+    (Errno::NFILE, "the system has reached its limit of open files; close other programs"),
+    (Errno::FBIG, "the file would exceed the size limit of this process; raise `ulimit -f`"),
     (Errno::NOMEM, "the system has no memory left; close other programs"),
-    (Errno::IO, "the disk reported an error; look into the system's log, and at the disk"),
+    (Errno::IO, "the disk reported an error; check the system log and the disk"),
 ];
 
 fn words(kind: io::ErrorKind, code: Option<i32>) -> String {

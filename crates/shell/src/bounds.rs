@@ -27,7 +27,7 @@ pub(crate) fn parse(text: &str) -> CommandLine {
             Ok(Ok(Ok(script))) => script,
             Ok(Ok(Err(why))) => opaque(text, why),
             Ok(Err(_)) => opaque(text, OpaqueReason::Syntax("the parser failed".into())),
-            Err(_) => opaque(text, OpaqueReason::Syntax("no thread to parse it in".into())),
+            Err(_) => opaque(text, OpaqueReason::Syntax("no thread was free to parse it".into())),
         }
     })
 }

@@ -27,12 +27,12 @@ pub enum OpaqueReason {
     #[error("{0} changes what other names mean")]
     Redefines(String),
     /// The command sets a variable that decides what programs run.
-    #[error("{0} decides what programs run")]
+    #[error("{0} decides which programs run")]
     Variable(String),
     /// A command may be in a place that is not parsed: a here-document, arithmetic, a default value.
     #[error("commands can hide in {0}")]
     Hidden(&'static str),
     /// A program that starts another one, with unknown arguments.
-    #[error("how {0} is called here is not understood")]
+    #[error("the arguments of {0} are not understood")]
     Wrapper(String),
 }

@@ -13,12 +13,10 @@ pub enum Ruling {
     },
     /// The turn ends.
     Abort {
-        /// For people.
         reason: String,
     },
     /// Nothing starts by itself until a person continues.
     Pause {
-        /// For people.
         reason: String,
     },
 }

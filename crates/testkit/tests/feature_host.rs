@@ -296,7 +296,7 @@ fn tools_and_hooks_go_with_their_grants() {
     assert_eq!(host.call("Do", json!({"what": "alert"})).status, ResultStatus::Ok);
     assert_eq!(revoke(&host, HostCapability::tool("Do")), 1);
     let refused = host.call("Do", json!({"what": "alert"}));
-    let words = "Do was revoked: user:busy may not offer it any more";
+    let words = "Do was revoked: user:busy is no longer allowed to offer it";
     assert!(refused.status == ResultStatus::Refused && refused.text().contains(words), "{refused:?}");
     assert_eq!(plain(&mut host), loud, "what stands under other grants stays");
     assert_eq!(revoke(&host, HostCapability::ANY_RESULT), 1);

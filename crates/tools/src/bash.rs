@@ -99,13 +99,13 @@ fn judge(args: &Args, host: Duration) -> Result<Duration, ToolError> {
         return Err(fix("the command is empty"));
     }
     if args.command.len() > MAX_COMMAND {
-        return Err(fix(format!("the command has over {MAX_COMMAND} bytes; Write a script and run that")));
+        return Err(fix(format!("the command has more than {MAX_COMMAND} bytes; Write a script and run that")));
     }
     if args.command.contains('\0') {
         return Err(fix("a command cannot contain a NUL byte"));
     }
     if args.timeout_s == 0 || args.timeout_s > MAX_TIMEOUT_S {
-        return Err(fix(format!("timeout_s is 1 to {MAX_TIMEOUT_S}")));
+        return Err(fix(format!("timeout_s must be 1 to {MAX_TIMEOUT_S}")));
     }
     let host = host.checked_sub(MARGIN).filter(|left| !left.is_zero()).unwrap_or(host);
     Ok(Duration::from_secs(args.timeout_s).min(host))
@@ -133,12 +133,12 @@ fn notes(ended: &ChildResult, no_network: bool, changed: &[String]) -> Vec<Strin
     // Not for a killed command: the processes that it started are killed with it.
     if ended.leftovers > 0 && matches!(ended.how, ChildExit::Exit(_) | ChildExit::Signal(_)) {
         let left = counted(u64::from(ended.leftovers), "process", "processes");
-        notes.push(format!("[ended with the call: {left} that it left running]"));
+        notes.push(format!("[ended with the call: {left} that still ran]"));
     }
     if ended.remaining > 0 {
         let left = counted(u64::from(ended.remaining), "process", "processes");
         notes.push(format!(
-            "[may still run: at least {left} that it started; they could not be ended, or not as fast as new ones came]"
+            "[may still run: at least {left} that it started; they could not be ended, or new ones started faster than they ended]"
         ));
     }
     if no_network {
@@ -148,7 +148,7 @@ fn notes(ended: &ChildResult, no_network: bool, changed: &[String]) -> Vec<Strin
     }
     notes.extend(changed.iter().take(NAMED_CHANGES).map(|text| format!("[{text}]")));
     if let Some(more) = changed.len().checked_sub(NAMED_CHANGES).filter(|more| *more > 0) {
-        notes.push(format!("[{more} more changes of what git runs]"));
+        notes.push(format!("[{more} more changes of files that git runs]"));
     }
     notes
 }

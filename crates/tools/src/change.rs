@@ -90,7 +90,7 @@ pub async fn move_dir(live: &Files, from: &Located, to: &Located, cx: &ToolConte
     workspace.metadata(from).map_err(|error| refused(&error))?;
     if workspace.metadata(to).is_ok() {
         let shown = workspace.show(to.path());
-        return Err(fix(format!("{shown} is there already; look at what it is")));
+        return Err(fix(format!("{shown} already exists; check what it is")));
     }
     let (here, there) = (from.path().to_owned(), to.path().to_owned());
     let made = missing_above(live, to)?;

@@ -77,7 +77,7 @@ pub fn touches(args: &Args) -> Vec<Touch> {
 /// `FixInput` for what is no directory; `Denied` outside of the workspace; `Cancelled`.
 pub async fn run(live: Arc<Search>, args: Args, cx: ToolContext) -> ToolResult {
     if args.depth == 0 || args.depth > MAX_DEPTH {
-        return Err(fix(format!("depth is 1 to {MAX_DEPTH}")));
+        return Err(fix(format!("depth must be 1 to {MAX_DEPTH}")));
     }
     let at = live.start(&args.path)?;
     scope::directory(&live.workspace, &at)?;

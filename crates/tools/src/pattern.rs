@@ -20,13 +20,13 @@ impl Pattern {
     pub(crate) fn parse(text: &str) -> Result<Self, ToolError> {
         let pattern = text.strip_prefix("./").unwrap_or(text);
         if pattern.is_empty() || pattern.len() > MAX_PATTERN {
-            return Err(fix(format!("a glob has 1 to {MAX_PATTERN} bytes")));
+            return Err(fix(format!("a glob must have 1 to {MAX_PATTERN} bytes")));
         }
         if pattern.starts_with('/') || pattern.split('/').any(|part| part == "..") {
-            return Err(fix(format!("glob `{text}`: patterns go down from `path`; put the directory into `path`")));
+            return Err(fix(format!("glob `{text}`: a pattern is relative to `path`; put the directory into `path`")));
         }
         if pattern.starts_with('!') {
-            return Err(fix(format!("glob `{text}`: patterns cannot exclude; say what to include")));
+            return Err(fix(format!("glob `{text}`: a pattern cannot exclude files; write what to include")));
         }
         let everything_below = pattern.strip_suffix('/').map(|dir| format!("{dir}/**"));
         let pattern = everything_below.as_deref().unwrap_or(pattern);

@@ -65,7 +65,7 @@ pub fn touches(args: &Args) -> Vec<Touch> {
 /// `Cancelled`.
 pub async fn run(live: Arc<Files>, args: Args, cx: ToolContext) -> ToolResult {
     if args.offset == 0 || args.limit == 0 {
-        return Err(fix("offset and limit start at 1"));
+        return Err(fix("offset and limit must be at least 1"));
     }
     let at = scope::inside(&live.workspace, live.remedies, &args.path)?;
     let shown = live.workspace.show(at.path());

@@ -56,7 +56,7 @@ pub fn touches(_: &Args) -> Vec<Touch> {
 /// `FixInput` past the end, for contradicting arguments, or (the host's) for an unknown handle.
 pub async fn run(args: Args, cx: ToolContext) -> ToolResult {
     if args.offset == 0 || args.lines == 0 {
-        return Err(fix("offset and lines start at 1"));
+        return Err(fix("offset and lines must be at least 1"));
     }
     if args.tail && args.offset != 1 {
         return Err(fix("give offset or tail, not both"));

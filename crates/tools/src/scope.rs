@@ -83,7 +83,10 @@ pub(crate) fn directory(workspace: &Workspace, at: &Located) -> Result<(), ToolE
         FileKind::Dir => Ok(()),
         FileKind::File | FileKind::Symlink | FileKind::Other => {
             let shown = workspace.show(at.path());
-            Err(fail(ErrorKind::FixInput, format!("{shown} is not a directory; name one, or use Read for a file")))
+            Err(fail(
+                ErrorKind::FixInput,
+                format!("{shown} is not a directory; give a directory, or use Read for a file"),
+            ))
         }
     }
 }

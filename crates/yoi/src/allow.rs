@@ -103,7 +103,7 @@ mod tests {
             ("", "there is no tool ``"),
             ("Bahs git", "did you mean `Bash`?"),
             ("Bash(git:*)", "there is no tool `Bash(git:*)`"),
-            ("Bash git:*", "patterns and quotes are not supported"),
+            ("Bash git:*", "cannot contain patterns or quotes"),
             ("Bash git push --force", "more than one word"),
             ("Bash git status diff", "more than one word"),
             ("Bash git status,,diff", "0 bytes"),

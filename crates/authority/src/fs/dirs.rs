@@ -48,7 +48,7 @@ impl Workspace {
         let removed = rustix::fs::unlinkat(&dir, leaf, AtFlags::REMOVEDIR);
         removed.map_err(|error| match error {
             Errno::NOTEMPTY | Errno::EXIST => {
-                let text = format!("remove {}: something is in it; empty it first", super::escape(at.path()));
+                let text = format!("remove {}: it is not empty; empty it first", super::escape(at.path()));
                 Error::new(ErrorKind::FixInput, text)
             }
             error => Error::io("remove directory", at.path(), error),
@@ -78,7 +78,7 @@ impl Workspace {
         };
         renamed.map_err(|error| match error {
             Errno::EXIST => {
-                let text = format!("move to {}: the name is taken; look at what is there", super::escape(to.path()));
+                let text = format!("move to {}: it already exists; check what it is", super::escape(to.path()));
                 Error::new(ErrorKind::FixInput, text)
             }
             error => trouble("move", from.path(), error),

@@ -185,7 +185,7 @@ impl TempEntry {
             };
         }
         let shown = super::escape(at.path());
-        let text = format!("write {shown}: its temporary name {} is taken; try again", self.temp.display());
+        let text = format!("write {shown}: its temporary file {} already exists; try again", self.temp.display());
         Err(Error::new(ErrorKind::Unavailable, text))
     }
 

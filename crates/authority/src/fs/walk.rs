@@ -168,8 +168,10 @@ impl Walk {
         }
         if is_dir && depth < self.options.max_depth {
             if depth >= MAX_WALK_DEPTH {
-                let text =
-                    format!("{}: deeper than {MAX_WALK_DEPTH} directories; start further down", super::escape(&path));
+                let text = format!(
+                    "{}: more than {MAX_WALK_DEPTH} directories deep; start in a lower directory",
+                    super::escape(&path)
+                );
                 return Err(Error::new(ErrorKind::Exhausted, text));
             }
             let dir = open_dir_at(level.dir.as_fd(), name).map_err(|error| trouble("list", &path, error))?;

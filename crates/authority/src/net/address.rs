@@ -9,14 +9,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 const FOUR: &[([u8; 4], u32, &str)] = &[
     ([0, 0, 0, 0], 8, "of this host"),
     ([10, 0, 0, 0], 8, "private"),
-    ([100, 64, 0, 0], 10, "of a carrier's inside"),
+    ([100, 64, 0, 0], 10, "of a carrier's internal network"),
     ([127, 0, 0, 0], 8, "loopback"),
-    ([168, 63, 129, 16], 32, "a cloud's machinery"),
+    ([168, 63, 129, 16], 32, "of a cloud's internal service"),
     ([169, 254, 0, 0], 16, "link-local, where clouds keep metadata"),
     ([172, 16, 0, 0], 12, "private"),
-    ([192, 0, 0, 0], 24, "of a protocol"),
+    ([192, 0, 0, 0], 24, "reserved for a protocol"),
     ([192, 0, 2, 0], 24, "for documentation"),
-    ([192, 88, 99, 0], 24, "of a relay"),
+    ([192, 88, 99, 0], 24, "reserved for a relay"),
     ([192, 168, 0, 0], 16, "private"),
     ([198, 18, 0, 0], 15, "for benchmarks"),
     ([198, 51, 100, 0], 24, "for documentation"),
@@ -27,9 +27,9 @@ const FOUR: &[([u8; 4], u32, &str)] = &[
 
 /// IPv6 ranges inside [`GLOBAL`] that are not public.
 const SIX: &[([u16; 2], u32, &str)] = &[
-    ([0x2001, 0], 23, "of a protocol"),
+    ([0x2001, 0], 23, "reserved for a protocol"),
     ([0x2001, 0xdb8], 32, "for documentation"),
-    ([0x2002, 0], 16, "of a relay"),
+    ([0x2002, 0], 16, "reserved for a relay"),
     ([0x3fff, 0], 20, "for documentation"),
 ];
 
@@ -73,7 +73,7 @@ fn judge_six(address: Ipv6Addr) -> Result<(), &'static str> {
         return Err("loopback");
     }
     if bits >> 125 != GLOBAL {
-        return Err("not of the public internet");
+        return Err("not on the public internet");
     }
     let inside = |([one, two], length, _): &&([u16; 2], u32, &str)| {
         let base = u128::from(*one) << 112 | u128::from(*two) << 96;

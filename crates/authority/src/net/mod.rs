@@ -121,7 +121,7 @@ impl Net {
     fn beyond(&self, what: &str) -> Error {
         let known = self.hosts();
         let known = if known.is_empty() { "no host".to_owned() } else { known.join(", ") };
-        Error::new(ErrorKind::Denied, format!("{what}: this grant reaches {known}"))
+        Error::new(ErrorKind::Denied, format!("{what}: this grant allows only {known}"))
     }
 
     /// The door of this grant.
@@ -190,7 +190,8 @@ fn reached(at: &HostPort, address: SocketAddr) -> String {
 fn judged(at: &HostPort, addresses: &[SocketAddr]) -> Result<(), Error> {
     for found in addresses {
         if let Err(why) = address::judge(found.ip()) {
-            let text = format!("{at}: its address {} is {why}; only the public internet is reached", found.ip());
+            let text =
+                format!("{at}: its address {} is {why}; only addresses on the public internet are allowed", found.ip());
             return Err(Error::new(ErrorKind::Denied, text));
         }
     }

@@ -108,9 +108,9 @@ impl FromStr for HostPattern {
         let host = match name.strip_prefix('*') {
             Some("") => Host::Any,
             Some(suffix) if suffix.strip_prefix('.').is_some_and(is_name) => Host::Below(suffix.to_owned()),
-            Some(_) => return Err(bad("a star stands for all labels before a dot")),
+            Some(_) => return Err(bad("`*` must stand for all labels before a dot")),
             None if is_host(&name) => Host::Exact(name),
-            None => return Err(bad("not the name of a host, without scheme and path")),
+            None => return Err(bad("it must be the name of a host, without scheme and path")),
         };
         Ok(Self { host, port })
     }

@@ -99,7 +99,7 @@ pub fn end_descendants(_: &Ambient) -> Result<u32, Error> {
     match sweep.left.len() {
         0 => Ok(sweep.ended),
         left => {
-            let text = format!("at least {left} child processes do not end; look for them with `ps`");
+            let text = format!("child processes cannot be ended (at least {left}); `ps` lists them");
             Err(Error::new(ErrorKind::Unavailable, text))
         }
     }
@@ -195,7 +195,7 @@ pub(super) fn start<T>(
     spawn: impl FnOnce() -> io::Result<Child>,
     enter: impl FnOnce(&mut Owners, Pid) -> T,
 ) -> io::Result<(Child, T)> {
-    let left = || io::Error::other("this process is being left; nothing is started any more");
+    let left = || io::Error::other("this process is ending and starts no more child processes");
     let mut guard = owners::lock();
     if CLOSED.load(Ordering::SeqCst) {
         return Err(left());

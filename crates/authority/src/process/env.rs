@@ -122,14 +122,14 @@ pub(super) fn caches(dir: &Path) -> impl Iterator<Item = (&'static str, PathBuf)
 fn check(name: &str) -> Result<(), Error> {
     let upper = name.to_ascii_uppercase();
     if name.is_empty() || name.contains(['=', '\0']) {
-        return Err(Error::new(ErrorKind::FixInput, format!("environment: {name:?} is no variable's name")));
+        return Err(Error::new(ErrorKind::FixInput, format!("environment: {name:?} is not a valid variable name")));
     }
     if name == "YOI_CALL" || name == "TMPDIR" || SET.iter().any(|(set, _)| *set == name) {
-        let text = format!("environment: {name} is set for every child; leave it out");
+        let text = format!("environment: {name} is set for every child process; omit it");
         return Err(Error::new(ErrorKind::FixInput, text));
     }
     if SECRET_PARTS.iter().any(|part| upper.contains(part)) {
-        let text = format!("environment: {name} sounds like a secret, and children inherit none; leave it out");
+        let text = format!("environment: {name} looks like a secret, and child processes get no secrets; omit it");
         return Err(Error::new(ErrorKind::Denied, text));
     }
     Ok(())

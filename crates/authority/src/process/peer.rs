@@ -35,7 +35,7 @@ impl fmt::Display for OnlyLooks {
         f.write_str(match self {
             Self::OtherUser => "it runs as another user",
             Self::StartedByPod => "it was started by a pod",
-            Self::Unknown => "it cannot be determined what started it",
+            Self::Unknown => "what started it cannot be determined",
         })
     }
 }

@@ -216,7 +216,7 @@ pub(super) fn build(confinement: &Confinement, env: &EnvPolicy, temp: &Path) -> 
     let own = read.into_iter().map(|path| (path, reading())).chain(write.into_iter().map(|path| (path, wide)));
     for (path, access) in own.chain(mine) {
         let moved = || {
-            let text = format!("sandbox: {} moved while it was confined to; try again", crate::escape(&path));
+            let text = format!("sandbox: {} was moved while the sandbox was set up; try again", crate::escape(&path));
             Error::new(ErrorKind::Unavailable, text)
         };
         let End { fd, kind, .. } = exactly(&path).ok_or_else(moved)?;

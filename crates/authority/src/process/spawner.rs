@@ -88,7 +88,7 @@ impl Spawner {
         if tag.is_empty() || tag.len() > MAX_TAG || tag.bytes().any(|byte| byte.is_ascii_control()) {
             return Err(Error::new(
                 ErrorKind::FixInput,
-                format!("tag {tag:?}: 1 to {MAX_TAG} printable bytes are wanted"),
+                format!("tag {tag:?}: expected 1 to {MAX_TAG} printable bytes"),
             ));
         }
         let null = Path::new("/dev/null");
@@ -217,7 +217,7 @@ impl Cage {
     fn build(confinement: &Confinement, env: &EnvPolicy, temp: &Path) -> Result<Self, Error> {
         if let Some(missing) = support().missing() {
             let text =
-                format!("sandbox: this kernel does not offer {missing}; use sandbox mode off, or another kernel");
+                format!("sandbox: this kernel does not support {missing}; use sandbox mode off, or another kernel");
             return Err(Error::new(ErrorKind::Unavailable, text));
         }
         Ok(Self { ruleset: rules::build(confinement, env, temp)?, filter: filter::build()? })
@@ -238,7 +238,7 @@ impl Cage {
         rustix::thread::set_capabilities(None, sets)?;
         let status = self.ruleset.try_clone()?.restrict_self().map_err(io::Error::other)?;
         if status.ruleset != RulesetStatus::FullyEnforced || !status.no_new_privs {
-            return Err(io::Error::other("Landlock was applied only in part"));
+            return Err(io::Error::other("the kernel applied only a part of the Landlock rules"));
         }
         seccompiler::apply_filter(&self.filter).map_err(io::Error::other)
     }
@@ -282,7 +282,7 @@ fn explain(job: &Job, path: &Path, error: io::Error) -> Error {
     if error.kind() == io::ErrorKind::PermissionDenied && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
     {
         let text =
-            format!("run {}: the sandbox does not let it run; add its directory for reading", crate::escape(path));
+            format!("run {}: the sandbox does not allow it to run; add its directory for reading", crate::escape(path));
         return Error::new(ErrorKind::Denied, text);
     }
     Error::system(&format!("run {} in {}", crate::escape(path), crate::escape(&job.cwd)), error)

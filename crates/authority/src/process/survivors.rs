@@ -114,7 +114,7 @@ impl Look {
 
 /// The error that some processes of `whose` may still run.
 pub(super) fn remain(whose: &str) -> Error {
-    let text = format!("processes of {whose} do not end, or not as fast as they begin; look for them with `ps`");
+    let text = format!("processes of {whose} cannot be ended, or new ones start faster than they end; `ps` lists them");
     Error::new(ErrorKind::Unavailable, text)
 }
 

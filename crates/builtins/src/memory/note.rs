@@ -92,7 +92,7 @@ impl Note {
             let mut values = values.map(str::trim);
             values.next().ok_or_else(|| format!("its front matter has no `{key}`"))
         };
-        let wrong = |key: &str| format!("its `{key}` does not read");
+        let wrong = |key: &str| format!("its `{key}` is invalid");
         if value("name")? != name.0 {
             return Err("its `name` is not that of the file".to_owned());
         }

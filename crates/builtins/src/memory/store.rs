@@ -160,7 +160,7 @@ impl NoteStore {
         let mut bytes = Vec::new();
         file.take(MAX_FILE).read_to_end(&mut bytes).map_err(|error| corrupt(&error.to_string()))?;
         if bytes.len() as u64 == MAX_FILE {
-            return Err(corrupt(&format!("it has over {MAX_FILE} bytes")));
+            return Err(corrupt(&format!("it has more than {MAX_FILE} bytes")));
         }
         let text = String::from_utf8(bytes).map_err(|_| corrupt("it is not UTF-8"))?;
         Note::parse(&text, name).map_err(|why| corrupt(&why))

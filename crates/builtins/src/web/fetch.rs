@@ -116,7 +116,7 @@ pub async fn run(web: Arc<Web>, args: Args, cx: ToolContext) -> ToolResult {
         () = web.net.door().closed() => Err(fail(ErrorKind::Denied, "the network grant was revoked")),
         done = tokio::time::timeout(web.waits.total, web.fetch(&url, args.format)) => done.unwrap_or_else(|_late| {
             let total = web.waits.total;
-            Err(fail(ErrorKind::Unavailable, format!("{url}: not whole within {total:?}; try a smaller page")))
+            Err(fail(ErrorKind::Unavailable, format!("{url}: not complete within {total:?}; try a smaller page")))
         }),
     }?;
     if output.content.len() <= CONTENT_MAX {
@@ -185,14 +185,14 @@ fn next(url: &Url, target: &str) -> Result<Url, ToolError> {
     } else {
         return Ok(to);
     };
-    Err(fail(ErrorKind::FixInput, format!("{url}: sends to {to}, {why}; fetch that address if it is right")))
+    Err(fail(ErrorKind::FixInput, format!("{url}: redirects to {to}, {why}; fetch that address if it is right")))
 }
 
 /// Reads the response of the last hop.
 async fn read(got: &mut HttpResponse<'_>, url: &Url, format: Format) -> ToolResult {
     let kind = ContentType::parse(got.header("content-type"));
     if let Some(encoding) = got.header("content-encoding").filter(|how| !how.eq_ignore_ascii_case("identity")) {
-        let what = format!("{url}: answered in the encoding `{encoding}`, which was not asked for");
+        let what = format!("{url}: the answer has the encoding `{encoding}`, which was not requested");
         return Err(fail(ErrorKind::Unavailable, what));
     }
     if !got.status.is_success() {
@@ -203,7 +203,7 @@ async fn read(got: &mut HttpResponse<'_>, url: &Url, format: Format) -> ToolResu
         return Err(no_text(url, &kind.essence, size));
     }
     let too_large = |size: &str| {
-        let what = format!("{url}: {size}, and at most {} MiB are read; is there a smaller page?", MAX_BODY >> 20);
+        let what = format!("{url}: {size}; the limit is {} MiB; try a smaller page", MAX_BODY >> 20);
         fail(ErrorKind::Exhausted, &what)
     };
     if let Some(size) = size.filter(|size| *size > MAX_BODY as u64) {
@@ -253,12 +253,12 @@ async fn refusal(got: &mut HttpResponse<'_>, url: &Url, kind: &ContentType) -> T
     let status = got.status;
     let (sort, help) = match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-            (ErrorKind::Denied, "it wants a login, which is never sent")
+            (ErrorKind::Denied, "the page needs a login, which is not supported")
         }
         StatusCode::NOT_FOUND | StatusCode::GONE => (ErrorKind::FixInput, "check the address"),
         StatusCode::TOO_MANY_REQUESTS => (ErrorKind::Unavailable, "try again later"),
         _ if status.is_server_error() => (ErrorKind::Unavailable, "try again later"),
-        _other => (ErrorKind::FixInput, "the server does not answer this with a page"),
+        _other => (ErrorKind::FixInput, "the server did not return a page"),
     };
     let body = got.error_body().await;
     let said = kind.read(&body).map(|(found, text)| readable_page(found, text, url, Format::Text)).unwrap_or_default();

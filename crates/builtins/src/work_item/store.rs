@@ -248,7 +248,7 @@ impl WorkItemStore {
         let read = file.take(max).read_to_end(&mut bytes);
         read.map_err(|error| StoreError::new(ErrorKind::Unavailable, format!("{}: {error}", found.path(name))))?;
         if bytes.len() as u64 == MAX_FILE {
-            return Err(found.corrupt(name, &format!("it has over {MAX_FILE} bytes")));
+            return Err(found.corrupt(name, &format!("it has more than {MAX_FILE} bytes")));
         }
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }

@@ -43,7 +43,7 @@ fn each_note_goes_where_it_belongs_and_the_answer_says_why() {
     let filed = rig.ok("RouteNote", fix()).summary;
     assert_eq!(filed, "work item 20260131-120000-fix-the-parser: its title begins with `fix`");
     let kept = rig.ok("RouteNote", fact()).summary;
-    assert_eq!(kept, "memory note how-the-parser-works: nothing in it asks for work");
+    assert_eq!(kept, "memory note how-the-parser-works: nothing in it requests work");
     assert!(rig.ok("WorkItemShow", json!({"id": "fix-the-parser"})).content.contains("It fails."));
     assert!(rig.ok("MemoryRead", json!({"name": "how-the-parser-works"})).content.contains("It reads."));
     assert_eq!(rig.host.told.lock().unwrap().len(), 3, "for the call that files them");
@@ -83,10 +83,10 @@ fn what_leaves_is_missed_and_named() {
     block_on(rig.registry.leave(&work_item::ID));
     let said = rig.ok("RouteNote", fix()).summary;
     assert!(said.starts_with("memory note fix-the-parser, though its title begins with `fix`: "), "{said}");
-    assert!(said.contains("builtin:work-item left"), "{said}");
+    assert!(said.contains("builtin:work-item was removed"), "{said}");
     block_on(rig.registry.leave(&notes::ID));
     let message = rig.refused("RouteNote", fact(), ErrorKind::Unavailable);
-    assert!(message.contains("builtin:memory left"), "{message}");
+    assert!(message.contains("builtin:memory was removed"), "{message}");
 }
 
 #[test]

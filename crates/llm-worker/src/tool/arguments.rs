@@ -108,7 +108,7 @@ fn check_shape(raw: &str, problems: &mut Problems) {
             problems.add("", &format!("expected a JSON object, but the text is cut off: {error}"))
         }
         Err(error) => problems.add("", &format!("expected a JSON object, but this is not JSON: {error}")),
-        Ok("an object") => duplicates.iter().for_each(|place| problems.add(place, "expected once, found again")),
+        Ok("an object") => duplicates.iter().for_each(|place| problems.add(place, "the key occurs twice")),
         Ok(other) => problems.add("", &format!("expected an object, found {other}")),
     }
 }

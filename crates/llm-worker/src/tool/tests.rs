@@ -79,10 +79,10 @@ fn bad_arguments_name_the_place_and_what_was_expected() {
         ("{\"path\":\"a\",\"mode\":\"quick\"}", &["/mode", "unknown variant `quick`, expected `fast` or `slow`"]),
         ("{\"path\":\"a\",\"paths\":1}", &["/paths: unknown field; expected path, limit, title, edits, mode, env"]),
         ("{\"path\":\"a\",\"edits\":[{\"old\":\"x\",\"a/b~c\":1}]}", &["/edits/0/a~1b~0c: unknown field"]),
-        ("{\"path\":\"a\",\"path\":\"b\"}", &["/path: expected once, found again"]),
-        ("{\"path\":\"a\",\"env\":{\"A\":\"1\",\"\\u0041\":\"2\"}}", &["/env/A: expected once, found again"]),
-        ("{\"path\":\"a\",\"edits\":[{\"old\":\"x\",\"old\":\"x\"}]}", &["/edits/0/old: expected once, found again"]),
-        ("{\"path\":\"a\",\"x\":{\"y\":1,\"y\":2}}", &["/x/y: expected once, found again"]),
+        ("{\"path\":\"a\",\"path\":\"b\"}", &["/path: the key occurs twice"]),
+        ("{\"path\":\"a\",\"env\":{\"A\":\"1\",\"\\u0041\":\"2\"}}", &["/env/A: the key occurs twice"]),
+        ("{\"path\":\"a\",\"edits\":[{\"old\":\"x\",\"old\":\"x\"}]}", &["/edits/0/old: the key occurs twice"]),
+        ("{\"path\":\"a\",\"x\":{\"y\":1,\"y\":2}}", &["/x/y: the key occurs twice"]),
     ];
     for (raw, wanted) in cases {
         let error = parse_arguments::<Args>("Edit", raw).expect_err(raw);

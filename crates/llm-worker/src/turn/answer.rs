@@ -128,7 +128,7 @@ impl Answer {
 
     fn start_call(&mut self, index: usize, name: String, limits: &TurnLimits) -> Result<(), ModelError> {
         if index != self.calls.len() {
-            return Err(contradiction(format!("call {index} began where call {} was due", self.calls.len())));
+            return Err(contradiction(format!("call {index} began where call {} was expected", self.calls.len())));
         }
         if self.calls.len() >= limits.calls {
             return Err(overflow(format!("the answer has more than {} tool calls", limits.calls)));
@@ -144,7 +144,7 @@ impl Answer {
 
     fn extend_call(&mut self, index: usize, fragment: &str, limits: &TurnLimits) -> Result<(), ModelError> {
         let Some(call) = self.calls.get(index) else {
-            return Err(contradiction(format!("arguments came for call {index}, which never began")));
+            return Err(contradiction(format!("arguments arrived for call {index}, which did not begin")));
         };
         if call.name.len() + call.arguments.len() + fragment.len() > limits.argument_bytes {
             return Err(too_long(index, limits));
@@ -160,7 +160,7 @@ impl Answer {
         self.call_bytes += more;
         if self.call_bytes > limits.all_argument_bytes {
             let most = limits.all_argument_bytes;
-            return Err(overflow(format!("the calls of the answer are longer than {most} bytes together")));
+            return Err(overflow(format!("the calls of the answer are together longer than {most} bytes")));
         }
         Ok(())
     }
@@ -250,7 +250,7 @@ pub(super) fn dropped(why: &str) -> Item {
 }
 
 fn overflow(message: String) -> ModelError {
-    let help = "ask for less at once, or for the work in smaller parts".to_owned();
+    let help = "ask for less at once, or split the work into smaller parts".to_owned();
     ModelError { kind: ErrorKind::Exhausted, message, help: Some(help) }
 }
 

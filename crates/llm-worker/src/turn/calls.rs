@@ -9,7 +9,7 @@ use crate::item::{CallId, ResultStatus, ToolOutcome};
 use crate::model::StopReason;
 
 const CUT: &str =
-    "not run: the answer was cut by the output limit, so no call of it was run; call again with less at once";
+    "not run: the answer reached the output limit, so none of its calls was run; call again with less at once";
 const DECLINED: &str = "not run: the answer it belongs to is a refusal";
 pub(super) const CANCELLED: &str = "not run: the turn was cancelled";
 

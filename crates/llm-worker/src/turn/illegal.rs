@@ -8,17 +8,17 @@ use crate::item::CallId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IllegalInput {
     /// The turn did not ask for this input.
-    #[error("a turn that is {phase} has no use for {input}")]
+    #[error("a turn that is {phase} cannot take {input}")]
     Input { input: &'static str, phase: &'static str },
     /// The call awaits no answer, or was answered before.
-    #[error("no answer is awaited for call {0}")]
+    #[error("call {0} is not waiting for a result")]
     Call(CallId),
     /// The acknowledged or refused commit is not the one in flight.
     #[error("this commit is not the one in flight")]
     ForeignAck,
-    /// The end of the turn cannot be stored, although nothing is left that could be dropped: the host has to stop. The
+    /// The end of the turn cannot be stored, although everything else was dropped: the host has to stop. The
     /// commit counts as refused.
-    #[error("the end of the turn cannot be stored, although nothing is left that could be dropped")]
+    #[error("the end of the turn cannot be stored, although everything else was dropped")]
     EndUnstorable,
     /// The gates may add user and system items only.
     #[error("item {0} added by the gates is neither a user nor a system item")]

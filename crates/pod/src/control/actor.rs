@@ -163,7 +163,7 @@ impl Actor {
             Ok(()) => core.pending.close(),
             Err(fatal) => {
                 // Its text may be a panic's, which can quote what was being worked on.
-                error!(kind = ?fatal.kind(), "the pod cannot go on");
+                error!(kind = ?fatal.kind(), "the pod cannot continue");
                 if let At::Turn(turn) = at {
                     turn.abandon(&mut core).await;
                 }

@@ -245,7 +245,7 @@ impl Unfit {
 fn prepare(registered: &RegisteredTool, arguments: &str) -> Result<Prepared, Unfit> {
     let bounded = |what: &str, bytes: usize| match bytes > MAX_ARGUMENTS {
         true => Err(Unfit::Problem(format!(
-            "{what} have {bytes} bytes, at most {MAX_ARGUMENTS} are allowed; split the work"
+            "{what} have {bytes} bytes; at most {MAX_ARGUMENTS} are allowed; split the work"
         ))),
         false => Ok(()),
     };

@@ -185,7 +185,7 @@ pub(super) fn given_up_on(tool: &str, feature: &FeatureId) -> String {
 
 /// The reason to refuse a call of a tool whose grant was revoked.
 pub(super) fn taken_back(tool: &str, feature: &FeatureId) -> String {
-    format!("{tool} was revoked: {feature} may not offer it any more")
+    format!("{tool} was revoked: {feature} is no longer allowed to offer it")
 }
 
 /// The result of a running call whose tool's grant was revoked.

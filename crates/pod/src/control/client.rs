@@ -190,10 +190,13 @@ impl Client {
 
     async fn hand_in(&self, input: NewInput, resume: bool) -> Result<Accepted, SubmitError> {
         if input.text.len() > MAX_INPUT {
-            return Err(SubmitError::TooLong(format!("{} bytes, at most {MAX_INPUT} are allowed", input.text.len())));
+            return Err(SubmitError::TooLong(format!(
+                "the input has {} bytes; the limit is {MAX_INPUT} bytes",
+                input.text.len()
+            )));
         }
         if input.key.as_ref().is_some_and(|key| key.is_empty() || key.len() > MAX_KEY) {
-            return Err(SubmitError::TooLong(format!("a key has 1 to {MAX_KEY} bytes")));
+            return Err(SubmitError::TooLong(format!("a key must have 1 to {MAX_KEY} bytes")));
         }
         let ((accepted, number), (ended, end)) = (oneshot::channel(), oneshot::channel());
         let submission = Submission { input, resume, accepted, end: ended };
@@ -207,7 +210,10 @@ impl Client {
     /// As [`Self::send`]; `NotWaiting` if a turn took it.
     pub async fn edit(&self, input: InputId, text: String, by: Option<Who>) -> Result<(), SubmitError> {
         if text.len() > MAX_INPUT {
-            return Err(SubmitError::TooLong(format!("{} bytes, at most {MAX_INPUT} are allowed", text.len())));
+            return Err(SubmitError::TooLong(format!(
+                "the input has {} bytes; the limit is {MAX_INPUT} bytes",
+                text.len()
+            )));
         }
         let (reply, done) = oneshot::channel();
         self.ask(Command::Queue(QueueCommand::Text(NewText::Edit { input, text, by, reply })), done).await

@@ -63,7 +63,7 @@ fn fits(outcome: &ToolOutcome) -> Result<(), String> {
         return Err(format!("its summary is not one line of at most {SUMMARY} bytes"));
     }
     if content.len() > INLINE {
-        return Err(format!("its content has {} bytes, at most {INLINE} are allowed", content.len()));
+        return Err(format!("its content has {} bytes; at most {INLINE} are allowed", content.len()));
     }
     Ok(())
 }

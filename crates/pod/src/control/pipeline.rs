@@ -279,7 +279,7 @@ impl Core {
                 let Some(request) = batch.into_turn() else {
                     // During a turn, the turn's next commit reports the same about the disk.
                     if unstorable || !self.state.turn_open {
-                        let text = format!("the journal did not take what features handed in: {reason}");
+                        let text = format!("the journal refused records of features: {reason}");
                         self.outbox.show(Event::warning(text));
                     }
                     return Ok(None);
@@ -377,7 +377,7 @@ impl Core {
     /// callers get the result. Refused ones are dropped.
     pub(super) async fn drain(&mut self) {
         for Held { waiters, .. } in std::mem::take(&mut self.pipeline.held) {
-            resolve_all(waiters, Err("the pod cannot go on"));
+            resolve_all(waiters, Err("the pod cannot continue"));
         }
         while !self.pipeline.flights.is_empty() {
             let done = self.pipeline.front().await;

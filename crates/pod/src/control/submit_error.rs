@@ -42,7 +42,7 @@ pub enum SubmitError {
     #[error("the pod is working")]
     Working,
     /// The pod has ended; everything committed is on disk.
-    #[error("the pod has closed its session")]
+    #[error("the pod has ended")]
     Closed,
 }
 

@@ -335,7 +335,7 @@ impl Running {
                 self.turn.handle(Input::Model(event))?;
                 if again && self.is_spent(core) {
                     self.stream = None;
-                    let message = "the cost limit was reached by attempts that brought no answer".to_owned();
+                    let message = "the cost limit was reached by attempts that gave no answer".to_owned();
                     let help = Some((core.permission.policy.terms.remedy)(&Remedy::RaiseCost));
                     let error = ModelError { kind: ErrorKind::Exhausted, message, help };
                     self.turn.handle(Input::ModelFailed(error))?;

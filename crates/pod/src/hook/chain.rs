@@ -226,7 +226,7 @@ impl<P: Transform> HookChain<P> {
             Change::Unchanged => Next::Same,
             Change::Replaced(value) => match recheck(P::with(input, value)) {
                 Ok(input) => Next::With(Arc::new(input)),
-                Err(problem) => Next::Reject(format!("it answered a value that does not fit: {problem}")),
+                Err(problem) => Next::Reject(format!("it returned an invalid value: {problem}")),
             },
         };
         let (done, last) = run(callbacks, self.asked(tool), Arc::new(input), Arc::new(interpret)).await;
@@ -334,7 +334,7 @@ impl HookRegistry {
         let recheck: Recheck<P::Input> = Arc::new(move |input| {
             let input = recheck(input)?;
             let secret = P::secret(&input, &redactor);
-            secret.map_or(Ok(()), |secret| Err(format!("it holds {secret}")))?;
+            secret.map_or(Ok(()), |secret| Err(format!("it contains {secret}")))?;
             Ok(input)
         });
         P::chain(self).transform(callbacks, tool, input, recheck, &self.redactor).await

@@ -146,16 +146,13 @@ async fn ask<P: Point>(
     // Awaited in a task, so that a thread that never returns is counted.
     drop(tokio::spawn(callbacks.run(CHAIN_BUDGET + SLACK, cancel.clone(), work)));
     let rest = || until.saturating_duration_since(Instant::now());
-    let ended = || "its thread ended without an answer".to_owned();
+    let ended = || "its thread ended without a result".to_owned();
     let began: Instant = match timeout(rest() + SLACK, begun).await {
         Ok(Ok(began)) => began,
         Ok(Err(_gone)) => return (Duration::ZERO, Err(ended())),
         Err(_elapsed) => {
             cancel.cancel();
-            return (
-                Duration::ZERO,
-                Err(format!("no thread was free for it within the {CHAIN_BUDGET:?} of its chain")),
-            );
+            return (Duration::ZERO, Err(format!("no thread was free for it within {CHAIN_BUDGET:?}")));
         }
     };
     let limit = hook.deadline.min(rest());
@@ -172,7 +169,7 @@ async fn ask<P: Point>(
         hook.call_returned();
         callbacks.remove_overdue_thread(&hook.feature);
     }
-    (took, Err(format!("it did not answer within {limit:?} and was abandoned after {took:.1?}")))
+    (took, Err(format!("it did not return within {limit:?} and was abandoned after {took:.1?}")))
 }
 
 /// The answer of a hook or its failure, and the time taken.
@@ -183,17 +180,20 @@ async fn answer<P: Point>(
 ) -> (Duration, Result<P::Answer, String>) {
     let limit = hook.deadline.min(until.saturating_duration_since(Instant::now()));
     if limit.is_zero() {
-        return (Duration::ZERO, Err(format!("the {CHAIN_BUDGET:?} of its chain were used up before it was asked")));
+        return (
+            Duration::ZERO,
+            Err(format!("the earlier hooks at this point used up the {CHAIN_BUDGET:?} for all of them")),
+        );
     }
     let began = Instant::now();
     let answer = timeout(limit, contained(&hook.feature, &hook.doors, hook.code.call(input))).await;
     let took = began.elapsed();
     let answer = match answer {
-        Err(_elapsed) => Err(format!("it did not answer within {limit:?} and was abandoned after {took:.1?}")),
+        Err(_elapsed) => Err(format!("it did not return within {limit:?} and was abandoned after {took:.1?}")),
         Ok(Err(Broke::Panicked(words))) => Err(format!("it panicked after {took:.1?}: {words}")),
         Ok(Err(Broke::Revoked)) => Err(REVOKED.to_owned()),
         // `timeout` polls the work first: a hook that blocked its thread past the deadline is detected only here.
-        Ok(Ok(_)) if took > limit => Err(format!("it answered after {took:.1?}, past its deadline of {limit:?}")),
+        Ok(Ok(_)) if took > limit => Err(format!("it returned after {took:.1?}, later than its deadline of {limit:?}")),
         Ok(Ok(answer)) => Ok(answer),
     };
     (took, answer)

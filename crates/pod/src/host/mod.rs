@@ -200,7 +200,7 @@ fn reported(report: &RegistryReport) -> serde_json::Value {
         cut.features.push(feature);
     }
     let kept = cut.features.len();
-    let words = format!("of {all} features, only the reports of the first {kept} have room in the log");
+    let words = format!("the log has room for the reports of only {kept} of {all} features");
     cut.diagnostics.push(FeatureDiagnostic::general(DiagnosticCode::TooManyFeatures, words));
     serde_json::to_value(cut).unwrap_or_default()
 }

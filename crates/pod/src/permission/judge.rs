@@ -158,7 +158,7 @@ impl TargetDecision<'_> {
         let (source, text) = match &self.origin {
             Origin::DefaultRule(row) => (BUILT_IN.to_owned(), format!("{}: {}", row.text, self.decision.word())),
             Origin::Rule { source, text } => ((*source).to_owned(), text.clone()),
-            Origin::Nobody => (BUILT_IN.to_owned(), "what no rule answers: deny".to_owned()),
+            Origin::Nobody => (BUILT_IN.to_owned(), "no rule matches: deny".to_owned()),
         };
         let help = || (terms.remedy)(&self.remedy(call.tool, now, terms));
         let decision = match self.decision {

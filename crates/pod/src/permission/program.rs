@@ -23,11 +23,11 @@ impl Programs {
     pub(super) fn new(program: &str, subcommands: Option<&[String]>) -> Result<Self, String> {
         plain("program", program)?;
         if program.ends_with('/') || matches!(base_name(program), "." | "..") && program.contains('/') {
-            return Err(format!("`program` = `{program}` names no program"));
+            return Err(format!("`program` = `{program}` is not the name of a program"));
         }
         let listed = subcommands.unwrap_or_default();
         if subcommands.is_some() && listed.is_empty() {
-            return Err("`subcommand` is empty, which never matches; leave it out to mean any".into());
+            return Err("`subcommand` is empty and never matches; omit it to match every subcommand".into());
         }
         if listed.len() > MAX_SUBCOMMANDS {
             return Err(format!("`subcommand` names {}; at most {MAX_SUBCOMMANDS} are read", listed.len()));

@@ -60,7 +60,9 @@ impl Decision {
             "invalid" => Self::Invalid { reason },
             "abort" => Self::Abort { reason },
             "pause" => Self::Pause { reason },
-            other => return Err(format!("`{other}` is no decision: expected allow, refuse, invalid, abort or pause")),
+            other => {
+                return Err(format!("`{other}` is not a decision; expected allow, refuse, invalid, abort or pause"));
+            }
         })
     }
 }

@@ -99,7 +99,6 @@ pub struct SessionState {
 #[serde(deny_unknown_fields)]
 pub struct Hold {
     pub cause: HoldCause,
-    /// For people.
     pub reason: String,
 }
 
@@ -157,7 +156,7 @@ impl RefusedCall {
 
 /// A record that cannot follow those before it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a `{kind}` record cannot stand here: {why}")]
+#[error("a `{kind}` record is not valid here: {why}")]
 pub struct IllegalRecord {
     pub kind: String,
     pub why: String,
@@ -207,14 +206,14 @@ impl SessionState {
             }
             Record::SurfaceSet(s) => {
                 if s.surface.generation != self.surface_generation + 1 {
-                    return illegal("its generation is not the next");
+                    return illegal("its generation does not follow the last one");
                 }
                 self.surface_generation = s.surface.generation;
                 self.surface = Some((s.surface.clone(), s.encoder.clone()));
             }
             Record::InputQueued(queued) => {
                 if queued.input != self.inputs + 1 {
-                    return illegal("its input number is not the next");
+                    return illegal("its input number does not follow the last one");
                 }
                 self.inputs = queued.input;
                 self.queued.push(queued);
@@ -224,29 +223,29 @@ impl SessionState {
             Record::InputConsumed(consumed) => {
                 let open = self.turn_open.then_some(consumed.input);
                 let Some(queued) = open.and_then(|input| self.queued.take(input)) else {
-                    return illegal("no turn is open, or that input was never queued, or was taken before");
+                    return illegal("no turn is open, or its input was not queued or was already taken");
                 };
                 return Ok(Some(self.count(Item::User { text: queued.text.to_string() })));
             }
             Record::InputWithdrawn(withdrawn) => {
                 if self.queued.take(withdrawn.input).is_none() {
-                    return illegal("that input does not wait");
+                    return illegal("its input is not waiting");
                 }
             }
             Record::InputEdited(edited) => {
                 if !self.queued.edit(edited) {
-                    return illegal("that input does not wait");
+                    return illegal("its input is not waiting");
                 }
                 self.keep(edited.whole.as_ref());
             }
             Record::InputMoved(moved) => {
                 if !self.queued.reorder(moved) {
-                    return illegal("that input, or the one after it, does not wait");
+                    return illegal("its input, or the one after it, is not waiting");
                 }
             }
             Record::TurnStarted(started) => {
                 if self.turn_open || started.turn != self.turns + 1 {
-                    return illegal("another turn is open, or its number is not the next");
+                    return illegal("another turn is open, or its number does not follow the last one");
                 }
                 (self.turns, self.turn_open) = (started.turn, true);
                 (self.last_answer, self.refused, self.shortfall) = (None, None, None);
@@ -271,13 +270,13 @@ impl SessionState {
             }
             Record::ToolStarted(started) => match self.open_calls.get_mut(&started.call) {
                 Some(open) if open.started.is_none() => open.started = Some(started.effect),
-                Some(_) => return illegal("that call was started before"),
-                None => return illegal("there is no such open call"),
+                Some(_) => return illegal("its call was already started"),
+                None => return illegal("its call is not open"),
             },
             Record::ToolFinished(finished) => {
-                let Some(open) = self.open_calls.get(&finished.call) else { return illegal("that call is not open") };
+                let Some(open) = self.open_calls.get(&finished.call) else { return illegal("its call is not open") };
                 if open.started.is_none() && !open.records_lost_after_start && finished.ran() {
-                    return illegal("that call was never started, and this is the result of one that ran");
+                    return illegal("its call was not started, but this result is of a call that ran");
                 }
                 if finished.outcome.status == ResultStatus::Refused {
                     self.refused = Some(RefusedCall::of(&open.name, &finished.outcome));
@@ -298,7 +297,7 @@ impl SessionState {
             }
             Record::NotificationQueued(queued) => {
                 if queued.number <= self.notified {
-                    return illegal("its number was given before");
+                    return illegal("its number was already used");
                 }
                 self.notified = queued.number;
                 self.notices.insert(queued.number, queued.clone());
@@ -313,7 +312,7 @@ impl SessionState {
             }
             Record::TurnFinished(finished) => {
                 if !self.turn_open || finished.turn != self.turns {
-                    return illegal("that turn is not open");
+                    return illegal("its turn is not open");
                 }
                 if !self.open_calls.is_empty() {
                     return illegal("a call has no result");
@@ -342,13 +341,13 @@ impl SessionState {
             return Some("a call has no result");
         }
         if request.items != self.items {
-            return Some("it does not carry all items before it");
+            return Some("it does not contain all items before it");
         }
         if request.number != self.requests + 1 {
-            return Some("its number is not the next");
+            return Some("its number does not follow the last one");
         }
         let fits = request.generation == surface.generation && request.encoder == *encoder;
-        (!fits).then_some("its generation or encoder is not the surface's")
+        (!fits).then_some("its generation or encoder differs from the surface")
     }
 
     fn say(&mut self, said: &SystemItem, record: &Record) -> Result<Item, IllegalRecord> {
@@ -362,7 +361,7 @@ impl SessionState {
             SystemItem::Recovery { .. } => {}
             SystemItem::Notification { number, feature, text, .. } => match self.notices.remove(number) {
                 Some(queued) if queued.feature == *feature && queued.text == *text => {}
-                Some(_) | None => return illegal("that notification was never queued, or was delivered before"),
+                Some(_) | None => return illegal("its notification was not queued or was already delivered"),
             },
         }
         Ok(self.count(said.item()))
@@ -389,7 +388,7 @@ impl SessionState {
             Item::Assistant { text } => self.answer(text),
             Item::Reasoning { .. } => {}
             Item::User { .. } | Item::System { .. } | Item::ToolResult { .. } => {
-                let why = "that item has a record kind of its own".to_owned();
+                let why = "this item needs a record kind of its own".to_owned();
                 return Err(IllegalRecord { kind: record.kind().to_owned(), why });
             }
         }
@@ -414,7 +413,7 @@ impl SessionState {
     fn turn_ended(&mut self, outcome: &Outcome) {
         match outcome {
             Outcome::Interrupted if self.crashes >= MAX_CRASHES => {
-                self.hold(HoldCause::Bug, &format!("{MAX_CRASHES} turns in a row ended with the process"));
+                self.hold(HoldCause::Bug, &format!("the process died in {MAX_CRASHES} turns in a row"));
             }
             Outcome::Interrupted => {}
             Outcome::Cancelled => self.hold(HoldCause::Cancel, "the turn was cancelled"),

@@ -44,7 +44,8 @@ impl fmt::Display for LostRecords {
     }
 }
 
-/// The result for a call whose result may be lost.
+/// The result for a call whose result may be lost. A fold makes it, no record has it: with other words, requests of
+/// salvaged pods could not be rebuilt.
 pub(super) fn lost_result() -> ToolOutcome {
     let words = "lost: what came of it was in damaged records; verify before retrying";
     ToolOutcome { status: ResultStatus::Interrupted, summary: words.to_owned(), content: String::new() }

@@ -152,7 +152,7 @@ impl Replay {
             found.beyond += 1;
             return None;
         }
-        let Some(rebuilt) = &mut self.projection else { return Some("a request before any surface".to_owned()) };
+        let Some(rebuilt) = &mut self.projection else { return Some("a request has no surface before it".to_owned()) };
         found.requests += 1;
         if request.projection != Neutral.version() {
             let (sent, have) = (request.projection, Neutral.version());
@@ -219,8 +219,8 @@ impl Replay {
         }
         if found.beyond > 0 {
             found.notes.insert(match found.beyond {
-                1 => "1 request after lost records was not rebuilt".to_owned(),
-                more => format!("{more} requests after lost records were not rebuilt"),
+                1 => "1 request that depends on lost records was not rebuilt".to_owned(),
+                more => format!("{more} requests that depend on lost records were not rebuilt"),
             });
         }
     }

@@ -30,7 +30,7 @@ pub enum RestoreError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// A frame's body does not fit its kind.
-    #[error("record {seq}: a `{kind}` body does not read: {source}")]
+    #[error("record {seq}: the body of a `{kind}` record is invalid: {source}")]
     Body { seq: u64, kind: String, source: serde_json::Error },
     /// A record cannot follow those before it.
     #[error("record {seq}: {source}")]
@@ -141,10 +141,10 @@ pub fn closing(restored: &Restored, found: &RecoveryFacts) -> Vec<Record> {
     batch.extend(state.open_tasks().map(|(task, open)| orphaned(task, open, found.now).into()));
     note.extend(unknown_effects(state));
     if found.cut_bytes > 0 {
-        note.push(format!("{} unfinished bytes at the end of the log were set aside.", found.cut_bytes));
+        note.push(format!("{} incomplete bytes at the end of the log were moved aside.", found.cut_bytes));
     }
     if found.ended_processes > 0 {
-        note.push(format!("{} left-over child processes were ended.", found.ended_processes));
+        note.push(format!("Child processes that were left running were ended: {}.", found.ended_processes));
     }
     note.extend(found.survivors.as_deref().map(still_running));
     note.extend(state.untold.as_ref().map(loss));
@@ -176,7 +176,7 @@ fn unknown_effects(state: &SessionState) -> Option<String> {
 /// The note to the model about processes that may still run.
 #[must_use]
 pub fn still_running(why: &str) -> String {
-    format!("Child processes of before may still run and change files: {why}")
+    format!("Child processes of the earlier run may still run and change files: {why}")
 }
 
 /// The note to the model about lost records.

@@ -253,7 +253,7 @@ fn as_many_gates_as_may_stand_judge_as_many_calls_as_may_come() {
     let left_out: Vec<_> = plan.features.iter().filter(|feature| !feature.outcome.is_live()).collect();
     let [left_out] = left_out.as_slice() else { panic!("{left_out:?}") };
     let words: Vec<_> = left_out.diagnostics.iter().map(|why| (why.code, why.message.as_str())).collect();
-    let over = "user:two has gates at PreToolCall, where at most 32 may stand, those of other features included; switch \
-                off what is not needed";
+    let over = "user:two has gates at PreToolCall, where the limit is 32 for all features together; disable a feature that \
+                is not needed";
     assert_eq!(words, [(DiagnosticCode::TooManyFeatures, over)]);
 }

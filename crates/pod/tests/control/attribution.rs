@@ -119,7 +119,7 @@ fn a_hanging_service_is_off_and_its_consumer_is_not() {
         let goes_on = who == "builtin:oracle";
         assert_eq!(statuses(&pod).last() == Some(&ResultStatus::Ok), goes_on, "{how}: {:?}", statuses(&pod));
         let left = pod.records().iter().any(|(_, record)| match record {
-            Record::ToolFinished(done) => done.outcome.summary.contains("builtin:oracle left"),
+            Record::ToolFinished(done) => done.outcome.summary.contains("builtin:oracle was removed"),
             _ => false,
         });
         assert_eq!(left, goes_on, "{how}");

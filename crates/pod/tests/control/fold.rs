@@ -243,25 +243,25 @@ fn what_cannot_follow_is_refused() {
     let cases: Vec<(bool, Record, &str)> = vec![
         (false, record_strategy::surface(1).into(), "generation"),
         (false, record_strategy::surface(3).into(), "generation"),
-        (false, record_strategy::queued(1, None), "not the next"),
-        (false, record_strategy::queued(3, None), "not the next"),
+        (false, record_strategy::queued(1, None), "does not follow the last one"),
+        (false, record_strategy::queued(3, None), "does not follow the last one"),
         (false, consumed(1), "no turn is open"),
-        (true, consumed(2), "never queued"),
+        (true, consumed(2), "its input was not queued"),
         (true, turn(2), "another turn is open"),
-        (false, turn(2), "not the next"),
+        (false, turn(2), "does not follow the last one"),
         (false, record_strategy::note("x"), "no turn is open"),
         (false, record_strategy::asked(id(1)), "no turn is open"),
         (true, record_strategy::asked(id(1)), "not the next call"),
         (true, record_strategy::asked(id(3)), "not the next call"),
-        (true, record_strategy::item(Item::User { text: String::new() }), "kind of its own"),
+        (true, record_strategy::item(Item::User { text: String::new() }), "a record kind of its own"),
         (false, record_strategy::request(1, 1, 0), "no turn is open"),
         (true, record_strategy::request(1, 1, 1), "a call has no result"),
-        (true, record_strategy::started(id(2), ToolEffect::ReadOnly), "no such open call"),
+        (true, record_strategy::started(id(2), ToolEffect::ReadOnly), "its call is not open"),
         (true, record_strategy::finished(id(2), None), "not open"),
-        (true, unstarted(&|finished| finished.outcome.status = ResultStatus::Ok), "never started"),
-        (true, unstarted(&of_feature(ResultStatus::Error)), "never started"),
-        (true, unstarted(&|finished| finished.output = record_strategy::output(2)), "never started"),
-        (true, unstarted(&|finished| finished.ms = 1), "never started"),
+        (true, unstarted(&|finished| finished.outcome.status = ResultStatus::Ok), "was not started"),
+        (true, unstarted(&of_feature(ResultStatus::Error)), "was not started"),
+        (true, unstarted(&|finished| finished.output = record_strategy::output(2)), "was not started"),
+        (true, unstarted(&|finished| finished.ms = 1), "was not started"),
         (true, record_strategy::turn_finished(1), "a call has no result"),
         (true, record_strategy::turn_finished(2), "not open"),
         (false, record_strategy::turn_finished(1), "not open"),
@@ -279,7 +279,7 @@ fn what_cannot_follow_is_refused() {
             .apply(&record_strategy::started(id(1), ToolEffect::ReadOnly))
             .unwrap_err()
             .why
-            .contains("started before")
+            .contains("already started")
     );
     settled.apply(&record_strategy::finished(id(1), None)).unwrap();
     assert!(settled.apply(&record_strategy::finished(id(1), None)).unwrap_err().why.contains("not open"));

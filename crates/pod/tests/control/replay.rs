@@ -115,14 +115,14 @@ fn one_changed_field_is_named() {
             f.output.as_mut().unwrap().stored.bytes += 1
         }),
         change!("request's items", "all items", Request(r) => r.items += 1),
-        change!("request's number", "not the next", Request(r) => r.number += 1),
-        change!("request's generation", "not the surface's", Request(r) => r.generation += 1),
-        change!("request's encoder", "not the surface's", Request(r) => r.encoder.version += 1),
+        change!("request's number", "does not follow the last one", Request(r) => r.number += 1),
+        change!("request's generation", "differs from the surface", Request(r) => r.generation += 1),
+        change!("request's encoder", "differs from the surface", Request(r) => r.encoder.version += 1),
         change!("neutral digest", "rebuilt digest", Request(r) => r.neutral_digest = "0".repeat(64)),
         change!("body digest", "rebuilt body", Request(r) => r.body_digest = "0".repeat(64)),
         change!("body length", "rebuilt body", Request(r) => r.bytes += 1),
-        change!("call number", "no such open call", ToolStarted(s) => s.call = llm_worker::CallId::new(9).unwrap()),
-        change!("turn number", "not the next", TurnStarted(t) => t.turn += 1),
+        change!("call number", "its call is not open", ToolStarted(s) => s.call = llm_worker::CallId::new(9).unwrap()),
+        change!("turn number", "does not follow the last one", TurnStarted(t) => t.turn += 1),
     ];
     let pod = told(Arc::new(Neutral));
     for (name, what, change) in cases {

@@ -95,7 +95,7 @@ fn the_note_counts_what_else_was_found() {
     let (pod, _) = crashed(None);
     *pod.survivors.lock().unwrap() = Ok(2);
     pod.run("go on").end();
-    assert!(notes(&pod)[0].ends_with("2 left-over child processes were ended."), "{:?}", notes(&pod));
+    assert!(notes(&pod)[0].ends_with("Child processes that were left running were ended: 2."), "{:?}", notes(&pod));
     // Nothing is open any more: the next start has nothing to say.
     pod.script.add(ScriptedAnswer::text("again"));
     pod.run("again").end();

@@ -36,7 +36,7 @@ fn notes_are_journaled_without_a_flush_and_stop_at_their_bound() {
         })
         .collect();
     assert_eq!((notes.len(), notes[0].as_str()), (pod::feature::MAX_NOTES, "note 0"));
-    assert_eq!(notes.last().unwrap(), "further notes of today are dropped");
+    assert_eq!(notes.last().unwrap(), "further notes are dropped for 24 hours");
     let (plain, _) = crate::rig::pod(&[&["read"]]);
     assert_eq!(ran.flushes, plain.run("go").flushes);
 }

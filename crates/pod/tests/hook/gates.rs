@@ -52,12 +52,12 @@ fn a_gate_that_fails_denies_and_is_named() {
     let patient = HookKey::<PreToolCall>::new("bad");
     denied("panics", gate("builtin:guard", patient, |_| panic!("boom")), "panicked after");
     let descriptor = builder("builtin:guard").gate(&key()).build();
-    denied("sleeps", hook("builtin:guard", descriptor, key(), Arc::new(Sleeper)), "did not answer within 60ms");
+    denied("sleeps", hook("builtin:guard", descriptor, key(), Arc::new(Sleeper)), "did not return within 60ms");
     let late = |_: &ToolCallView| {
         std::thread::sleep(DEADLINE + Duration::from_millis(40));
         Verdict::allow()
     };
-    denied("answers late", gate("builtin:guard", key(), late), "past its deadline of 60ms");
+    denied("answers late", gate("builtin:guard", key(), late), "later than its deadline of 60ms");
     let stop = Arc::new(AtomicBool::new(false));
     let spins = Arc::clone(&stop);
     let spin = move |_: &ToolCallView| {
@@ -66,7 +66,7 @@ fn a_gate_that_fails_denies_and_is_named() {
         }
         Verdict::allow()
     };
-    denied("spins", gate("builtin:guard", key(), spin), "did not answer within 60ms");
+    denied("spins", gate("builtin:guard", key(), spin), "did not return within 60ms");
     stop.store(true, Ordering::Relaxed);
 }
 

@@ -47,8 +47,8 @@ fn replaced_arguments_run_and_leave_a_trace() {
 fn what_fails_keeps_the_original_and_says_so() {
     type Says = fn(&ToolCallView) -> Change<Value>;
     let cases: [(&str, Says, &str); 4] = [
-        ("unknown field", |_| Change::Replaced(json!({"word": "x", "evil": 1})), "does not fit"),
-        ("wrong type", |_| Change::Replaced(json!(["x"])), "does not fit"),
+        ("unknown field", |_| Change::Replaced(json!({"word": "x", "evil": 1})), "invalid value"),
+        ("wrong type", |_| Change::Replaced(json!(["x"])), "invalid value"),
         ("panic", |_| panic!("boom"), "panicked"),
         (
             "late",
@@ -56,7 +56,7 @@ fn what_fails_keeps_the_original_and_says_so() {
                 std::thread::sleep(Duration::from_millis(940));
                 Change::Replaced(json!({"word": "late"}))
             },
-            "past its deadline of 900ms",
+            "later than its deadline of 900ms",
         ),
     ];
     for (what, says, expected) in cases {

@@ -66,7 +66,7 @@ pub enum BlobError {
     #[error("blob {0} is damaged")]
     Damaged(Digest),
     /// Larger than the caller's limit.
-    #[error("blob of {len} bytes is over the limit of {limit}; read a part of it")]
+    #[error("the blob has {len} bytes; the limit is {limit} bytes; read a part of it")]
     TooLarge { len: u64, limit: u64 },
     /// The session's blobs have reached their quota, and records reference all of them.
     #[error("the session's blobs have reached the limit of {bound} bytes; continue in a new session")]

@@ -19,21 +19,21 @@ const MAX_KIND: usize = 32;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
     /// A line over 1 MiB: store the payload as a blob and its digest in the record.
-    #[error("a record of kind `{kind}` has {bytes} bytes; the limit is {limit} bytes")]
+    #[error("the `{kind}` record has {bytes} bytes; the limit is {limit} bytes")]
     TooLarge { kind: &'static str, bytes: usize, limit: usize },
     /// More than [`MAX_BATCH_RECORDS`] records or [`MAX_BATCH_BYTES`] bytes.
     #[error("a batch of {records} records and {bytes} bytes is over the limit; commit it in parts")]
     TooMany { records: usize, bytes: usize },
-    #[error("a batch without records")]
+    #[error("the batch has no records")]
     Empty,
     /// A kind is 1 to 32 of `a-z`, `0-9` and `_`.
     #[error("`{0}` is not a kind of record")]
     Kind(String),
-    /// A body is a JSON object; one-letter keys belong to the header; it contains no line break.
+    /// A body is a JSON object; keys of one letter are reserved for the header; it contains no line break.
     #[error("the body of a `{kind}` record cannot be stored: {reason}")]
     Body { kind: &'static str, reason: String },
     /// A counter no longer fits its column: no more records can be added to the session.
-    #[error("the session is full: {0} no longer fits its column")]
+    #[error("the session is full: {0} does not fit into the record header")]
     Column(&'static str),
     /// A batch asks for a format of segments that this build does not write.
     #[error("journal format {0} is not supported")]
@@ -170,7 +170,7 @@ impl Encoder {
         body.serialize(&mut serializer).map_err(|e| refuse(e.to_string()))?;
         let text = self.bytes.get(start..).unwrap_or_default();
         if memchr::memchr(b'\n', text).is_some() {
-            return Err(refuse("it holds a line break; compact raw JSON first".to_owned()));
+            return Err(refuse("it contains a line break; compact raw JSON first".to_owned()));
         }
         match text {
             [b'{', b'}'] | b"null" => {
@@ -253,7 +253,7 @@ impl Formatter for Keys {
 
     fn end_object_key<W: ?Sized + io::Write>(&mut self, _: &mut W) -> io::Result<()> {
         match self.key.take() {
-            Some(1) => Err(io::Error::other("one-letter keys belong to the header")),
+            Some(1) => Err(io::Error::other("keys of one letter are reserved for the header")),
             Some(_) | None => Ok(()),
         }
     }

@@ -100,7 +100,7 @@ pub enum Refusal {
     #[error("the journal could not be written: {0}")]
     Disk(DiskFault),
     /// No space or quota left. A `suspended` record still fits through `append_reserved`.
-    #[error("the journal could not be written, the disk is full: {0}")]
+    #[error("the journal could not be written because the disk is full: {0}")]
     Full(DiskFault),
     /// [`MAX_QUEUE`](crate::MAX_QUEUE) batches are waiting already.
     #[error("the journal's queue is full")]

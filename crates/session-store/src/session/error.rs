@@ -38,7 +38,7 @@ pub enum OpenError {
     #[error("`{0}` is not a session id")]
     Id(String),
     /// The log is of a format this build does not know.
-    #[error("{} has journal format {found}, this build reads 1 and 2", dir.display())]
+    #[error("{} has journal format {found}; this build reads formats 1 and 2", dir.display())]
     Format { dir: PathBuf, found: u32 },
     #[error("{0}")]
     Disk(DiskFault),

@@ -326,7 +326,7 @@ fn a_later_format_is_refused_and_not_touched() {
     let path = relabelled(&scene, 3);
     let bytes = fs::read(&path).unwrap();
     let Err(error @ OpenError::Format { found: 3, .. }) = scene.open() else { panic!("it is opened") };
-    let message = format!("{} has journal format 3, this build reads 1 and 2", scene.dir.display());
+    let message = format!("{} has journal format 3; this build reads formats 1 and 2", scene.dir.display());
     assert_eq!((error.to_string(), error.kind()), (message.clone(), ErrorKind::FixInput));
     let error = Reader::open(&scene.dir).unwrap_err();
     assert_eq!((error.to_string(), error.kind()), (message, ErrorKind::FixInput));

@@ -176,7 +176,7 @@ impl FeatureUnderTest {
                 *slot = Some(actor);
                 end
             }
-            Ok(Some(Err(error))) => panic!("the pod cannot go on: {error}"),
+            Ok(Some(Err(error))) => panic!("the pod cannot continue: {error}"),
             Err(panic) if panic.is::<Killed>() => self.dead(),
             Err(panic) => resume_unwind(panic),
         }

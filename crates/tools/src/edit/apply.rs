@@ -57,11 +57,15 @@ impl fmt::Display for EditProblem {
                 write!(f, "`old` does not occur; it seems to contain Read's line numbers, leave them out")
             }
             EditProblemKind::Absent(Some(Nearest::Like { line, text })) => {
-                write!(f, "`old` does not occur; most like its first line is line {line}: `{}`", shown(text))
+                write!(
+                    f,
+                    "`old` does not occur; the most similar line to its first line is line {line}: `{}`",
+                    shown(text)
+                )
             }
             EditProblemKind::Absent(Some(Nearest::Parts { from, line, text, wanted })) => write!(
                 f,
-                "`old` does not occur; it fits from line {from}, but line {line} is `{}` where `old` has `{}`",
+                "`old` does not occur; it matches from line {from}, but line {line} is `{}` where `old` has `{}`",
                 shown(text),
                 shown(wanted)
             ),

@@ -35,7 +35,7 @@ pub(super) fn diff(before: &[u8], after: &[u8]) -> String {
     for group in group_diff_ops(ops, CONTEXT) {
         for line in hunk(&group, &from, &to, base) {
             if out.len() + line.len() + RESERVE > MAX_DIFF {
-                out.push_str("(the diff goes on)");
+                out.push_str("(the diff continues)");
                 return out;
             }
             out.push_str(&line);
@@ -113,6 +113,6 @@ mod tests {
     fn a_large_diff_is_bounded() {
         let text: String = (1..=100_000).map(|n| format!("line {n}\n")).collect();
         let got = diff(text.as_bytes(), text.replace("line", "LINE").as_bytes());
-        assert!(got.len() <= MAX_DIFF && got.ends_with("\n(the diff goes on)"), "{} bytes", got.len());
+        assert!(got.len() <= MAX_DIFF && got.ends_with("\n(the diff continues)"), "{} bytes", got.len());
     }
 }

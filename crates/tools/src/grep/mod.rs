@@ -98,7 +98,7 @@ pub fn touches(args: &Args) -> Vec<Touch> {
 /// the workspace; `Cancelled`.
 pub async fn run(live: Arc<Search>, args: Args, cx: ToolContext) -> ToolResult {
     if args.limit == 0 || args.context > MAX_CONTEXT {
-        return Err(fix(format!("limit starts at 1, and context ends at {MAX_CONTEXT}")));
+        return Err(fix(format!("limit must be at least 1, and context at most {MAX_CONTEXT}")));
     }
     let matcher = compile(&args)?;
     let filter = args.glob.as_deref().map(Pattern::parse).transpose()?;

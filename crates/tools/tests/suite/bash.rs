@@ -64,7 +64,7 @@ fn what_is_left_running_is_ended_and_named() {
     // In a session of its own: what dies with the call's group is counted only by a subreaper, which a test is not.
     let (result, text) = off(&p, json!({"command": "setsid sleep 61 & printf started"}));
     ok(result);
-    assert_eq!(text, "started\n[ended with the call: 1 process that it left running]\n");
+    assert_eq!(text, "started\n[ended with the call: 1 process that still ran]\n");
 }
 
 #[test]

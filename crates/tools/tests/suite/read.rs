@@ -75,7 +75,7 @@ fn what_cannot_be_shown_is_refused_with_the_next_step() {
     let fix = ErrorKind::FixInput;
     let table = [
         (json!({"path": "a.txt", "offset": 3}), fix, "a.txt has 1 line; offset 3"),
-        (json!({"path": "a.txt", "offset": 0}), fix, "start at 1"),
+        (json!({"path": "a.txt", "offset": 0}), fix, "must be at least 1"),
         (json!({"path": "dir"}), fix, "use List"),
         (json!({"path": "."}), fix, "use List"),
         (json!({"path": "logo.png"}), fix, "logo.png is a PNG image, 12 bytes"),

@@ -92,7 +92,7 @@ fn a_directory_is_moved_with_all_it_holds_and_made_known_first() {
     assert_eq!(s.host.moved.lock().unwrap().len(), 1);
     let racing = FakeHost { meanwhile: Some(|to| drop(std::fs::create_dir(to))), ..FakeHost::default() };
     let racing = Arc::new(racing);
-    assert!(go("b/x", "b/y", &racing).unwrap_err().message.contains("the name is taken"));
+    assert!(go("b/x", "b/y", &racing).unwrap_err().message.contains("it already exists"));
     assert_eq!(*racing.moved.lock().unwrap(), [moved("b/x", "b/y"), moved("b/y", "b/x")]);
     let refusing = Arc::new(FakeHost { refuses_changes: true, ..FakeHost::default() });
     assert_eq!(go("b/x", "b/z", &refusing).unwrap_err().message, "the journal is suspended");

@@ -94,21 +94,21 @@ struct Name(String);
 
 impl Name {
     fn of(text: &str) -> Result<Self, Failure> {
-        let wrong = |why: String| {
-            Failure::new(Exit::Usage, format!("`{text}` is not a valid feature name: {why}"))
-                .help("use a name such as my-feature")
+        let wrong = |why: &str, help: String| {
+            Failure::new(Exit::Usage, format!("`{text}` is not a valid feature name{why}")).help(help)
         };
         let part_fits = |part: &str| {
             part.starts_with(|c: char| c.is_ascii_lowercase())
                 && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
         };
         if text.len() > MAX_NAME || !text.split('-').all(part_fits) {
-            return Err(wrong(format!(
-                "a name has at most {MAX_NAME} characters: words of a-z and 0-9, joined by -, each starting with a letter"
-            )));
+            let help = format!(
+                "use words of a-z and 0-9 that start with a letter, joined by -, such as my-feature; at most {MAX_NAME} characters"
+            );
+            return Err(wrong("", help));
         }
         if TAKEN.contains(&text) || KEYWORDS.contains(&text) {
-            return Err(wrong("Rust or another crate uses it".to_owned()));
+            return Err(wrong(": Rust or another crate uses it", "use a name such as my-feature".to_owned()));
         }
         Ok(Self(text.to_owned()))
     }

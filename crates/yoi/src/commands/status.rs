@@ -194,7 +194,7 @@ impl Found {
             }
             if !live.host.reload.next_start.is_empty() {
                 let keys = line(&live.host.reload.next_start.join(", "), REASON);
-                add("config", format!("takes effect at the next start: {keys}"));
+                add("config", format!("changed for the next start: {keys}"));
             }
         }
         if let Some(pid) = self.silent {

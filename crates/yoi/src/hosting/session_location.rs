@@ -277,7 +277,7 @@ pub(crate) fn open_failure(error: &OpenError, now: u64, name: Option<&str>) -> F
                 format!(" by process {}, which started {age} ago", owner.pid)
             });
             Failure::new(Exit::Busy, format!("the pod {name} is in use{who}"))
-                .help(format!("`yoi stop {name}` ends that process"))
+                .help(format!("`yoi stop {name}` stops the process that uses it"))
         }
         OpenError::Damaged { damage, .. } => damaged(name, damage),
         OpenError::Format { .. } => newer_format(&error.to_string()),

@@ -89,7 +89,7 @@ fn a_pod_of_a_later_format_is_refused_and_stays_as_it_is() {
     let before = tree(&scene.pod("p"));
     let message = match &program {
         Some(_) => "has journal format 2, this build reads 1",
-        None => "has journal format 3, this build reads 1 and 2",
+        None => "has journal format 3; this build reads formats 1 and 2",
     };
     let words = ["error: ", message, "help: use a newer yoi"];
     let (named, newest) = (["run", "-m", &model, "--pod", "p", "more"], ["run", "-m", &model, "-c", "more"]);

@@ -135,7 +135,10 @@ fn processes_are_listed_with_their_calls() {
 #[test]
 fn a_live_pod_is_not_removed_and_stop_ends_it() {
     let held = Held::start(&[json!({ "text": "done" })]);
-    held.scene.yoi(&["rm", "held"]).ends(75).says(&["in use by process", "`yoi stop held` ends that process"]);
+    held.scene
+        .yoi(&["rm", "held"])
+        .ends(75)
+        .says(&["in use by process", "`yoi stop held` stops the process that uses it"]);
     held.scene.yoi(&["stop", "held"]).ends(0).prints(&["held is stopped"]);
     finish(held.run).ends(143);
     let scene = held.scene;

@@ -49,7 +49,7 @@ fn three_in_a_row_end_the_run() {
     scene
         .yoi(&["run", "--pod", "p", "-m", &model, "go"])
         .ends(1)
-        .says(&["more than 64 tool calls", "in smaller parts"]);
+        .says(&["more than 64 tool calls", "into smaller parts"]);
     assert_eq!(scene.sound("p"), 0);
     assert_eq!(scene.records("p").iter().filter(|r| r["k"] == "request").count(), 3);
 }

@@ -43,8 +43,8 @@ fn only_named_hosts_of_the_public_internet_are_reached() {
     let ended = fetched(&scene, "p2", &urls);
     let words = [
         "example.net:443 is not granted",
-        "only the public internet",
-        "only the public internet",
+        "only addresses on the public internet",
+        "only addresses on the public internet",
         "not granted",
         "http or https",
     ];

@@ -74,7 +74,7 @@ impl GitFinding {
                 "{name} contains more repositories or directories than yoi watches: changes of what git runs in the \
                  others are not detected"
             ),
-            Handled::More(count) => format!("{count} more changes of what git runs below {name}"),
+            Handled::More(count) => format!("{count} more changes of files that git runs, below {name}"),
         };
         match &self.kept {
             // Writing to a string cannot fail.

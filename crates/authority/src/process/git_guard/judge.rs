@@ -249,7 +249,7 @@ impl Judge<'_> {
             let copy = match now {
                 State::File(content) => content.bytes.as_deref().map(<[u8]>::to_owned).ok_or("it is too large"),
                 State::Link(target) => Ok([b"symbolic link to ", target.as_bytes(), b"\n"].concat()),
-                State::Missing | State::Dir | State::Other(_) => Err("it was no file"),
+                State::Missing | State::Dir | State::Other(_) => Err("it was not a file"),
             };
             finding.kept = Some(copy.map_err(str::to_owned).and_then(|bytes| self.keep(path, &bytes)));
             let removes = matches!(wanted, Wanted::Nothing);

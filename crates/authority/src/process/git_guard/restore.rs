@@ -16,7 +16,7 @@ pub(super) enum Wanted<'a> {
 
 /// Brings a path into the wanted state. Fails if the path is no longer in the state `now`, the one that was compared.
 pub(super) fn restore(roots: &Workspace, path: &Path, now: &State, wanted: Wanted<'_>) -> Result<(), String> {
-    let at = roots.literal(path).ok_or("it is elsewhere")?;
+    let at = roots.literal(path).ok_or("it is outside of the watched directories")?;
     let write = |was: Option<Stamp>, bytes: &[u8], mode: Option<u32>| {
         let staged = roots.stage_over(&at, was, number(), bytes)?;
         let staged = match mode {
@@ -52,7 +52,7 @@ fn clear(roots: &Workspace, at: &Located, now: &State) -> Result<(), String> {
         State::Dir => false,
     };
     if !same {
-        return Err("it was changed again meanwhile".to_owned());
+        return Err("it was changed again".to_owned());
     }
     roots.remove(at).map_err(|error| error.to_string())
 }

@@ -261,7 +261,7 @@ fn a_model_reads_why_its_call_did_not_run() {
         (ResultStatus::Refused, "not here"),
         (ResultStatus::Error, "there is no tool called fly"),
         (ResultStatus::Error, "arguments do not fit ok: expected an object, found an array"),
-        (ResultStatus::Error, "not run: the answer was cut by the output limit"),
+        (ResultStatus::Error, "not run: the answer reached the output limit"),
     ];
     assert_eq!(words.len(), wanted.len());
     for ((status, text), (wanted_status, wanted_text)) in words.iter().zip(wanted) {

@@ -168,7 +168,7 @@ fn parsing_is_over_when_the_tool_is_taken_back() {
             let early = authorizer.clone().judge(call(2)).await;
             let late = authorizer.by_the_host(&call(3));
             for refused in [early, late] {
-                let words = "Parse was revoked: user:parses may not offer it any more";
+                let words = "Parse was revoked: user:parses is no longer allowed to offer it";
                 assert!(
                     matches!(&refused.verdict, CallVerdict::Refuse { reason } if reason == words),
                     "{how:?}: {refused:?}"

@@ -39,16 +39,15 @@ pub struct InstallPlan {
     /// Who is installed, in the order of installation: the provider of a service before its consumers, ties by
     /// tier and id.
     pub order: Vec<FeatureId>,
-    /// Required features that will not be there. Not empty: no new pod may start.
+    /// Required features that will not be installed. If there is one, no new pod may start.
     pub unmet: Vec<Unmet>,
-    /// What belongs to no feature.
+    /// Messages that belong to no feature.
     pub diagnostics: Vec<FeatureDiagnostic>,
 }
 
 /// What the host decided about one feature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PlannedFeature {
-    /// Who.
     pub feature_id: FeatureId,
     /// As declared.
     pub version: String,
@@ -59,7 +58,7 @@ pub struct PlannedFeature {
     /// What switches it off: `default`, or a file and line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled_by: Option<String>,
-    /// What it gets and does not get.
+    /// The granted and denied capabilities.
     pub grants: CapabilityGrantSet,
     /// The tools it must stage.
     pub tools: Vec<PlannedTool>,
@@ -67,22 +66,21 @@ pub struct PlannedFeature {
     pub hooks: Vec<PlannedHook>,
     /// The background tasks it must stage.
     pub background_tasks: Vec<PlannedTask>,
-    /// The instructions it brings.
+    /// The names of its instructions.
     pub instructions: Vec<String>,
-    /// The states it must take up.
+    /// The states that it must open.
     pub states: Vec<StateDeclaration>,
-    /// What it does for others, and others for it.
+    /// The services that it provides and uses.
     pub services: FeatureServices,
-    /// What is left out.
+    /// Contributions that are left out.
     pub skipped_contributions: Vec<SkippedContribution>,
-    /// Why.
+    /// Warnings and reasons.
     pub diagnostics: Vec<FeatureDiagnostic>,
 }
 
-/// A tool that will be there.
+/// A tool that will be installed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PlannedTool {
-    /// Its name.
     pub name: String,
     /// What repeating a call does.
     pub effect: ToolEffect,
@@ -92,27 +90,24 @@ pub struct PlannedTool {
     pub bytes: u64,
 }
 
-/// A hook that will be there.
+/// A hook that will be installed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedHook {
-    /// Its name.
     pub name: String,
-    /// Where it stands.
     pub point: HookPoint,
     /// What it may do.
     pub class: HookClass,
     /// How long the host waits for one answer.
     pub deadline_ms: u64,
-    /// The tools a transform is asked about; `*` is any. Empty for other classes.
+    /// The tools for which a transform is called; `*` is any. Empty for other classes.
     pub tools: Vec<String>,
-    /// What a panic, a hang or a late answer means.
+    /// What happens when it panics, hangs or is late.
     pub on_failure: FailureRule,
 }
 
-/// A background task that will be there.
+/// A background task that will be installed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedTask {
-    /// Its name.
     pub name: String,
     /// What repeating a run does.
     pub effect: ToolEffect,
@@ -124,7 +119,7 @@ pub struct PlannedTask {
     pub deadline_ms: u64,
 }
 
-/// A required feature that is not there.
+/// A required feature that is not installed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unmet {
     /// Which feature.
@@ -208,11 +203,13 @@ impl TakenNames {
     fn conflict(&self, id: &FeatureId, tool: &str) -> Option<FeatureDiagnostic> {
         let name = tool.to_ascii_lowercase();
         if let Some(owner) = self.taken.get(&name) {
-            let message = format!("tool `{tool}` of {id} is taken by {owner}; rename it");
+            let message = format!("tool `{tool}` of {id} has the same name as a tool of {owner}; rename it");
             return Some(FeatureDiagnostic::new(DiagnosticCode::ToolNameTaken, id, message));
         }
         let owner = self.reserved.get(&name).filter(|_| id.tier() != Tier::Builtin)?;
-        let message = format!("tool `{tool}` of {id} is reserved for {owner}, also while that is off; rename it");
+        let message = format!(
+            "tool `{tool}` of {id} has a name that is reserved for {owner}, even when {owner} is disabled; rename it"
+        );
         Some(FeatureDiagnostic::new(DiagnosticCode::ToolNameReserved, id, message))
     }
 }
@@ -367,13 +364,17 @@ pub(crate) fn contribute(descriptor: &FeatureDescriptor, planned: &mut PlannedFe
 fn obstacles(at: usize, declared: &Declared, all: &[&Declared]) -> Vec<FeatureDiagnostic> {
     let FeatureDescriptor { id, runtime, .. } = &declared.descriptor;
     if at >= MAX_FEATURES {
-        let message = format!("{id} is one of {} features; at most {MAX_FEATURES} are installed", all.len());
+        let message =
+            format!("{id} is not installed: there are {} features, and the limit is {MAX_FEATURES}", all.len());
         return vec![FeatureDiagnostic::new(DiagnosticCode::TooManyFeatures, id, message)];
     }
     let neighbours = [at.checked_sub(1), at.checked_add(1)].into_iter().flatten().filter_map(|i| all.get(i));
     let same: Vec<_> = neighbours.filter(|other| other.descriptor.id == *id).collect();
     if let Some(other) = same.first() {
-        let message = format!("{id} is claimed by {} and {}; neither is installed", declared.source, other.source);
+        let message = format!(
+            "{id} is declared twice, by {} and by {}; neither feature is installed",
+            declared.source, other.source
+        );
         return vec![FeatureDiagnostic::new(DiagnosticCode::DuplicateId, id, message)];
     }
     let problems = declared.descriptor.problems();
@@ -388,7 +389,7 @@ fn obstacles(at: usize, declared: &Declared, all: &[&Declared]) -> Vec<FeatureDi
         | FeatureRuntimeKind::McpBridge
         | FeatureRuntimeKind::WasmPlaceholder
         | FeatureRuntimeKind::DeclarativePlaceholder => {
-            let message = format!("{id} wants runtime {runtime:?}: no adapter in this build");
+            let message = format!("{id} needs the runtime {runtime:?}, which this build does not support");
             vec![FeatureDiagnostic::new(DiagnosticCode::NoAdapter, id, message)]
         }
     }

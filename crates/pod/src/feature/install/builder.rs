@@ -123,7 +123,9 @@ fn declare(modules: &[Arc<dyn FeatureModule>], limit: Duration) -> Declarations 
             }
             CallbackEnd::Panicked { message } => (DiagnosticCode::DescriptorPanicked, format!("panicked: {message}")),
             CallbackEnd::TimedOut => (DiagnosticCode::DescriptorTimedOut, format!("did not return within {limit:?}")),
-            CallbackEnd::NotCalled => (DiagnosticCode::TooManyStuck, "was not called: too many others hang".to_owned()),
+            CallbackEnd::NotCalled => {
+                (DiagnosticCode::TooManyStuck, "was not called: too many calls of other features hang".to_owned())
+            }
         };
         lost.push(FeatureDiagnostic::general(code, format!("descriptor() of {source} {what}")));
     }

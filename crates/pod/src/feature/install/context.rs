@@ -78,7 +78,7 @@ impl<'a> FeatureInstallContext<'a> {
                 let asked = format!("state `{}`", key.name());
                 let unavailable = |why| FeatureInstallError::Unavailable { feature: feature.clone(), asked, why };
                 let Some(link) = link else { return Err(unavailable(NOT_OFFERED.to_owned())) };
-                let left = |why| FeatureInstallError::failed(format!("state `{}` does not read: {why}", key.name()));
+                let left = |why| FeatureInstallError::failed(format!("state `{}` cannot be read: {why}", key.name()));
                 DurableState::load(key, feature, &link, (door, presence), redactor).map_err(left)
             })
         })

@@ -116,7 +116,7 @@ impl Installing {
             let asked = descriptor.requires.iter().find(|asked| asked.service == lost.service);
             let version = asked.map(|asked| asked.version.clone()).unwrap_or_default();
             let required = asked.is_some_and(|asked| asked.need == crate::feature::Need::Required);
-            let reason = format!("{}, which provides it, failed to install", lost.provider);
+            let reason = format!("its provider {} failed to install", lost.provider);
             let missing = MissingService { service: lost.service, version, reason };
             let code =
                 if required { DiagnosticCode::RequiredServiceMissing } else { DiagnosticCode::OptionalServiceMissing };

@@ -345,7 +345,10 @@ impl Stage {
 
     pub(crate) fn note(&mut self, text: &str) -> Result<(), FeatureInstallError> {
         if self.notes.len() >= MAX_NOTES {
-            return Err(FeatureInstallError::Exhausted(format!("{} left {MAX_NOTES} notes already", self.feature)));
+            return Err(FeatureInstallError::Exhausted(format!(
+                "{} has already added {MAX_NOTES} notes, the limit",
+                self.feature
+            )));
         }
         self.notes.push(FeatureDiagnostic::quoting(DiagnosticCode::Note, &self.feature, text, &self.redactor));
         Ok(())
@@ -387,7 +390,7 @@ impl Stage {
             }
         }
         for StateDeclaration { name, .. } in planned_states.iter().filter(|planned| !states.contains(&planned.name)) {
-            missing.push(lacks(format!("state `{name}` of {feature} is declared but was not taken up")));
+            missing.push(lacks(format!("state `{name}` of {feature} is declared but was not opened")));
         }
         for ServiceDeclaration { service, .. } in planned_services.iter().filter(|p| !services.contains_key(&p.service))
         {

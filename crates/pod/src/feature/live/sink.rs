@@ -51,7 +51,7 @@ pub enum SinkError {
     /// The feature is still installing: a text could not be withdrawn if the install failed.
     #[error("the feature is not installed yet; use it from a tool, a hook or a background task")]
     Early,
-    #[error("too much waits already; try again")]
+    #[error("too many requests are waiting; try again")]
     Busy,
     #[error("the pod has ended")]
     Closed,
@@ -136,7 +136,7 @@ impl FeatureNotifySink {
         let limit = self.max_bytes as usize;
         if text.len() > limit {
             let have = text.len();
-            return Err(SinkError::Exhausted(format!("a notification of {have} bytes; {limit} are granted")));
+            return Err(SinkError::Exhausted(format!("the notification has {have} bytes; the grant allows {limit}")));
         }
         check("a notification", &text, limit, Lines::Many).map_err(SinkError::Malformed)?;
         let (reply, answer) = oneshot::channel();

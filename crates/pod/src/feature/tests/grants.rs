@@ -153,7 +153,7 @@ fn hooks_and_tools_are_granted_one_by_one_and_refusals_stay() {
 fn a_grant_that_cannot_be_meant_is_refused_by_its_key() {
     let cases = [
         (r#"{"network":["https://x.org"]}"#, "grant.network: host `https://x.org`"),
-        (r#"{"services":["memory"]}"#, "grant.services: service `memory` is not called like"),
+        (r#"{"services":["memory"]}"#, "grant.services: `memory` is not a valid service name"),
         (r#"{"tools":["\u0007"]}"#, "grant.tools: "),
         (r#"{"notifications":{"max_bytes":99999999,"per_turn":1}}"#, "grant.notifications: "),
         (r#"{"fs":{"":"read"}}"#, "grant.fs: "),
@@ -254,7 +254,8 @@ fn handles_reach_what_was_granted_and_no_more() {
     assert_eq!(install(&host(&root)).outcome, InstallOutcome::Installed);
     let ambient = Ambient::claim();
     let narrow = host(&root).net(Net::public(&ambient, ["other.org".parse().unwrap()]));
-    for (services, words) in [(narrow, "*.example.org: this grant reaches other.org"), (HostServices::none(), "offer")]
+    for (services, words) in
+        [(narrow, "*.example.org: this grant allows only other.org"), (HostServices::none(), "offer")]
     {
         let report = install(&services);
         assert_eq!(report.outcome, InstallOutcome::Skipped);

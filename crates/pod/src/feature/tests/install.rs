@@ -196,7 +196,7 @@ fn a_stage_that_is_not_the_plan_is_dropped() {
                 (0..=MAX_NOTES).try_for_each(|n| ctx.diagnostics().note(&n.to_string()))
             },
             DiagnosticCode::InstallFailed,
-            "notes already",
+            "has already added",
         ),
     ];
     let without = surface(&install(None, None));

@@ -170,7 +170,7 @@ fn each_obstacle_has_its_code_and_names_both_sides() {
             vec![feature("builtin:a", &["X"]), feature("builtin:b", &["X"])],
             vec![C::ToolNameTaken],
             InstallOutcome::Skipped,
-            &["`X` of builtin:b", "taken by builtin:a"],
+            &["`X` of builtin:b", "the same name as a tool of builtin:a"],
         ),
         (
             "builtin:b",
@@ -191,7 +191,7 @@ fn each_obstacle_has_its_code_and_names_both_sides() {
             vec![runtime(FeatureRuntimeKind::ExternalProcess)],
             vec![C::NoAdapter],
             InstallOutcome::Skipped,
-            &["no adapter"],
+            &["does not support"],
         ),
         (
             "user:u",

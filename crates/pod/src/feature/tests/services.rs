@@ -166,7 +166,7 @@ fn a_missing_service_is_reported_with_code_and_cause() {
             InstallOutcome::Skipped,
             &[D::RequiredServiceMissing],
             Some("user:b"),
-            "user:b, which provides it, is skipped",
+            "its provider user:b is skipped",
         ),
         (
             &[Part { id: "builtin:a", gives: &[A], takes: &[] }, Part { id: "user:a", gives: &[A], takes: &[] }],
@@ -193,7 +193,7 @@ fn a_missing_service_is_reported_with_code_and_cause() {
             InstallOutcome::Degraded,
             &[D::OptionalServiceMissing],
             Some("builtin:b"),
-            "builtin:b needs this feature, too",
+            "builtin:b also needs this feature",
         ),
     ];
     for (n, (parts, subject, outcome, codes_, cause, words)) in cases.iter().enumerate() {
@@ -242,7 +242,7 @@ fn who_provides_and_who_uses_is_the_policys_to_say() {
     assert_eq!((a.outcome, b.outcome), (InstallOutcome::Degraded, InstallOutcome::Degraded));
     assert_eq!(a.skipped_contributions[0].kind, ContributionKind::Service);
     assert!(a.skipped_contributions[0].reason.contains("user.toml"), "{a:#?}");
-    assert_eq!(b.services.missing[0].reason, "builtin:a may not provide it");
+    assert_eq!(b.services.missing[0].reason, "builtin:a is not allowed to provide it");
     let live = order(&builder.install(&HostServices::none()).report().order);
     assert_eq!(live, ["builtin:a", "builtin:b"], "providing was answered with Skipped, using with Unavailable");
 
@@ -267,7 +267,7 @@ fn a_store_is_used_by_the_side_that_was_granted() {
     let whole = part("builtin:c", &[], &[(WHOLE, REQUIRED, "^1")]);
     let plan = planned(&[store, whole]);
     let found = find(&plan, "builtin:c");
-    assert!(found.diagnostics[0].message.contains("builtin:a provides another side of it only"), "{found:#?}");
+    assert!(found.diagnostics[0].message.contains("builtin:a provides only another access to it"), "{found:#?}");
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn what_needs_a_missing_service_is_left_out() {
         (InstallOutcome::Degraded, vec![DiagnosticCode::OptionalServiceMissing])
     );
     assert_eq!(b.diagnostics[0].cause, Some(id("user:a")));
-    assert!(b.skipped_contributions[0].reason.contains("user:a, which provides it, failed to install"), "{b:#?}");
+    assert!(b.skipped_contributions[0].reason.contains("its provider user:a failed to install"), "{b:#?}");
 }
 
 #[test]

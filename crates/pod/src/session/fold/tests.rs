@@ -61,7 +61,7 @@ fn an_input_waits_in_the_queue_until_a_turn_consumes_it() {
     assert_eq!(items, [Item::User { text: "input 2".to_owned() }]);
     assert_eq!(state.queued.iter().map(|waiting| waiting.input).collect::<Vec<_>>(), [1]);
     let refused = state.apply(&InputConsumed { input: 2 }.into()).unwrap_err();
-    assert!(refused.why.contains("taken before"), "{refused}");
+    assert!(refused.why.contains("already taken"), "{refused}");
 }
 
 #[test]

@@ -12,15 +12,14 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// What two starts differ in.
+/// The differences between two starts of a pod.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Difference")]
 pub(super) struct StartDifference {
-    /// The pod.
     pod: String,
-    /// The earlier one, or the one named first.
+    /// The first start.
     from: Point,
-    /// The other.
+    /// The second start.
     to: Point,
     /// Every difference, in the order of the report's fields.
     changes: Vec<Change>,
@@ -42,12 +41,11 @@ struct Point {
 struct Change {
     /// Where: fields, and the names of things in lists.
     path: Vec<String>,
-    /// What happened there.
     kind: Kind,
-    /// What was there.
+    /// The earlier value.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<Value>,
-    /// What is there.
+    /// The later value.
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<Value>,
 }
@@ -56,13 +54,13 @@ struct Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Kind {
-    /// It was not there before.
+    /// Added.
     Came,
-    /// It is not there any more.
+    /// Removed.
     Went,
-    /// It has another value.
+    /// The value changed.
     Changed,
-    /// The same things stand in another order.
+    /// The order changed.
     Reordered,
 }
 
@@ -98,6 +96,8 @@ impl StartDifference {
             let text = match (field.split(' ').next(), capability) {
                 (Some("granted"), Some(held)) => format!("may {}", words(&held)),
                 (Some("denied"), Some(held)) => format!("denied: {}", words(&held)),
+                // The state tells it.
+                (Some("disabled_by"), _) if matches!(change.kind, Kind::Came | Kind::Went) => continue,
                 // The capability has a line of its own.
                 (Some("diagnostics"), _) if field.contains(" was denied ") => continue,
                 _ => in_table_words(&field),

@@ -23,7 +23,6 @@ use serde::Serialize;
 /// The decisions about calls of a tool.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Route {
-    /// The tool.
     tool: String,
     /// The feature that contributes the tool.
     feature: String,
@@ -56,7 +55,6 @@ enum Verdict {
 struct Step {
     /// The question that it belongs to.
     part: Part,
-    /// Its result.
     mark: Mark,
     /// Its subject and reason.
     text: String,
@@ -65,7 +63,7 @@ struct Step {
     source: Option<String>,
 }
 
-/// The questions.
+/// The questions that the decisions answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Part {
@@ -81,9 +79,7 @@ enum Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Mark {
-    /// Yes.
     Yes,
-    /// No.
     No,
     /// It depends on the call.
     Depends,
@@ -245,7 +241,7 @@ impl<'a> RouteBuilder<'a> {
             false => {
                 let reason = reason.as_deref().unwrap_or_default();
                 let part = planned.grants.granted().iter().find(|held| asked.covers(held));
-                let mark = if part.is_some() { Mark::Yes } else { Mark::No };
+                let mark = if part.is_some() { Mark::Note } else { Mark::No };
                 let planned = serde_json::to_value(planned).unwrap_or_default();
                 self.say(Part::Surface, mark, format!("to {meaning}: {}", refusal(reason, &planned)), None);
             }
@@ -258,7 +254,8 @@ impl<'a> RouteBuilder<'a> {
             let text = format!("`{}` of {feature} may rewrite its arguments; {}", hook.name, failing(hook));
             self.say(Part::Judgement, Mark::Note, text, None);
         }
-        let fit = "host:arguments: they must match the tool's schema; otherwise the model is told what was expected";
+        let fit =
+            "host:arguments: the arguments must match the tool's schema; otherwise the model is told what was expected";
         self.say(Part::Judgement, Mark::Depends, fit, None);
         let permission = &self.composed.permission;
         let all = permission.policy.expect(&self.tool.name, self.tool.effect, permission.sandbox);

@@ -99,7 +99,7 @@ pub(super) fn refusal(why: &str, feature: &Value) -> String {
         return if words == limit {
             format!("{source} allows less")
         } else {
-            format!("{source} only allows to {words}")
+            format!("{source} allows the feature only to {words}")
         };
     }
     why.strip_prefix("refused by ").map_or_else(|| in_words(why, feature), |source| format!("{source} refuses it"))

@@ -26,7 +26,7 @@ fn status_tells_what_waits_for_the_next_start() {
     until("the feature waits", || reload(&scene) != nothing);
     assert_eq!(reload(&scene), json!({ "next_start": ["features.\"builtin:web\""], "refused": null }));
     let status = scene.yoi(&["status", "p"]).ends(0);
-    status.prints(&["config    takes effect at the next start: features.\"builtin:web\""]);
+    status.prints(&["config    changed for the next start: features.\"builtin:web\""]);
 
     scene.config("[sandbox]\nmode = \"rea\n");
     signal(host.pid, Signal::HUP);
@@ -35,7 +35,7 @@ fn status_tells_what_waits_for_the_next_start() {
     assert!(report["refused"].as_str().unwrap().contains("config.toml:2"), "{report}");
     assert_eq!(report["next_start"][0], "features.\"builtin:web\"");
     let status = scene.yoi(&["status", "p"]).ends(0);
-    status.prints(&["config    not changed by the newest reload: ", "config.toml:2", "takes effect at the next start"]);
+    status.prints(&["config    not changed by the newest reload: ", "config.toml:2", "changed for the next start"]);
 
     scene.config("model = \"offline\"\n[sandbox]\nmode = \"read-only\"\n");
     signal(host.pid, Signal::HUP);

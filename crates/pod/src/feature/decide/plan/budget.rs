@@ -57,17 +57,17 @@ impl PlanBudget {
         let Some(left) = self.bytes.checked_sub(bytes) else {
             let left = self.bytes;
             return full(format!(
-                "the tools and instructions of {id} have {bytes} bytes and only {left} of {MAX_SURFACE} are left beside \
-                 those before it; switch off what is not needed"
+                "the tools and instructions of {id} have {bytes} bytes, but only {left} of {MAX_SURFACE} bytes are left \
+                 after the features before it; disable a feature that is not needed"
             ));
         };
         let have = |point: &HookPoint| self.hooks.get(point).copied().unwrap_or_default();
         let over = |(point, more): (&HookPoint, &usize)| {
             let (class, most) = most(*point)?;
-            (have(point) + more > most).then(|| format!("{id} has {class} at {point}, where at most {most} may stand"))
+            (have(point) + more > most).then(|| format!("{id} has {class} at {point}, where the limit is {most}"))
         };
         if let Some(over) = hooks.iter().find_map(over) {
-            return full(format!("{over}, those of other features included; switch off what is not needed"));
+            return full(format!("{over} for all features together; disable a feature that is not needed"));
         }
         self.bytes = left;
         for (point, more) in hooks {

@@ -108,7 +108,7 @@ impl<'a> Wiring<'a> {
             return missing(DiagnosticCode::ServiceVersionUnmet, Some(provider), reason);
         }
         if self.order.cut.contains(&(at, provider)) {
-            let reason = format!("{} needs this feature, too", by.feature_id);
+            let reason = format!("{} also needs this feature", by.feature_id);
             return missing(DiagnosticCode::RequiredServiceMissing, Some(provider), reason);
         }
         if !by.outcome.is_live() {
@@ -152,11 +152,11 @@ pub(super) fn provides(name: &str) -> HostCapability {
 fn absence(provider: &PlannedFeature, service: &ServiceId) -> String {
     let (id, name) = (&provider.feature_id, service.name.as_str());
     match provider.outcome {
-        InstallOutcome::Disabled => format!("{id}, which provides it, is disabled"),
-        InstallOutcome::Skipped => format!("{id}, which provides it, is skipped"),
+        InstallOutcome::Disabled => format!("its provider {id} is disabled"),
+        InstallOutcome::Skipped => format!("its provider {id} is skipped"),
         InstallOutcome::Installed | InstallOutcome::Degraded if provider.grants.allows(&provides(name)) => {
-            format!("{id} provides another side of it only")
+            format!("{id} provides only another access to it")
         }
-        InstallOutcome::Installed | InstallOutcome::Degraded => format!("{id} may not provide it"),
+        InstallOutcome::Installed | InstallOutcome::Degraded => format!("{id} is not allowed to provide it"),
     }
 }

@@ -31,7 +31,7 @@ pub struct ServiceHandle<T: ?Sized> {
 pub enum ServiceError {
     #[error("the grant of service {service} was revoked")]
     Revoked { service: String },
-    #[error("service {service} is not there any more: {provider} left")]
+    #[error("service {service} is no longer available: {provider} was removed")]
     Unavailable { service: String, provider: String },
     /// The provider panicked in this call; its state may be half changed.
     #[error("service {service} of {provider} panicked: {message}")]

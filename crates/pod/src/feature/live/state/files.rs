@@ -130,10 +130,12 @@ impl StateFile {
         let mut bytes = Vec::new();
         file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|e| refused(&e))?;
         if bytes.len() as u64 > MAX_FILE {
-            return Err(refused(&format!("more than {MAX_FILE} bytes; move it away to start anew")));
+            return Err(refused(&format!(
+                "it has more than {MAX_FILE} bytes; move it away to start with an empty state"
+            )));
         }
         let state = serde_json::from_slice(&bytes)
-            .map_err(|e| refused(&format!("it does not read: {e}; move it away to start anew")))?;
+            .map_err(|e| refused(&format!("it cannot be read: {e}; move it away to start with an empty state")))?;
         Ok((Some(state), Some(meta.stamp)))
     }
 

@@ -46,12 +46,12 @@ pub enum StateError {
     #[error("the update was not written: {0}")]
     Refused(String),
     /// An earlier update, which this one depends on, was refused.
-    #[error("the update was built on one that was refused; read the state and update it again")]
+    #[error("an earlier update, on which this one was based, was refused; read the state and update it again")]
     Superseded,
     /// The value grew over [`MAX_STATE`]; this many bytes of JSON.
-    #[error("the state would have {0} bytes of JSON, at most {MAX_STATE} are allowed; keep less in it")]
+    #[error("the state would have {0} bytes of JSON, which is over the limit of {MAX_STATE}; keep less in it")]
     TooLarge(usize),
-    #[error("too much waits to be written; try again")]
+    #[error("too many updates are waiting to be written; try again")]
     Busy,
     /// The closure panicked; nothing was changed.
     #[error("the update panicked: {0}")]
@@ -63,7 +63,7 @@ pub enum StateError {
     #[error("the feature is not installed yet; update the state from a tool or a hook")]
     Early,
     /// The value does not encode as JSON, or its JSON cannot be read again.
-    #[error("the state does not go through JSON: {0}")]
+    #[error("the state cannot be stored as JSON: {0}")]
     Json(String),
     /// Another process wrote a value that this build cannot read. The file is kept, and nothing is written until the
     /// next start.
@@ -256,12 +256,12 @@ impl<T: Serialize + DeserializeOwned + Clone + Default> Slot<T> {
         let json: Value = serde_json::from_str(&text).map_err(unfit)?;
         let levels = nesting(&json);
         if levels > MAX_NESTING {
-            return Err(StateError::Json(format!("it is nested {levels} deep, at most {MAX_NESTING} are allowed")));
+            return Err(StateError::Json(format!("it has {levels} levels; the limit is {MAX_NESTING}")));
         }
         if let Some(secret) = secret(&json, &self.redactor) {
-            return Err(StateError::Refused(format!("the state holds {secret}; keep the handle, not its words")));
+            return Err(StateError::Refused(format!("the state contains {secret}; keep the handle, not the secret")));
         }
-        let again = |why: String| format!("what was written does not read again: {why}");
+        let again = |why: String| format!("the stored value cannot be read back: {why}");
         let read = self.key.read(self.key.version, &json);
         let value = read.map_err(|why| StateError::Json(sanitize(&again(why), MAX_MESSAGE, &self.redactor)))?;
         Ok((answer, value, json, text.len()))
@@ -319,7 +319,7 @@ impl<T: Send + Sync + 'static> Slot<T> {
 /// the states of all features.
 fn save<T: Send + Sync + 'static>(file: &StateFile, state: &FeatureState, waiter: Box<PendingUpdate<T>>) {
     if !waiter.is_valid() {
-        return waiter.resolve(Err("what it was built on was refused"));
+        return waiter.resolve(Err("an earlier update, on which this one was based, was refused"));
     }
     match file.write(state) {
         Ok(()) => waiter.resolve(Ok(())),
