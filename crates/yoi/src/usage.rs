@@ -48,6 +48,14 @@ fn failure(error: &clap::Error, args: &[OsString], program: Command) -> Failure 
         ErrorKind::UnknownArgument if path == "yoi run" && !argument.starts_with('-') => {
             (format!("the prompt must be one argument; `{argument}` is a second one"), in_quotes(args, &argument))
         }
+        ErrorKind::UnknownArgument
+            if ["yoi send", "yoi start", "yoi notify"].contains(&path.as_str()) && !argument.starts_with('-') =>
+        {
+            (
+                format!("the text must be one argument; `{argument}` is a second one"),
+                "write the text in quotes".to_owned(),
+            )
+        }
         ErrorKind::UnknownArgument => {
             let what = if argument.starts_with('-') { "option" } else { "argument" };
             let meant = strings(error, ContextKind::SuggestedArg).join(" ");

@@ -120,6 +120,7 @@ fn command_line() {
         "log nobody --from x",
         "rm nobody",
         "send nobody x",
+        "send nobody list files",
         "attach nobody",
         "notify nobody x",
         "send",
