@@ -238,7 +238,7 @@ fn a_pod_that_is_removed_ends_it_at_once() {
     let mut client = Attached::start(&scene, &["p"]);
     client.types("go").until("── turn 1: done");
     host.end(Signal::KILL);
-    client.until("[the connection to p was lost; trying again]");
+    client.until("[the connection to p was lost; connecting again]");
     scene.yoi(&["rm", "p"]).ends(0);
     // Standard input stays open.
     let (typing, done) = (client.typing, finish(client.child));
