@@ -141,7 +141,7 @@ impl Connection {
                     Ok(Some(line)) => self.request(&line),
                     Ok(None) => break,
                     Err(LineTooLong) => {
-                        self.end(ErrorKind::TooLong, &format!("a request has at most {MAX_LINE} bytes"));
+                        self.end(ErrorKind::TooLong, &format!("a request can have at most {MAX_LINE} bytes"));
                     }
                 }
                 began = None;
@@ -151,7 +151,7 @@ impl Connection {
             } else if large.is_none() && !self.ends {
                 match self.shares.large.clone().try_acquire_owned() {
                     Ok(free) => large = Some(free),
-                    Err(_) => self.end(ErrorKind::Busy, "too many large requests are being received; try again"),
+                    Err(_) => self.end(ErrorKind::Busy, "too many large requests are being received"),
                 }
             }
             if self.out.len() < FULL
@@ -192,7 +192,7 @@ impl Connection {
                 _changed = self.phase.changed(), if !over => {}
                 () = until(again) => {}
                 () = until(slow) => {
-                    self.end(ErrorKind::Request, &format!("a request was not complete in {} s", LINE_TIME.as_secs()));
+                    self.end(ErrorKind::Request, &format!("a request was not complete within {} s", LINE_TIME.as_secs()));
                 }
                 () = until(self.out.late()) => return Ok(()),
             }

@@ -194,7 +194,7 @@ impl Connections {
 
 /// Tells a new client that every other one is busy. What its socket does not take at once is not sent.
 fn refuse(stream: UnixStream, places: usize) {
-    let line = refusal(&format!("all {places} connections are busy; try again"));
+    let line = refusal(&format!("all {places} connections are in use"));
     drop(stream.into_std().and_then(|mut stream| stream.write_all(line.as_bytes())));
 }
 
@@ -216,6 +216,6 @@ mod tests {
         let Message::Answer { id: None, answer: Err(error) } = Message::read(told.trim_end()).unwrap() else {
             panic!("{told}")
         };
-        assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Busy, "all 64 connections are busy; try again"));
+        assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Busy, "all 64 connections are in use"));
     }
 }
