@@ -216,7 +216,7 @@ pub enum Restart {
     },
     /// It runs again after every end.
     Always {
-        /// The pause before the restart; at least 1 second.
+        /// The pause before the restart; at least 1 second. Doubles with each failure in a row, up to 1 hour.
         #[serde(rename = "backoff_ms", with = "in_millis")]
         #[schemars(with = "u64")]
         backoff: Duration,
