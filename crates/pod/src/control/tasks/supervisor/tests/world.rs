@@ -126,6 +126,10 @@ impl World {
     }
 
     pub(super) fn handle(&mut self, input: SupervisorInput) {
+        // A requested time that has come stays so when the clock is set back before the run begins.
+        for owed in &mut self.owed {
+            owed.run |= owed.at.take_if(|at| *at <= self.now).is_some();
+        }
         self.supervisor.handle(self.now, input);
         self.drain();
     }
@@ -230,7 +234,6 @@ impl Owed {
     /// A run begins: it is what was owed up to its due time.
     fn begins(&mut self, record: &BackgroundTask, now: u64) {
         self.run = false;
-        self.at = self.at.filter(|at| *at > now);
         if record.trigger.is_scheduled() {
             (self.interval_from, self.cron_from) = (record.due_ms, record.due_ms);
             self.set_back(now);
