@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a measurement that cannot be made ends the program")]
 
+pub mod clients;
 pub mod counting;
 pub mod features;
 pub mod machine;

@@ -1,5 +1,6 @@
 //! The release binary as a child process, in a home of its own: runs, and pods that stay.
 
+use crate::clients::{Driver, Watcher};
 use crate::machine::{self, Usage};
 use crate::server::{Arrival, Server};
 use serde_json::Value;
@@ -93,6 +94,24 @@ impl Program {
         drop(self.output(&["stop", name]));
     }
 
+    /// Starts the pod `name` as a process that stays, and takes it through one turn of `calls` calls of `true`, watched by
+    /// `clients` attached clients. Milliseconds of its steps.
+    #[must_use]
+    pub fn watched(&self, server: &Server, name: &str, calls: usize, clients: usize) -> Vec<f64> {
+        server.watch(self.start(name));
+        let dir = self.pods().join(name);
+        let mut driver = Driver::connect(&dir);
+        let watchers: Vec<Watcher> = (0..clients).map(|_| Watcher::attach(&dir)).collect();
+        server.expect(calls, "true");
+        driver.turn();
+        for watcher in watchers {
+            let read = watcher.leave();
+            assert!(read > 1000 * calls as u64, "{read} bytes for a client that sees {calls} steps");
+        }
+        self.stop(name);
+        steps(&server.arrivals())
+    }
+
     /// What the pod `name` has in use as a process that stays, once it has been idle for a while.
     #[must_use]
     pub fn idle(&self, name: &str) -> Usage {
@@ -131,7 +150,11 @@ impl Ran {
     /// Milliseconds from each request to the next.
     #[must_use]
     pub fn steps(&self) -> Vec<f64> {
-        let pairs = self.arrivals.iter().zip(self.arrivals.iter().skip(1));
-        pairs.map(|(one, next)| crate::ratio::ms(next.at.duration_since(one.at))).collect()
+        steps(&self.arrivals)
     }
+}
+
+fn steps(arrivals: &[Arrival]) -> Vec<f64> {
+    let pairs = arrivals.iter().zip(arrivals.iter().skip(1));
+    pairs.map(|(one, next)| crate::ratio::ms(next.at.duration_since(one.at))).collect()
 }

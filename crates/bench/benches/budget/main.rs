@@ -31,9 +31,10 @@ struct Amount {
 /// One part of the table.
 type Part = fn(&Ambient, &Path, Amount, &mut Table);
 
-const PARTS: [(&str, Part); 9] = [
+const PARTS: [(&str, Part); 10] = [
     ("start", |_, binary, amount, table| runs::start(binary, amount, table)),
     ("steps", runs::steps),
+    ("clients", |_, binary, amount, table| runs::clients(binary, amount, table)),
     ("memory", |_, binary, amount, table| runs::memory(binary, amount, table)),
     ("restore", |ambient, binary, amount, table| {
         inside::encoded(ambient, table);

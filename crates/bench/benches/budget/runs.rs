@@ -81,6 +81,22 @@ pub(crate) fn steps(ambient: &Ambient, binary: &Path, amount: Amount, table: &mu
     long(&server, &program, amount.steps, table);
 }
 
+/// What three attached clients add to a step of a pod that stays. Each round has a new pod without clients, one with, and
+/// another one without. The clients run on the same cores, and their time is not taken out.
+pub(crate) fn clients(binary: &Path, amount: Amount, table: &mut Table) {
+    let server = Server::start();
+    let program = Program::new(binary, &server);
+    let (mut alone, mut watched, mut again) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..amount.rounds {
+        alone.extend(program.watched(&server, &format!("a{round}"), SHORT, 0).split_off(WARM));
+        watched.extend(program.watched(&server, &format!("b{round}"), SHORT, 3).split_off(WARM));
+        again.extend(program.watched(&server, &format!("c{round}"), SHORT, 0).split_off(WARM));
+    }
+    let (alone, watched, again) = (median(&alone), median(&watched), median(&again));
+    table.added("a step with three attached clients, floor without", (watched, alone), "ms", 0.2);
+    table.ratio("  without, the same again (A/A)", (again, alone), "ms", None);
+}
+
 /// How many long runs there are: a machine that is shared gets slower and faster within seconds.
 const LONG: usize = 7;
 
