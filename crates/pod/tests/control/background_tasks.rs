@@ -10,12 +10,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
-use testkit::{Latch, LiveEnd, LivePod, ModelScript, Over, PodUnderTest, ScriptedAnswer};
+use testkit::{ENOSPC, Fault, Latch, LiveEnd, LivePod, ModelScript, Over, PATIENCE, PodUnderTest, ScriptedAnswer};
 
 const NOTIFY: HostCapability = HostCapability::EmitModelNotification { max_bytes: 40, per_turn: 9 };
-/// Far more than any wait of these tests.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
 const HOURLY: TaskKey = TaskKey::new("hourly", ToolEffect::Effectful).every(HOUR);
@@ -288,14 +285,42 @@ fn a_run_that_misbehaves_costs_only_itself() {
         ended(&live, 1);
         let end = live.ask(async { live.client().send(input("go on")).await.unwrap().end().await.unwrap() });
         assert_eq!(end.answer.as_deref(), Some("answer 0"), "{what}");
+        // Code that did not return is not called again.
+        live.advance(HOUR);
+        if words == "did not stop" {
+            live.ask(live.client().status());
+            assert_eq!(worker.began().len(), 1, "{what}");
+        } else {
+            worker.begins(2);
+        }
         let over = live.close();
-        let last = runs(&over.pod).pop().unwrap();
+        let last = runs(&over.pod).into_iter().rfind(|run| run.run == 1).unwrap();
         assert_eq!(last.state, state, "{what}: {last:?}");
         let reason = last.reason.unwrap();
         assert!(reason.contains(words) && !reason.contains('\u{1b}'), "{what}: {reason}");
         sound(&over.pod, what);
     }
     gate.open();
+}
+
+#[test]
+fn the_end_of_an_effectful_run_waits_for_the_disk() {
+    let worker = Worker::quick(HOURLY);
+    let live = live(stays(std::slice::from_ref(&worker), 0));
+    let disk = live.pod.disk.clone();
+    live.pod.points.at("task:ended", 0, move || disk.fail_at(0, Fault::Ever(ENOSPC)));
+    live.advance(HOUR);
+    worker.begins(1);
+    while live.ask(live.client().status()).unwrap().disk.is_none() {
+        std::thread::yield_now();
+    }
+    assert_eq!(states(&live.pod), [(1, TaskRunState::Running)]);
+    live.pod.disk.mend();
+    live.advance(Duration::from_secs(30));
+    ended(&live, 1);
+    live.advance(HOUR);
+    ended(&live, 2);
+    sound(&live.close().pod, "a full disk");
 }
 
 #[test]
