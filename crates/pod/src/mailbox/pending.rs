@@ -358,3 +358,25 @@ impl Pending {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mailbox::requests::mailbox;
+    use std::time::SystemTime;
+
+    #[tokio::test]
+    async fn the_newest_request_of_a_kind_for_a_task_counts() {
+        let mut pending = Pending::new(mailbox());
+        let feature = FeatureId::builtin("f");
+        let request = |task: &str, time| TaskRequest { feature: feature.clone(), task: task.to_owned(), time };
+        let at = RunTime::At(Some(SystemTime::UNIX_EPOCH));
+        for time in [RunTime::Now, at, RunTime::Now, RunTime::At(None)] {
+            pending.request_task(request("one", time));
+        }
+        pending.request_task(request("two", at));
+        let left = std::iter::from_fn(|| pending.next_task_request());
+        let expected = [request("one", RunTime::Now), request("one", RunTime::At(None)), request("two", at)];
+        assert_eq!(left.collect::<Vec<_>>(), expected);
+    }
+}
