@@ -437,6 +437,8 @@ mirrors! {
         turn: u64,
         outcome: Outcome,
         unanswered?: Unanswered,
+        /// Who cancelled it, if a client did.
+        by?: Who,
     }
     /// What attempts without an answer cost: in no `response`; part of [`TurnFinished`].
     Unanswered {

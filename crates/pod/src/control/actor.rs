@@ -14,7 +14,7 @@
 mod commands;
 
 use super::between_turns::TurnBlock;
-use super::client::{Client, Command, Reply, client};
+use super::client::{Client, Command, Reply, TurnCancel, client};
 use super::commit::Batch;
 use super::core::{Core, Fatal};
 use super::limits::RunLimits;
@@ -313,7 +313,7 @@ impl Actor {
                 }
                 self.committed(result)?;
             }
-            (DriverEvent::Cancelled, At::Turn(turn)) => turn.cancel()?,
+            (DriverEvent::Cancelled, At::Turn(turn)) => turn.cancel(None)?,
             (DriverEvent::Asked(Some(command)), _) => self.asked(command)?,
             (DriverEvent::Asked(None), _) => {
                 self.asked = false;
@@ -409,8 +409,8 @@ impl Actor {
         let limits = queued.map(|input| self.limits.of_input(input.limits)).reduce(RunLimits::meet);
         let limits = limits.unwrap_or(self.limits);
         let mut turn = Box::new(Running::start(&mut self.core, *history, notes, inputs, limits));
-        if self.submissions.turn_begins() {
-            turn.cancel()?;
+        if let Some(TurnCancel { by }) = self.submissions.turn_begins() {
+            turn.cancel(by)?;
         }
         self.at = At::Turn(turn);
         Ok(())

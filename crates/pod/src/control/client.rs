@@ -28,7 +28,7 @@ pub const MAX_KEY: usize = 128;
 pub(super) enum Command {
     Queue(QueueCommand),
     /// Ends the running turn; with an input, only if that turn took it.
-    Cancel(Option<InputId>),
+    Cancel(Option<InputId>, TurnCancel),
     Pause(Option<Who>, Reply<()>),
     Resume(Option<Who>, Reply<()>),
     Status(oneshot::Sender<PodStatus>),
@@ -93,6 +93,12 @@ pub(super) struct Submission {
     pub(super) resume: bool,
     pub(super) accepted: Reply<InputId>,
     pub(super) end: EndReply,
+}
+
+/// The request to end a turn.
+pub(super) struct TurnCancel {
+    /// Absent for one of this program.
+    pub(super) by: Option<Who>,
 }
 
 pub(super) type Reply<T> = oneshot::Sender<Result<T, SubmitError>>;
@@ -239,9 +245,9 @@ impl Client {
 
     /// Ends the running turn in good order, or the next one if its input was submitted; later inputs wait until the next
     /// one is accepted or the pod is resumed.
-    pub async fn cancel(&self) {
+    pub async fn cancel(&self, by: Option<Who>) {
         // A pod that has ended has no turn.
-        drop(self.commands.send(Command::Cancel(None)).await);
+        drop(self.commands.send(Command::Cancel(None, TurnCancel { by })).await);
     }
 
     /// Takes back an input that waits, or ends its turn in good order. Does nothing if its turn has ended.
@@ -249,9 +255,9 @@ impl Client {
     /// # Errors
     /// The disk refused, or the pod has ended.
     pub async fn cancel_input(&self, input: InputId, by: Option<Who>) -> Result<(), SubmitError> {
-        match self.withdraw(input, by).await {
+        match self.withdraw(input, by.clone()).await {
             Err(SubmitError::NotWaiting(_)) => {
-                drop(self.commands.send(Command::Cancel(Some(input))).await);
+                drop(self.commands.send(Command::Cancel(Some(input), TurnCancel { by })).await);
                 Ok(())
             }
             done => done,

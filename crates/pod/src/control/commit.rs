@@ -8,11 +8,11 @@ use super::authorize::Authorized;
 use super::budget::Budget;
 use crate::record::{
     Encoder, InputConsumed, InputId, ItemAdded, Output, Record, Request, Response, SystemItem, ToolFinished,
-    TransformNote, TurnFinished, TurnStarted, VerdictGiven,
+    TransformNote, TurnFinished, TurnStarted, VerdictGiven, Who,
 };
 use crate::session::queue::QueuedInput;
 use llm_worker::Item;
-use llm_worker::effect::Fact;
+use llm_worker::effect::{Fact, Outcome};
 use llm_worker::projection::{Dialect, Neutral};
 use llm_worker::turn::{Acknowledged, CommitRequest, Payload};
 use session_store::{Committed, EncodeError, Frames, Records};
@@ -81,6 +81,8 @@ pub(crate) struct TurnInfo {
     /// The surface in force.
     pub(crate) generation: u64,
     pub(crate) budget: Budget,
+    /// The client that cancelled it.
+    pub(crate) cancelled_by: Option<Who>,
 }
 
 /// One atomic batch: the facts of a turn as records, and records of the host and of features.
@@ -193,7 +195,9 @@ fn add_record(records: &mut Vec<Record>, fact: &Fact<Journaled>, turn: &TurnInfo
         .into(),
         Fact::TurnFinished(outcome) => {
             let unanswered = turn.budget.unanswered();
-            TurnFinished { turn: turn.number, outcome: outcome.clone(), unanswered }.into()
+            // The turn may have ended in another way before the cancel.
+            let by = turn.cancelled_by.clone().filter(|_| *outcome == Outcome::Cancelled);
+            TurnFinished { turn: turn.number, outcome: outcome.clone(), unanswered, by }.into()
         }
     });
 }

@@ -1,7 +1,7 @@
 //! Changes of the queue on their way into the log, one after the other in the order of arrival: gates judge new texts,
 //! a large one is stored as a blob, and the commit is awaited. Depends on no turn, only on the end of one.
 
-use super::client::{EndReply, NewText, QueueCommand, Reply, Submission};
+use super::client::{EndReply, NewText, QueueCommand, Reply, Submission, TurnCancel};
 use super::core::Core;
 use super::gates;
 use super::pipeline::ActorCommit;
@@ -34,7 +34,7 @@ pub(super) struct Submissions {
     step: Step,
     task: JoinSet<Prepared>,
     /// The turn that takes the input on its way is cancelled as it begins.
-    cancelled: bool,
+    cancel: Option<TurnCancel>,
     /// The clients that wait for the end of the turn of an input that no turn has taken.
     queued: BTreeMap<InputId, Vec<EndReply>>,
     /// Those of the running turn, with its inputs.
@@ -89,13 +89,13 @@ impl Submissions {
     }
 
     /// Cancels the turn that will take the inputs on their way, if there are any.
-    pub(super) fn cancel(&mut self) {
-        self.cancelled = !self.is_idle();
+    pub(super) fn cancel(&mut self, cancel: TurnCancel) {
+        self.cancel = (!self.is_idle()).then_some(cancel);
     }
 
-    /// A turn begins. Returns whether it is cancelled.
-    pub(super) fn turn_begins(&mut self) -> bool {
-        std::mem::take(&mut self.cancelled)
+    /// A turn begins. Returns the cancel of it, if there was one.
+    pub(super) fn turn_begins(&mut self) -> Option<TurnCancel> {
+        self.cancel.take()
     }
 
     /// The running turn took these inputs.
@@ -308,7 +308,7 @@ impl Submissions {
             }
             Committing::Changed(reply) => drop(reply.send(Ok(()))),
             Committing::Refused(new, reason) => {
-                self.cancelled = false;
+                self.cancel = None;
                 new.refuse(SubmitError::Refused(reason));
             }
         }

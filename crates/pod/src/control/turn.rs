@@ -29,7 +29,7 @@ use crate::mailbox::events::Event;
 use crate::mailbox::pending::MAX_PIGGYBACK;
 use crate::mailbox::requests::Wakeup;
 use crate::permission::Remedy;
-use crate::record::{InputId, SystemItem};
+use crate::record::{InputId, SystemItem, Who};
 use llm_worker::effect::{CallView, Effect, Fact, Input, Outcome};
 use llm_worker::history::History;
 use llm_worker::turn::{CommitRequest, IllegalInput, TurnLimits};
@@ -148,6 +148,7 @@ impl Running {
             number: core.state.turns + 1,
             generation: history.surface().generation,
             budget: Budget::new(core.price, before.cost),
+            cancelled_by: None,
         };
         let turn_span = info_span!("turn", turn = info.number, outcome = Empty);
         let mut notes: Vec<Note> = notes.into_iter().map(Note::System).collect();
@@ -245,8 +246,11 @@ impl Running {
         self.cancelled
     }
 
-    /// Ends the turn in good order, unless it ends already.
-    pub(super) fn cancel(&mut self) -> Result<(), Fatal> {
+    /// Ends the turn in good order, unless it ends already. The first client that asks for it is recorded.
+    pub(super) fn cancel(&mut self, by: Option<Who>) -> Result<(), Fatal> {
+        if !self.cancelled {
+            self.info.cancelled_by = by;
+        }
         self.end_early(Input::Cancel)
     }
 

@@ -4,13 +4,14 @@
 use super::answers::Answer;
 use super::feed::Feed;
 use super::hub::{Hub, Phase, until};
+use super::incoming::{Incoming, LINE_TIME};
 use super::out::Out;
 use super::requests::{attached, carry_out};
 use crate::record::Who;
 use authority::Peer;
 use protocol::error::{Error, ErrorKind};
 use protocol::event::{Event, EventKind};
-use protocol::lines::{LineBuffer, LineTooLong};
+use protocol::lines::LineTooLong;
 use protocol::message::{BadRequest, ClientRequest, answer_line, event_line};
 use protocol::method::{Attached, Draft, Hello, Method, Role, Welcome};
 use protocol::{MAX_CLIENT, MAX_LINE, MAX_MESSAGE, VERSION};
@@ -18,6 +19,7 @@ use serde::Serialize;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};
@@ -29,14 +31,10 @@ const MAX_REQUESTS: usize = 16;
 /// Requests of one client in a second, after as many at once.
 const MAX_RATE: u32 = 200;
 
-/// Bytes of one read.
-const PIECE: usize = 16 << 10;
-
-/// How long a client may take for one line, once it began it.
-const LINE_TIME: Duration = Duration::from_secs(10);
-
-/// A longer request counts as large: only a few are taken in at a time.
-const LARGE: usize = 64 * 1024;
+/// How long a client that ended what it sends may wait for the answers, and how often its full end is looked for: of that
+/// alone the runtime does not tell.
+const HALF_CLOSED: Duration = Duration::from_secs(10);
+const CLOSED_LOOK: Duration = Duration::from_millis(100);
 
 /// With so many bytes waiting for the client, no more records are read for it and no more requests taken.
 const FULL: usize = 256 * 1024;
@@ -131,36 +129,10 @@ enum Done {
 
 impl Connection {
     async fn serve(mut self) -> io::Result<()> {
-        let mut lines = LineBuffer::new(MAX_LINE);
-        // When the first byte of an incomplete line arrived.
-        let mut began: Option<Instant> = None;
-        let mut large: Option<OwnedSemaphorePermit> = None;
+        let mut incoming = Incoming::new();
         loop {
-            while self.takes() {
-                match lines.take() {
-                    Ok(Some(line)) => self.request(&line),
-                    Ok(None) => break,
-                    Err(LineTooLong) => {
-                        self.end(ErrorKind::TooLong, &format!("a request can have at most {MAX_LINE} bytes"));
-                    }
-                }
-                began = None;
-            }
-            if lines.rest() <= LARGE {
-                large = None;
-            } else if large.is_none() && !self.ends {
-                match self.shares.large.clone().try_acquire_owned() {
-                    Ok(free) => large = Some(free),
-                    Err(_) => self.end(ErrorKind::Busy, "too many large requests are being received"),
-                }
-            }
-            if self.out.len() < FULL
-                && let Some((feed, _)) = &mut self.feed
-                && let Err(error) = feed.fill(&mut self.out)
-            {
-                self.feed = None;
-                self.end(error.kind, &error.message);
-            }
+            self.requests(&mut incoming);
+            self.fill();
             let over = self.phase.borrow().is_over();
             if over {
                 self.hub.read_on();
@@ -168,20 +140,24 @@ impl Connection {
             if over && !self.ends && self.running.is_empty() && self.is_drained() {
                 self.tell_end();
             }
+            self.ends |= incoming.is_over() && self.running.is_empty();
             if self.out.is_empty() && self.ends {
+                return Ok(());
+            }
+            if let Some(ended) = incoming.ended()
+                && (ended.elapsed() >= HALF_CLOSED || is_closed(&self.stream).await)
+            {
                 return Ok(());
             }
             self.idle.set(self.running.is_empty() && self.feed.is_none());
             let (takes, room) = (self.takes(), self.out.len() < FULL);
-            began = (lines.rest() > 0).then(|| began.unwrap_or_else(Instant::now));
-            let slow = began.filter(|_| takes).map(|began| began + LINE_TIME);
+            let due = incoming.due().filter(|_| takes);
             let again = if takes || self.ends { None } else { self.rate.again() };
+            let look = incoming.ended().map(|_| Instant::now() + CLOSED_LOOK);
             tokio::select! {
-                ready = self.stream.readable(), if takes => {
+                ready = self.stream.readable(), if takes && look.is_none() => {
                     ready?;
-                    if !receive(&self.stream, &mut lines)? {
-                        return Ok(());
-                    }
+                    incoming.receive(&self.stream)?;
                 }
                 ready = self.stream.writable(), if !self.out.is_empty() => {
                     ready?;
@@ -191,11 +167,39 @@ impl Connection {
                 () = changed(&mut self.feed), if room => {}
                 _changed = self.phase.changed(), if !over => {}
                 () = until(again) => {}
-                () = until(slow) => {
+                () = until(look) => {}
+                () = until(due) => {
                     self.end(ErrorKind::Request, &format!("a request was not complete within {} s", LINE_TIME.as_secs()));
                 }
                 () = until(self.out.late()) => return Ok(()),
             }
+        }
+    }
+
+    /// Begins the requests that were received, as long as there is room for more.
+    fn requests(&mut self, incoming: &mut Incoming) {
+        while self.takes() {
+            match incoming.take() {
+                Ok(Some(line)) => self.request(&line),
+                Ok(None) => break,
+                Err(LineTooLong) => {
+                    self.end(ErrorKind::TooLong, &format!("a request can have at most {MAX_LINE} bytes"));
+                }
+            }
+        }
+        if !self.ends && !incoming.fits(&self.shares.large) {
+            self.end(ErrorKind::Busy, "too many large requests are being received");
+        }
+    }
+
+    /// Adds events for an attached client that takes them.
+    fn fill(&mut self) {
+        if self.out.len() < FULL
+            && let Some((feed, _)) = &mut self.feed
+            && let Err(error) = feed.fill(&mut self.out)
+        {
+            self.feed = None;
+            self.end(error.kind, &error.message);
         }
     }
 
@@ -361,16 +365,12 @@ impl Connection {
     }
 }
 
-/// Reads what is there. Whether the client may send more.
-fn receive(stream: &UnixStream, lines: &mut LineBuffer) -> io::Result<bool> {
-    let mut piece = [0; PIECE];
-    match stream.try_read(&mut piece) {
-        Ok(read) => {
-            lines.push(piece.get(..read).unwrap_or_default());
-            Ok(read > 0)
-        }
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
-        Err(error) => Err(error),
+/// Whether a client that ended what it sends takes no answers either.
+async fn is_closed(stream: &UnixStream) -> bool {
+    tokio::select! {
+        biased;
+        ready = stream.ready(Interest::WRITABLE) => ready.is_ok_and(|ready| ready.is_write_closed()),
+        () = std::future::ready(()) => false,
     }
 }
 

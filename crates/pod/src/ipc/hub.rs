@@ -49,6 +49,8 @@ pub(super) struct Hub {
     pub(super) phase: watch::Receiver<Phase>,
     /// A share of the commands that are under way.
     pub(super) commands: Arc<Semaphore>,
+    /// The right to read a page.
+    pub(super) pages: Arc<Semaphore>,
     host: watch::Receiver<Host>,
     tail: Mutex<Tail>,
     /// The newest record that clients may read.
@@ -73,6 +75,7 @@ impl Hub {
             answers: Answers::default(),
             phase,
             commands: Arc::new(Semaphore::new(MAX_ANSWERS)),
+            pages: Arc::new(Semaphore::new(1)),
             host,
             head: watch::Sender::new(folded),
             status: watch::Sender::default(),
@@ -136,19 +139,20 @@ impl Hub {
         self.head.send_if_modified(|head| std::mem::replace(head, folded.max(*head)) < folded);
     }
 
-    /// Tells the clients what the pod does, if that changed.
-    async fn look(&self) {
+    /// Tells the clients what the pod does, if that changed or its configuration was read again.
+    async fn look(&self, reloaded: bool) {
         let Ok(status) = self.status().await else { return };
         self.status.send_if_modified(|newest| {
             let differs = newest.as_deref() != Some(&status);
             *newest = Some(Arc::new(status));
-            differs
+            differs || reloaded
         });
     }
 
     pub(super) fn follow(&self) -> Following {
         let attached = self.attached.subscribe();
-        Following { attached, folded: self.client.folded(), transient: None, look_at: None }
+        let (folded, host) = (self.client.folded(), self.host.clone());
+        Following { attached, folded, host, transient: None, look_at: None, reloaded: false }
     }
 }
 
@@ -171,10 +175,13 @@ impl Drop for Attached {
 pub(super) struct Following {
     attached: watch::Receiver<usize>,
     folded: watch::Receiver<u64>,
+    host: watch::Receiver<Host>,
     /// None while no client is attached.
     transient: Option<broadcast::Receiver<Event>>,
     /// When the status is looked at next.
     look_at: Option<Instant>,
+    /// The configuration was read again since the last look: limits and rules are not in the status.
+    reloaded: bool,
 }
 
 impl Following {
@@ -186,6 +193,7 @@ impl Following {
                 Ok(()) => Change::Folded,
                 Err(_ended) => Change::Ended,
             },
+            Ok(()) = self.host.changed(), if self.transient.is_some() => Change::Reloaded,
             event = received(&mut self.transient) => match event {
                 Ok(Event::Suspended { .. }) | Err(RecvError::Lagged(_)) => Change::Other,
                 Ok(Event::Record { .. } | Event::Delta { .. } | Event::Alert(_)) => Change::None,
@@ -200,19 +208,21 @@ impl Following {
                     Some(transient) if watched => Some(transient),
                     _ => watched.then(|| hub.client.transient()),
                 };
+                self.host.mark_unchanged();
                 self.folded.mark_changed();
             }
             Change::Folded => hub.read_on(),
             Change::Look => {
-                hub.look().await;
+                hub.look(self.reloaded).await;
                 // Only now: this may be given up while it looks.
-                self.look_at = None;
+                (self.look_at, self.reloaded) = (None, false);
             }
+            Change::Reloaded => self.reloaded = true,
             Change::Other | Change::None => {}
             // The phase says so, too.
             Change::Ended => std::future::pending().await,
         }
-        if matches!(change, Change::Folded | Change::Other) {
+        if matches!(change, Change::Folded | Change::Reloaded | Change::Other) {
             self.look_at.get_or_insert_with(|| Instant::now() + STATUS_AFTER);
         }
     }
@@ -224,6 +234,8 @@ enum Change {
     /// A client came or left.
     Attached,
     Folded,
+    /// The process read its configuration again.
+    Reloaded,
     /// The status may have changed without a record.
     Other,
     Look,

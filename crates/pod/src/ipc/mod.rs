@@ -14,6 +14,7 @@ mod connection;
 mod convert;
 mod feed;
 mod hub;
+mod incoming;
 mod out;
 mod requests;
 mod server;

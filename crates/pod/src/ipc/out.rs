@@ -64,6 +64,6 @@ impl Out {
 }
 
 /// The line for a client that is not served.
-pub(super) fn refusal(why: &str) -> String {
-    answer_line::<()>(None, Err(&Error::new(ErrorKind::Busy, why))).unwrap_or_default()
+pub(super) fn refusal(kind: ErrorKind, why: &str) -> String {
+    answer_line::<()>(None, Err(&Error::new(kind, why))).unwrap_or_default()
 }

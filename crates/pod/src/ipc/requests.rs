@@ -17,6 +17,7 @@ use protocol::{MAX_CMD_ID, MAX_PAGE, MAX_PAGE_BYTES};
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 use session_store::Reader;
+use std::path::Path;
 use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
@@ -43,7 +44,7 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
                 format!("`{}` is allowed only once per connection", method.name()),
             ));
         }
-        Method::Page(Page { before, limit }) => return answer(&page(hub, before, limit)?),
+        Method::Page(Page { before, limit }) => return answer(&page(hub, before, limit).await?),
         Method::GetStatus(_) => return answer(&hub.status().await?),
         Method::GetFeatures(_) => {
             let report = serde_json::to_value(client.features()).map_err(internal)?;
@@ -66,7 +67,7 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
         Method::SetDraft(SetDraft { text, .. }) => hub.set_draft(text, by.as_ref().map(convert::who)),
         Method::Cancel(Cancel { input: Some(input), .. }) => client.cancel_input(input, by).await,
         Method::Cancel(Cancel { input: None, .. }) => {
-            client.cancel().await;
+            client.cancel(by).await;
             Ok(())
         }
         Method::Pause(_) => client.pause(by).await,
@@ -104,16 +105,27 @@ pub(super) async fn attached(hub: &Arc<Hub>, attach: Attach) -> Result<(Attached
             return Err(Error::new(ErrorKind::Params, text));
         }
         Some(after) => (None, after),
-        None => (Some(page(hub, newest + 1, limit.unwrap_or(MAX_PAGE))?), newest),
+        None => (Some(page(hub, newest + 1, limit.unwrap_or(MAX_PAGE)).await?), newest),
     };
     Ok((Attached { status, draft: hub.draft(), page }, Feed::new(events, without, cursor)))
 }
 
-/// The records before one of them.
-fn page(hub: &Hub, before: u64, limit: u32) -> Result<RecordPage, Error> {
-    let folded = *hub.client.folded().borrow();
+/// The records before one of them. Pages are read one at a time and on another thread: clients that ask for many delay
+/// each other only.
+async fn page(hub: &Hub, before: u64, limit: u32) -> Result<RecordPage, Error> {
+    let turn = hub.pages.clone().acquire_owned().await.map_err(internal)?;
+    let (dir, folded) = (hub.dir.clone(), *hub.client.folded().borrow());
+    let read = move || {
+        let page = read_page(&dir, folded, before, limit);
+        drop(turn);
+        page
+    };
+    spawn_blocking(read).await.map_err(internal)?
+}
+
+fn read_page(dir: &Path, folded: u64, before: u64, limit: u32) -> Result<RecordPage, Error> {
     let before = before.min(folded + 1);
-    let reader = Reader::open(&hub.dir).map_err(unread)?.upto(folded);
+    let reader = Reader::open(dir).map_err(unread)?.upto(folded);
     let frames = reader.page(before, limit.clamp(1, MAX_PAGE) as usize, MAX_PAGE_BYTES).map_err(unread)?;
     let mut page = RecordPage { records: Vec::new(), first: frames.first().map_or(before, |frame| frame.seq) };
     for frame in frames {

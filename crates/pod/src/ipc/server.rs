@@ -4,7 +4,8 @@ use super::ServedPod;
 use super::connection::{Idle, Shares, attend};
 use super::hub::{Hub, Phase};
 use super::out::refusal;
-use authority::Ambient;
+use authority::{Ambient, OnlyLooks};
+use protocol::error::ErrorKind;
 use protocol::event::PodEnded;
 use protocol::method::Failure;
 use std::collections::BTreeMap;
@@ -164,11 +165,15 @@ impl Connections {
     fn add(&mut self, ambient: &Ambient, stream: UnixStream, hub: &Arc<Hub>) {
         self.forget_ended();
         let Ok(peer) = authority::peer_of(ambient, &stream) else { return };
+        if peer.may_change == Err(OnlyLooks::OtherUser) {
+            return refuse(stream, ErrorKind::NotAllowed, "this pod belongs to another user");
+        }
         let is_child = peer.may_change.is_err();
         let children = self.known.values().filter(|known| known.is_child).count();
         let is_full = self.known.len() >= MAX_CONNECTIONS || (is_child && children >= MAX_CHILDREN);
         if is_full && !self.end_idle(is_child) {
-            return refuse(stream, if is_child { MAX_CHILDREN } else { MAX_CONNECTIONS });
+            let places = if is_child { MAX_CHILDREN } else { MAX_CONNECTIONS };
+            return refuse(stream, ErrorKind::Busy, &format!("all {places} connections are in use"));
         }
         let (idle, shares) = (Idle::default(), if is_child { &self.child_shares } else { &self.shares });
         let task = self.tasks.spawn(attend(stream, peer, hub.clone(), idle.clone(), shares.clone()));
@@ -192,16 +197,15 @@ impl Connections {
     }
 }
 
-/// Tells a new client that every other one is busy. What its socket does not take at once is not sent.
-fn refuse(stream: UnixStream, places: usize) {
-    let line = refusal(&format!("all {places} connections are in use"));
+/// Tells a new client why it is not served. What its socket does not take at once is not sent.
+fn refuse(stream: UnixStream, kind: ErrorKind, why: &str) {
+    let line = refusal(kind, why);
     drop(stream.into_std().and_then(|mut stream| stream.write_all(line.as_bytes())));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use protocol::error::ErrorKind;
     use protocol::message::Message;
     use std::io::Read;
     use std::os::unix::net::UnixStream as StdStream;
@@ -210,12 +214,12 @@ mod tests {
     async fn a_client_that_is_refused_is_told() {
         let (ours, mut theirs) = StdStream::pair().unwrap();
         ours.set_nonblocking(true).unwrap();
-        refuse(UnixStream::from_std(ours).unwrap(), MAX_CONNECTIONS);
+        refuse(UnixStream::from_std(ours).unwrap(), ErrorKind::Busy, "all are busy");
         let mut told = String::new();
         theirs.read_to_string(&mut told).unwrap();
         let Message::Answer { id: None, answer: Err(error) } = Message::read(told.trim_end()).unwrap() else {
             panic!("{told}")
         };
-        assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Busy, "all 64 connections are in use"));
+        assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Busy, "all are busy"));
     }
 }

@@ -221,6 +221,9 @@ pub struct TurnFinished {
     /// Usage of attempts that ended without an answer: cut, cancelled or too long. Not in any `response`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unanswered: Option<Unanswered>,
+    /// Who cancelled the turn, if a client did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Who>,
 }
 
 /// Usage of attempts without an answer; part of [`TurnFinished`].

@@ -150,7 +150,8 @@ pub fn closing(restored: &Restored, found: &RecoveryFacts) -> Vec<Record> {
     note.extend(state.untold.as_ref().map(loss));
     if state.turn_open {
         batch.push(SystemItem::Recovery { generation: state.surface_generation, text: note.join("\n") }.into());
-        batch.push(TurnFinished { turn: state.turns, outcome: Outcome::Interrupted, unanswered: None }.into());
+        batch
+            .push(TurnFinished { turn: state.turns, outcome: Outcome::Interrupted, unanswered: None, by: None }.into());
     }
     batch
 }

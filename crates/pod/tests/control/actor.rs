@@ -57,10 +57,10 @@ fn a_client_cancels_one_turn_and_not_those_after_it() {
     let pod = pod(answers, vec![waits(&runs, &ends)]);
     let (outcomes, end) = pod.serve(Outbox::unwatched(), async |client| {
         // Nothing is under way: nothing happens.
-        client.cancel().await;
+        client.cancel(None).await;
         let cancels = async {
             runs.notified().await;
-            client.cancel().await;
+            client.cancel(None).await;
         };
         let (first, ()) = tokio::join!(client.submit("first"), cancels);
         [first.unwrap().outcome, client.submit("second").await.unwrap().outcome]
@@ -84,7 +84,7 @@ fn a_client_is_heard_while_the_watcher_takes_nothing() {
             }
             // Behind the channel the backlog fills, and then the stream is held back.
             tokio::time::sleep(Duration::from_millis(300)).await;
-            client.cancel().await;
+            client.cancel(None).await;
         };
         let (first, ()) = tokio::join!(client.submit("first"), cancels);
         drop(events);
@@ -139,11 +139,11 @@ fn a_cancel_behind_an_input_or_a_close_is_handled() {
     let (outcomes, end) = pod.serve(Outbox::unwatched(), async |client| {
         // It is stored on another thread first.
         let large = "x".repeat(MAX_INLINE_INPUT + 1);
-        let (early, ()) = tokio::join!(client.submit(&large), client.cancel());
+        let (early, ()) = tokio::join!(client.submit(&large), client.cancel(None));
         let cancels = async {
             runs.notified().await;
             client.close("enough").await;
-            client.cancel().await;
+            client.cancel(None).await;
             client.submit("too late").await
         };
         let (second, late) = tokio::join!(client.submit("second"), cancels);

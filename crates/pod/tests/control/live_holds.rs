@@ -84,7 +84,7 @@ fn results_are_in_the_log_while_the_turn_waits_and_a_cancel_ends_it() {
     live.until(|status| matches!(status.activity, Activity::Paused { turn: 1 }));
     let last = live.pod.records().pop().unwrap().1;
     assert!(matches!(last, Record::ToolFinished(_)), "{last:?}");
-    live.ask(live.client().cancel());
+    live.ask(live.client().cancel(None));
     let status = live.until(|status| status.activity == Activity::Idle);
     assert_eq!(status.last_outcome, Some(Outcome::Cancelled));
     assert!(status.held.is_some(), "a person paused it");

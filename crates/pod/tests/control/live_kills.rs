@@ -82,7 +82,7 @@ fn story(live: &LivePod, scene: &Scene, told: &mut Promises) -> Option<()> {
     live.try_until(|status| matches!(status.activity, Activity::Paused { turn: 1 }))?;
     alive(live.ask(b.resume(None)))?;
     live.try_until(|status| status.turns == 3 && status.requests == 4)?;
-    live.ask(a.cancel());
+    live.ask(a.cancel(None));
     live.try_until(|status| status.held.is_some() && status.activity == Activity::Idle)?;
     // The model may not have begun to answer when it was cancelled: then this answer is for the next turn.
     scene.gates[1].open();

@@ -113,7 +113,7 @@ impl Scene {
                 let before = before.and_then(|n| self.chosen(n));
                 done(self.ask(self.clients[0].reorder(input, before, None)));
             }
-            Op::Cancel => self.ask(self.clients[0].cancel()),
+            Op::Cancel => self.ask(self.clients[0].cancel(None)),
             Op::Pause => self.ask(self.clients[1].pause(None)).unwrap(),
             Op::Resume => self.ask(self.clients[0].resume(None)).unwrap(),
             Op::Answer => {

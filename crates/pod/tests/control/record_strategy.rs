@@ -121,7 +121,7 @@ pub(crate) fn denied(call: CallId) -> Record {
 }
 
 pub(crate) fn turn_finished(turn: u64) -> Record {
-    TurnFinished { turn, outcome: Outcome::Done, unanswered: None }.into()
+    TurnFinished { turn, outcome: Outcome::Done, unanswered: None, by: None }.into()
 }
 
 pub(crate) fn queued(input: u64, whole: Option<Output>) -> Record {
@@ -294,7 +294,8 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
                 2 => Outcome::Interrupted,
                 _ => Outcome::Done,
             };
-            TurnFinished { turn: state.map_or(n, |s| s.turns + over), outcome, unanswered: None }.into()
+            let by = who(n).filter(|_| outcome == Outcome::Cancelled);
+            TurnFinished { turn: state.map_or(n, |s| s.turns + over), outcome, unanswered: None, by }.into()
         }
         16 => {
             let (before, after) = (output(n).map(|output| output.stored), n.is_multiple_of(3).then(|| format!("{n}")));

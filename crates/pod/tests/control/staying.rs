@@ -176,7 +176,7 @@ fn a_cancel_holds_what_waits_until_somebody_says_something() {
         let first = client.send(input("one")).await.unwrap();
         runs.notified().await;
         client.send(input("two")).await.unwrap();
-        client.cancel().await;
+        client.cancel(None).await;
         assert_eq!(first.end().await.unwrap().outcome, Outcome::Cancelled);
         let status = client.status().await.unwrap();
         assert_eq!((status.held.unwrap().cause, status.queued.len()), (HoldCause::Cancel, 1));
@@ -271,7 +271,7 @@ fn a_turn_that_was_cancelled_before_the_host_leaves_stays_cancelled() {
     let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
         client.send(input("one")).await.unwrap();
         runs.notified().await;
-        client.cancel().await;
+        client.cancel(None).await;
         client.leave("the machine is restarted").await;
     });
     end.result.unwrap();

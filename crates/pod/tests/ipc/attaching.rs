@@ -125,6 +125,26 @@ fn the_state_is_told_when_it_changed() {
     scene.close();
 }
 
+/// Limits and rules are not in the status: clients ask for what they show of them.
+#[test]
+fn a_reload_is_told_although_no_word_of_the_status_changed() {
+    let scene = Scene::new(answers(1));
+    let mut driver = scene.driver();
+    driver.ask("attach", json!({})).unwrap();
+    let mut late = scene.driver();
+    for _ in 0..2 {
+        scene.host.send_modify(|_| {});
+        assert_eq!(driver.next("status")["state"], "idle");
+    }
+    // One that comes later has the status, and hears of the next reload only.
+    late.ask("attach", json!({})).unwrap();
+    scene.host.send_modify(|host| host.reload.refused = Some("no".to_owned()));
+    for client in [&mut late, &mut driver] {
+        assert_eq!(client.next("status")["host"]["reload"]["refused"], "no");
+    }
+    scene.close();
+}
+
 #[test]
 fn clients_that_stay_to_the_end_have_the_last_record() {
     let scene = Scene::new(answers(1));

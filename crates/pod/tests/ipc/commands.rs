@@ -82,6 +82,31 @@ fn the_queue_is_edited_by_any_driver_and_the_journal_says_by_whom() {
 }
 
 #[test]
+fn the_end_of_a_turn_names_the_client_that_cancelled_it() {
+    let latches = [Latch::new("one"), Latch::new("two"), Latch::new("three")];
+    let scene = Scene::new(held_answers(&latches));
+    let mut phone = scene.stranger();
+    phone.ask("hello", json!({ "versions": [1], "client": "phone", "name": "Ada", "role": "driver" })).unwrap();
+    let mut other = scene.driver();
+    for (n, cancel) in [json!({ "cmd_id": "c" }), json!({ "input": 2, "cmd_id": "d" })].into_iter().enumerate() {
+        let input = phone.ask("input", json!({ "text": n.to_string(), "cmd_id": n.to_string() })).unwrap();
+        while phone.ask("status", json!({})).unwrap()["step"] != 1 {}
+        phone.ask("cancel", cancel).unwrap();
+        // The first is recorded.
+        other.ask("cancel", json!({ "cmd_id": format!("later {n}") })).unwrap();
+        assert_eq!(phone.ask("wait", input).unwrap()["outcome"]["outcome"], "cancelled");
+    }
+    let input = phone.ask("input", json!({ "text": "more", "cmd_id": "more" })).unwrap();
+    latches.iter().for_each(Latch::open);
+    assert_eq!(phone.ask("wait", input).unwrap()["outcome"]["outcome"], "done");
+    let finished = scene.journal().into_iter().filter(|line| line.contains("\"k\":\"turn_finished\""));
+    let by: Vec<Value> =
+        finished.map(|line| serde_json::from_str::<Value>(&line).unwrap()["by"]["name"].clone()).collect();
+    assert_eq!(by, [json!("Ada"), json!("Ada"), Value::Null]);
+    scene.close();
+}
+
+#[test]
 fn a_repeated_command_is_not_carried_out_again() {
     let scene = Scene::new(answers(2));
     let mut raw = scene.driver();

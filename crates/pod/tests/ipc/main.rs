@@ -7,4 +7,6 @@ mod attaching;
 mod attacks;
 mod bounds;
 mod commands;
+mod half_closed;
+mod hostile;
 mod rig;

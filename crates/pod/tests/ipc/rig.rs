@@ -45,6 +45,8 @@ impl HostActions for Actions {
 pub(crate) struct Scene {
     pub(crate) live: LivePod,
     pub(crate) actions: Arc<Actions>,
+    /// The process, as its program reports it.
+    pub(crate) host: watch::Sender<Host>,
     served: Served,
 }
 
@@ -83,18 +85,19 @@ impl Scene {
             cwd: "/p".to_owned(),
             reload: ReloadReport::default(),
         };
+        let host = watch::Sender::new(host);
         let pod = ServedPod {
             client: live.client(),
             dir: live.pod.dir.clone(),
             name: "p".to_owned(),
             session: "s".to_owned(),
-            host: watch::Sender::new(host).subscribe(),
+            host: host.subscribe(),
             actions: actions.clone(),
         };
         let listener = UnixListener::bind(pod.dir.join(SOCKET)).unwrap();
         listener.set_nonblocking(true).unwrap();
         let served = Served::start(Ambient::claim(), listener, pod).unwrap();
-        Self { live, actions, served }
+        Self { live, actions, host, served }
     }
 
     pub(crate) fn socket(&self) -> PathBuf {

@@ -22,14 +22,14 @@ impl Actor {
                     command.refuse(SubmitError::Closed);
                 }
             },
-            (Command::Cancel(input), At::Turn(turn)) => {
+            (Command::Cancel(input, cancel), At::Turn(turn)) => {
                 if input.is_none_or(|input| turn.taking().contains(&input)) {
-                    turn.cancel()?;
+                    turn.cancel(cancel.by)?;
                 }
             }
-            (Command::Cancel(input), At::Idle(_) | At::Between) => {
+            (Command::Cancel(input, cancel), At::Idle(_) | At::Between) => {
                 if input.is_none() {
-                    submissions.cancel();
+                    submissions.cancel(cancel);
                 }
             }
             (Command::Wait(input, end), _) => submissions.wait(core, input, end),
