@@ -5,7 +5,7 @@ mod texts;
 mod values;
 
 pub(crate) use self::values::Span;
-use self::values::{dollars, seq, steps, time};
+use self::values::{dollars, key, seq, steps, time};
 use crate::allow::AllowRule;
 use crate::candidates::{models, pods};
 use crate::config::file::Mode;
@@ -216,7 +216,7 @@ pub(crate) struct SendArgs {
     pub(crate) steer: bool,
     /// Name of this input: if the pod has already accepted an input with the same KEY, print the number of that input and
     /// send nothing
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", value_parser = key)]
     pub(crate) key: Option<String>,
     /// Print one JSON document
     #[arg(long)]

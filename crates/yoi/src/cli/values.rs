@@ -1,6 +1,7 @@
 //! Values of flags, read from their words.
 
 use crate::bad_value::BadValue;
+use protocol::MAX_CMD_ID;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -34,6 +35,14 @@ impl FromStr for Span {
 pub(super) fn seq(text: &str) -> Result<u64, BadValue> {
     let number = text.parse();
     number.map_err(|_| BadValue::new("the value must be the number of a record", "`yoi log NAME` shows the numbers"))
+}
+
+/// The name that a client gives an input.
+pub(super) fn key(text: &str) -> Result<String, BadValue> {
+    let fits = (1..=MAX_CMD_ID).contains(&text.len());
+    fits.then(|| text.to_owned()).ok_or_else(|| {
+        BadValue::new(format!("the value must have 1 to {MAX_CMD_ID} bytes"), "use a short value such as build-42")
+    })
 }
 
 /// `500`.

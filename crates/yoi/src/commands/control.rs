@@ -91,7 +91,7 @@ pub(crate) fn stop(args: &StopArgs, env: &Env) -> Result<Exit, Failure> {
     block_on(async {
         let (owner, mut live) = match LiveClient::reach(&dir, &name, "yoi stop").await? {
             Reached::Live(live) => (live.owner.clone(), Some(live)),
-            Reached::Locked(owner) | Reached::Silent(owner, _) => (owner, None),
+            Reached::Locked(owner) | Reached::Silent(owner, _) | Reached::Incompatible(owner, _) => (owner, None),
             Reached::Free => {
                 out::line(&format!("{name} is not running"));
                 return Ok(Exit::Done);

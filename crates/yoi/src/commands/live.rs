@@ -18,7 +18,7 @@ pub(crate) async fn reach(pods: &Pods, name: &str, command: &'static str) -> Res
     match LiveClient::reach(&dir, name, command).await? {
         Reached::Live(live) => Ok(Some(*live)),
         Reached::Free => Ok(None),
-        Reached::Silent(_, silent) => Err(silent),
+        Reached::Silent(_, failure) | Reached::Incompatible(_, failure) => Err(failure),
         Reached::Locked(owner) => {
             let pid = owner.pid;
             Err(open_failure(&OpenError::Busy { dir, owner: Some(owner) }, now(), Some(name))

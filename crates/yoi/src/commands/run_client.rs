@@ -65,7 +65,7 @@ impl ClientRun<'_> {
             match LiveClient::reach(&pods.dir(&name), &name, COMMAND).await? {
                 Reached::Live(live) => self.run(&pods, &name, *live).await.map(Some),
                 Reached::Free | Reached::Locked(_) => Ok(None),
-                Reached::Silent(_, silent) => Err(silent),
+                Reached::Silent(_, failure) | Reached::Incompatible(_, failure) => Err(failure),
             }
         })?
     }

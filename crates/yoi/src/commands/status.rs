@@ -42,21 +42,26 @@ pub(crate) fn run(args: &StatusArgs, env: &Env) -> Result<Exit, Failure> {
     let live = block_on(async {
         let (told, owner) = match LiveClient::reach(&pods.dir(&name), &name, "yoi status").await? {
             Reached::Live(mut live) => (live.status().await.map(Some), live.owner.clone()),
-            Reached::Locked(owner) | Reached::Silent(owner, _) => return Ok((None, Some(owner.pid))),
+            Reached::Locked(owner) | Reached::Silent(owner, _) => {
+                return Ok((None, Some(Unasked::silent(owner.pid, &name))));
+            }
+            Reached::Incompatible(owner, failure) => {
+                return Ok((None, Some(Unasked::incompatible(owner.pid, failure))));
+            }
             Reached::Free => return Ok((None, None)),
         };
         match told {
             // Its files tell the rest.
-            Err(failure) if failure.exit == Exit::Busy => Ok((None, Some(owner.pid))),
+            Err(failure) if failure.exit == Exit::Busy => Ok((None, Some(Unasked::silent(owner.pid, &name)))),
             told => Ok((told?, None)),
         }
     })?;
-    let (live, silent) = live?;
+    let (live, unasked) = live?;
     // Read after the process answered: the files have all that it told.
-    let found = Found::read(&pods, &name, live, silent)?;
+    let found = Found::read(&pods, &name, live, unasked)?;
     let left = LeftRunning::find(env)
         .into_iter()
-        .find(|left| found.live.is_none() && silent.is_none() && left.is_of(&pods, &name));
+        .find(|left| found.live.is_none() && found.unasked.is_none() && left.is_of(&pods, &name));
     if args.json {
         out::json(&found.json(left.as_ref()));
     } else {
@@ -71,20 +76,40 @@ pub(super) fn print_live(pods: &Pods, name: &str, status: Status) -> Result<(), 
     Ok(())
 }
 
+/// The process of a pod that gave no status, and what a person can do about it.
+struct Unasked {
+    pid: u32,
+    why: String,
+    help: String,
+}
+
+impl Unasked {
+    fn silent(pid: u32, name: &str) -> Self {
+        let stopped = format!("if a signal stopped the process, `kill -CONT {pid}` continues it");
+        let help = format!("{stopped}; `yoi stop {name} --now` ends it");
+        Self { pid, why: format!("{pid} does not answer"), help }
+    }
+
+    fn incompatible(pid: u32, failure: Failure) -> Self {
+        let Failure { exit: _, message, help } = failure;
+        Self { pid, why: format!("{pid}: {message}"), help: help.unwrap_or_default() }
+    }
+}
+
 /// All that is known of a pod.
 struct Found {
     name: String,
     live: Option<Status>,
-    /// The process that holds the pod and does not answer.
-    silent: Option<u32>,
+    /// The process that holds the pod, if it gave no status.
+    unasked: Option<Unasked>,
     summary: Summary,
     /// The tokens of the newest request with its answer, if it is recent.
     context: Option<u64>,
 }
 
 impl Found {
-    fn read(pods: &Pods, name: &str, live: Option<Status>, silent: Option<u32>) -> Result<Self, Failure> {
-        let mut found = Self { name: name.to_owned(), live, silent, summary: Summary::default(), context: None };
+    fn read(pods: &Pods, name: &str, live: Option<Status>, unasked: Option<Unasked>) -> Result<Self, Failure> {
+        let mut found = Self { name: name.to_owned(), live, unasked, summary: Summary::default(), context: None };
         let reader = match Reader::open(&pods.dir(name)) {
             // Nothing was recorded yet.
             Err(ReadError::NoSuch(_)) => return Ok(found),
@@ -111,9 +136,9 @@ impl Found {
         let state = &self.summary.state;
         match &self.live {
             Some(live) => state_text(live.state),
-            None if self.silent.is_some() && state.held.is_some() => "held",
-            None if self.silent.is_some() && state.turn_open => "working",
-            None if self.silent.is_some() => "idle",
+            None if self.unasked.is_some() && state.held.is_some() => "held",
+            None if self.unasked.is_some() && state.turn_open => "working",
+            None if self.unasked.is_some() => "idle",
             None if self.summary.last_time == 0 => "empty",
             None if state.turn_open || state.hosted => "crashed",
             None => "stopped",
@@ -152,7 +177,7 @@ impl Found {
         self.calls().for_each(|call| add("", call));
         if let Some(held) = self.held() {
             add("held", held.reason);
-            add("", next_step(held.cause, &self.name, self.live.is_some() || self.silent.is_some()));
+            add("", next_step(held.cause, &self.name, self.live.is_some() || self.unasked.is_some()));
         }
         if let Some(wait) = self.live.as_ref().and_then(|live| live.model_wait.as_ref()) {
             add("waiting", model_wait(wait));
@@ -197,11 +222,9 @@ impl Found {
                 add("config", format!("changed for the next start: {keys}"));
             }
         }
-        if let Some(pid) = self.silent {
-            let name = &self.name;
-            add("process", format!("{pid} does not answer"));
-            let stopped = format!("if a signal stopped the process, `kill -CONT {pid}` continues it");
-            add("", format!("{stopped}; `yoi stop {name} --now` ends it"));
+        if let Some(Unasked { why, help, .. }) = &self.unasked {
+            add("process", why.clone());
+            add("", help.clone());
         }
         if self.summary.last_time > 0 {
             add("active", format!("{} ago", duration(now().saturating_sub(self.summary.last_time))));
@@ -239,7 +262,7 @@ impl Found {
             "sandbox": self.sandbox(), "turns": state.turns, "requests": state.requests, "usage": state.usage,
             "cost": state.cost.map(Cost::dollars), "context": self.context, "last_outcome": state.last_outcome,
             "notices": live.map_or(state.notices.len() as u64, |live| live.notices),
-            "stuck": live.map(|live| live.stuck), "pid": live.map(|live| live.host.pid).or(self.silent), "answers": live.is_some(),
+            "stuck": live.map(|live| live.stuck), "pid": live.map(|live| live.host.pid).or(self.unasked.as_ref().map(|unasked| unasked.pid)), "answers": live.is_some(),
             "since_us": live.map(|live| live.host.since_us), "version": live.map(|live| live.host.version.clone()),
             "cwd": live.map(|live| live.host.cwd.clone()), "last_us": self.summary.last_time,
             "reload": live.map(|live| json!({ "next_start": live.host.reload.next_start, "refused": live.host.reload.refused })), "left_running": left.map_or(&[][..], |left| &left.pids),

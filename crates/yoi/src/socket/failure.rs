@@ -14,6 +14,9 @@ use tokio::time::{Instant, sleep};
 /// How long a process may hold its pod after it closed its connections, when it ends.
 const ENDING: Duration = Duration::from_secs(2);
 
+/// Characters of what could not be read.
+const GARBLED: usize = 120;
+
 /// How often that is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -32,10 +35,20 @@ pub(crate) fn failure(error: ClientError, name: &str, owner: &Owner) -> Failure 
             Failure::new(Exit::Data, format!("the input is too long for a running pod: over {max} KiB"))
                 .help("save it to a file in the project and name that file in the prompt")
         }
-        ClientError::Version(_)
-        | ClientError::Garbled(_)
-        | ClientError::OutOfOrder { .. }
-        | ClientError::Behind { .. } => another_version(name),
+        ClientError::Version(_) => another_version(name),
+        ClientError::Garbled(what) => {
+            let what: String = what.chars().take(GARBLED).collect();
+            Failure::new(Exit::Unavailable, format!("{name} sent what this version of yoi cannot read: {what}"))
+                .help(restart(name))
+        }
+        ClientError::OutOfOrder { cursor, seq } => {
+            Failure::new(Exit::Internal, format!("{name} sent record {seq} after record {cursor}"))
+                .help(format!("`yoi log {name} --from {cursor}` shows the journal"))
+        }
+        ClientError::Behind { cursor, seq } => {
+            let text = format!("{name} has only {seq} records now; record {cursor} was shown before");
+            Failure::new(Exit::Unavailable, text).help(format!("`yoi attach {name}` shows the journal as it is now"))
+        }
         ClientError::Removed | ClientError::AnotherSession => removed(name),
         ClientError::Unreachable(_)
         | ClientError::Io(_)
@@ -80,8 +93,11 @@ pub(crate) fn removed(name: &str) -> Failure {
 }
 
 fn another_version(name: &str) -> Failure {
-    Failure::new(Exit::Unavailable, format!("{name} runs in another version of yoi"))
-        .help("use that version, or stop the pod and start it again")
+    Failure::new(Exit::Unavailable, format!("{name} runs in another version of yoi")).help(restart(name))
+}
+
+fn restart(name: &str) -> String {
+    format!("`yoi stop {name}` ends its process; `yoi start {name}` then starts it in this version")
 }
 
 /// The words for a closed connection. A process that ends closes it a moment before it lets go of the pod.

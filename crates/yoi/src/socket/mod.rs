@@ -59,6 +59,8 @@ pub(crate) enum Reached {
     Locked(Owner),
     /// This process holds it and does not answer; the failure says so.
     Silent(Owner, Failure),
+    /// This process holds it, and its answer cannot be read, as that of another version; the failure says so.
+    Incompatible(Owner, Failure),
 }
 
 /// The end of a turn, and the newest record that was folded by then.
@@ -97,6 +99,10 @@ impl LiveClient {
                 Err(error @ ClientError::Silent(_)) => {
                     let silent = failure(error, name, &owner);
                     return Ok(Reached::Silent(owner, silent));
+                }
+                Err(error @ (ClientError::Version(_) | ClientError::Garbled(_))) => {
+                    let unread = failure(error, name, &owner);
+                    return Ok(Reached::Incompatible(owner, unread));
                 }
                 Err(error) => return Err(failure(error, name, &owner)),
             }
@@ -175,7 +181,7 @@ impl LiveClient {
             ended => self.answered(ended).await?,
         };
         let folded = ended.seq;
-        let garbled = |_| failure(ClientError::Garbled(String::new()), &self.name, &self.owner);
+        let garbled = |_| failure(ClientError::Garbled("the end of a turn".to_owned()), &self.name, &self.owner);
         // Both ends are of one program, or fields are missing and it says so.
         let end = serde_json::to_value(ended).and_then(serde_json::from_value).map_err(garbled)?;
         Ok(Ended { end, folded })

@@ -2,10 +2,12 @@
 
 use crate::live_pods::Held;
 use crate::scene::{finish, gone, reached};
+use protocol::method::Method;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -18,7 +20,11 @@ struct Raw {
 
 impl Raw {
     fn connect(held: &Held) -> Self {
-        let stream = UnixStream::connect(held.scene.pod("held").join("sock")).unwrap();
+        Self::at(&held.scene.pod("held").join("sock"))
+    }
+
+    fn at(socket: &Path) -> Self {
+        let stream = UnixStream::connect(socket).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         stream.set_write_timeout(Some(Duration::from_secs(30))).unwrap();
         Self { stream: BufReader::new(stream), greeted: false }
@@ -42,7 +48,8 @@ impl Raw {
         }
         let line = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params }).to_string() + "\n";
         self.write(line.as_bytes()).ok()?;
-        self.hear().map(|answer| match answer.get("result") {
+        let answer = std::iter::from_fn(|| self.hear()).find(|message| message.get("method").is_none())?;
+        Some(match answer.get("result") {
             Some(result) => Ok(result.clone()),
             None => Err(answer["error"]["data"]["kind"].as_str().unwrap().to_owned()),
         })
@@ -207,4 +214,112 @@ fn a_command_of_a_pod_does_not_stop_its_pod() {
     assert!(gone(pid.trim()));
     let output = fs::read_to_string(scene.log_file("p")).unwrap();
     assert!(output.contains("can only read the status of pods") && output.contains("code 3"), "{output}");
+}
+
+/// Whatever a pod of another version answers, its commands say what to do, and it can be stopped.
+#[test]
+fn a_pod_whose_answers_cannot_be_read_is_stopped_by_a_signal() {
+    let version = json!({ "code": -32002, "message": "version 9 only", "data": { "kind": "version" } });
+    let another = json!({ "jsonrpc": "2.0", "id": 1, "error": version }).to_string();
+    let later = json!({ "version": 9, "pod": "held", "session": "s", "program": "9", "role": "driver", "methods": [] });
+    let later = json!({ "jsonrpc": "2.0", "id": 1, "result": later }).to_string();
+    let runs = "held runs in another version of yoi";
+    let cannot = "held sent what this version of yoi cannot read: ";
+    for (answer, why) in
+        [(another.as_str(), runs), (later.as_str(), runs), ("{\"hello\":1}", cannot), ("\u{1b}[2J", cannot)]
+    {
+        let held = held();
+        let path = held.scene.pod("held").join("sock");
+        fs::remove_file(&path).unwrap();
+        let listener = UnixListener::bind(&path).unwrap();
+        let line = answer.to_owned() + "\n";
+        let serving = thread::spawn(move || {
+            for _ in 0..3 {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut hello = String::new();
+                BufReader::new(&stream).read_line(&mut hello).unwrap();
+                stream.write_all(line.as_bytes()).unwrap();
+            }
+        });
+        let help = "help: `yoi stop held` ends its process; `yoi start held` then starts it in this version";
+        held.scene.yoi(&["send", "held", "x"]).ends(69).says(&[why, help]);
+        let process = format!("process   {}: {why}", held.run.id());
+        held.scene.yoi(&["status", "held"]).ends(0).prints(&["state     working", &process, "`yoi stop held`"]);
+        held.scene.yoi(&["stop", "held"]).ends(0).prints(&["held is stopped"]);
+        serving.join().unwrap();
+        finish(held.run).ends(143);
+        held.scene.sound("held");
+    }
+}
+
+#[test]
+fn a_key_that_no_pod_takes_is_a_usage_error() {
+    let held = held();
+    for key in [String::new(), "k".repeat(129)] {
+        let refused = held.scene.yoi(&["send", "held", "x", "--key", &key]).ends(2);
+        refused.says(&["--key", "the value must have 1 to 128 bytes"]);
+    }
+    held.scene.yoi(&["send", "held", "x", "--key", &"k".repeat(128)]).ends(0);
+    held.scene.yoi(&["status", "held"]).ends(0).prints(&["1 input waits"]);
+    ends(held);
+}
+
+/// The socket and the file for the results of a client that a command of a pod starts.
+const SOCKET: &str = "YOI_TEST_SOCKET";
+const RESULTS: &str = "YOI_TEST_RESULTS";
+
+#[test]
+fn a_command_of_a_pod_only_looks_whatever_it_asks_for() {
+    let scene = crate::scene::Scene::new();
+    let exe = std::env::current_exe().unwrap();
+    let client = format!(
+        "{SOCKET}={} {RESULTS}=$name {} --exact live_pod_clients::every_method > $name.out 2>&1",
+        scene.pod("p").join("sock").display(),
+        exe.display()
+    );
+    // With the mark, without it, and as an orphan that shed everything.
+    let command = format!(
+        "name=marked; {client}; unset YOI_CALL; name=bare; {client}; \
+         name=orphan; ( ( {client} ) & ); for n in $(seq 300); do test -e orphan && break; sleep 0.1; done"
+    );
+    let call = json!({ "calls": [{ "name": "Bash", "arguments": { "command": command } }] });
+    let model = scene.script("asks.jsonl", &[call, json!({ "text": "done" })]);
+    let args = ["run", "--pod", "p", "-m", &model, "--sandbox", "off", "--allow", "Bash", "go"];
+    assert_eq!(scene.yoi(&args).ends(0).out, "done\n");
+    let looks = ["hello", "attach", "page", "status", "features", "wait"];
+    for name in ["marked", "bare", "orphan"] {
+        let results: Value = serde_json::from_slice(&fs::read(scene.file(name)).unwrap()).unwrap();
+        assert_eq!(results["role"], "viewer", "{name}");
+        for method in Method::NAMES {
+            let refused = results[method] == "not_allowed";
+            assert_eq!(refused, !looks.contains(method), "{name} {method}: {}", results[method]);
+        }
+        assert_eq!((&results["status"], &results["attach"]), (&json!("done"), &json!("done")), "{name}");
+    }
+    let journal = fs::read_to_string(scene.log_file("p")).unwrap();
+    let kinds = ["input_queued", "input_withdrawn", "notification_queued", "suspended", "resumed"];
+    let count = |kind: &str| journal.lines().filter(|line| line.contains(&format!("\"k\":\"{kind}\""))).count();
+    assert_eq!(kinds.map(count), [1, 0, 0, 0, 0]);
+}
+
+/// Not a test of its own: the client that the test above has a command start.
+#[test]
+fn every_method() {
+    let (Some(socket), Some(results)) = (std::env::var_os(SOCKET), std::env::var_os(RESULTS)) else { return };
+    let mut client = Raw::at(Path::new(&socket));
+    client.greeted = true;
+    let hello = client.ask("hello", json!({ "versions": [1], "client": "command", "role": "driver" }));
+    let mut told = serde_json::Map::new();
+    told.insert("role".to_owned(), hello.unwrap().unwrap()["role"].clone());
+    for method in Method::NAMES {
+        let params = json!({
+            "versions": [1], "client": "again", "text": "x", "input": 99, "to": 1, "before": 9, "limit": 3, "cmd_id": method
+        });
+        let kind = client.ask(method, params).unwrap().map_or_else(|kind| kind, |_| "done".to_owned());
+        told.insert((*method).to_owned(), kind.into());
+    }
+    // The command waits for the whole file.
+    let part = Path::new(&results).with_extension("part");
+    fs::write(&part, Value::Object(told).to_string()).unwrap();
+    fs::rename(part, results).unwrap();
 }
