@@ -68,7 +68,7 @@ fn answers_in_any_order_reach_their_request_or_nobody() {
                 talk
             },
             async |mut connection| {
-                drop(timeout(SHORT, connection.ask(&GetStatus {})).await.unwrap_err());
+                let _elapsed = timeout(SHORT, connection.ask(&GetStatus {})).await.unwrap_err();
                 assert_eq!(connection.ask(&GetStatus {}).await.unwrap().seq, 2);
                 assert_eq!(seq(&connection.next().await.unwrap()), 9);
             },
@@ -164,7 +164,7 @@ fn a_pod_that_never_answers_gets_few_requests_and_costs_a_bounded_wait() {
             let silent = connection.ask(&GetStatus {}).await;
             assert!(matches!(silent, Err(ClientError::Silent(_))), "{silent:?}");
             for _ in 1..MAX_UNANSWERED {
-                drop(timeout(Duration::from_millis(1), connection.ask(&GetStatus {})).await.unwrap_err());
+                let _elapsed = timeout(Duration::from_millis(1), connection.ask(&GetStatus {})).await.unwrap_err();
             }
             let refused = connection.ask(&GetStatus {}).await;
             assert!(matches!(refused, Err(ClientError::Unanswered(MAX_UNANSWERED))), "{refused:?}");
@@ -367,7 +367,7 @@ fn waiting_can_be_given_up_at_any_byte_and_taken_up_again() {
             };
             assert!(seq(&event) == 1 && given_up > 50, "{given_up}");
             let ask = SendInput { text: text.clone(), cmd_id: "c".to_owned(), ..SendInput::default() };
-            drop(timeout(SHORT, connection.ask(&ask)).await.unwrap_err());
+            let _elapsed = timeout(SHORT, connection.ask(&ask)).await.unwrap_err();
             assert_eq!(connection.ask(&GetStatus {}).await.unwrap().seq, 2);
         },
     ));

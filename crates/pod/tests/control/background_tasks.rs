@@ -18,6 +18,7 @@ const HOUR: Duration = Duration::from_secs(60 * 60);
 const HOURLY: TaskKey = TaskKey::new("hourly", ToolEffect::Effectful).every(HOUR);
 const LOOKS: TaskKey = TaskKey::new("looks", ToolEffect::ReadOnly).every(HOUR);
 
+type Began = Vec<(u64, u32)>;
 type Work = Pin<Box<dyn Future<Output = TaskResult> + Send>>;
 type Body = Arc<dyn Fn(BackgroundTaskContext, FeatureNotifySink) -> Work + Send + Sync>;
 
@@ -28,7 +29,7 @@ struct Worker {
     key: TaskKey,
     body: Body,
     /// The run numbers and attempts that began.
-    began: Arc<(Mutex<Vec<(u64, u32)>>, Condvar)>,
+    began: Arc<(Mutex<Began>, Condvar)>,
     handle: Arc<Mutex<Option<TaskHandle>>>,
 }
 
@@ -81,7 +82,7 @@ impl Worker {
         })
     }
 
-    fn began(&self) -> Vec<(u64, u32)> {
+    fn began(&self) -> Began {
         self.began.0.lock().unwrap().clone()
     }
 

@@ -16,7 +16,7 @@ use crate::record::{BackgroundTask, MAX_TASK_REASON, TaskRunState};
 use llm_worker::ToolEffect;
 use session_store::Clock;
 use std::collections::{BTreeMap, VecDeque};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -178,7 +178,7 @@ impl Tasks {
         // The task gets a token of its own, which fires at the deadline, too.
         let cancel = CancellationToken::new();
         let (deadline, token) = (Duration::from_millis(deadline_ms), cancel.child_token());
-        let due = UNIX_EPOCH.checked_add(Duration::from_millis(record.due_ms)).unwrap_or_else(SystemTime::now);
+        let due = UNIX_EPOCH.checked_add(Duration::from_millis(record.due_ms)).unwrap_or(UNIX_EPOCH);
         let cx = BackgroundTaskContext::new(number, (record.trigger, record.attempt), due, deadline, token.clone());
         (core.store.probe)("task:running");
         let (work, began) = (task.run(&core.callbacks, cx), Instant::now());

@@ -163,7 +163,7 @@ fn trigger(trigger: &Value) -> String {
         "interval" => {
             let ms = trigger.get("every_ms").and_then(Value::as_u64).unwrap_or_default();
             let units = [(86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute"), (1_000, "second")];
-            let whole = units.into_iter().find(|(unit, _)| ms % unit == 0);
+            let whole = units.into_iter().find(|(unit, _)| ms.is_multiple_of(*unit));
             whole
                 .map_or_else(|| format!("every {ms} ms"), |(unit, name)| format!("every {}", numbered(ms / unit, name)))
         }
