@@ -71,5 +71,5 @@ async fn a_stranger_is_ended_when_no_call_runs() {
     long.unwrap();
     assert_eq!((ended, children().as_str()), (1, ""));
     let late = run(&spawner, place.job("true", &[])).await.unwrap_err();
-    assert!(late.to_string().contains("being left"), "{late}");
+    assert!(late.to_string().contains("this process is ending"), "{late}");
 }

@@ -110,10 +110,10 @@ fn the_same_history_gives_the_same_events() {
 fn what_fails_is_said() {
     let ended = |status, summary: &str| ToolOutcome { status, summary: summary.to_owned(), content: String::new() };
     let table = [
-        (ResultStatus::Refused, "search for 'x'", "refused"),
+        (ResultStatus::Refused, "search for 'x'", "Not done"),
         (ResultStatus::Error, "list the largest files", "because of a rule"),
         (ResultStatus::Cancelled, "how many TODOs are there", "cancelled"),
-        (ResultStatus::Refused, "run `ls`", "refused"),
+        (ResultStatus::Refused, "run `ls`", "Not done"),
         (ResultStatus::Interrupted, "create a.txt with \"x\"", "interrupted"),
         (ResultStatus::Error, "replace `aa` with `bb` in *.rs then run the tests", "not done"),
     ];

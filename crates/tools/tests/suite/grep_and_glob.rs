@@ -198,7 +198,7 @@ fn what_lies_too_deep_is_said() {
     };
     for found in [run(&p, json!({"pattern": "needle"})), paths(&p, json!({"pattern": "**/f"})), list()] {
         let found = ok(found);
-        assert!(found.content.contains("deeper than 128 directories"), "{}\n{}", found.summary, found.content);
+        assert!(found.content.contains("more than 128 directories deep"), "{}\n{}", found.summary, found.content);
     }
 }
 

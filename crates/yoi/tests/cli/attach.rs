@@ -192,9 +192,10 @@ fn a_script_is_told_what_was_not_done() {
 fn what_waited_before_the_first_page_is_shown_when_its_turn_comes() {
     let scene = Scene::new();
     let list = || json!({ "calls": [{ "name": "List", "arguments": {} }] });
-    let mut answers = vec![waiting(&scene)];
+    let waits = waiting(&scene);
+    let mut answers = vec![waits.clone()];
     answers.extend((0..45).map(|_| list()));
-    answers.extend([waiting(&scene), json!({ "text": "one" }), json!({ "text": "two" })]);
+    answers.extend([waits, json!({ "text": "one" }), json!({ "text": "two" })]);
     let host = Host::start(&scene, &["-m", &scene.script("s.jsonl", &answers)]);
     scene.yoi(&["send", "p", "first"]).ends(0);
     reached(&scene.file("started"));
@@ -264,7 +265,7 @@ fn a_viewer_that_types_changes_nothing() {
     let scene = Scene::new();
     let host = Host::start(&scene, &["-m", &scene.script("s.jsonl", &[json!({ "text": "one" })])]);
     let mut viewer = Attached::spawn(scene.command(&["attach", "--plain", "p"]).env("YOI_CALL", "s-1/1/c1"));
-    viewer.until("can only look]").types("go").types("/pause").types("/status").until("state     idle");
+    viewer.until("but not change it]").types("go").types("/pause").types("/status").until("state     idle");
     let mut driver = Attached::start(&scene, &["p"]);
     driver.types("work").until("── turn 1: done");
     viewer.until("> work").until("── turn 1: done");
