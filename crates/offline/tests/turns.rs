@@ -113,7 +113,7 @@ fn what_fails_is_said() {
         (ResultStatus::Refused, "search for 'x'", "Not done"),
         (ResultStatus::Error, "list the largest files", "because of a rule"),
         (ResultStatus::Cancelled, "how many TODOs are there", "cancelled"),
-        (ResultStatus::Refused, "run `ls`", "Not done"),
+        (ResultStatus::Refused, "run `ls`", "refused"),
         (ResultStatus::Interrupted, "create a.txt with \"x\"", "interrupted"),
         (ResultStatus::Error, "replace `aa` with `bb` in *.rs then run the tests", "not done"),
     ];
