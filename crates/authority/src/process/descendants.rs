@@ -282,7 +282,9 @@ impl Sweep {
     fn round(&mut self, whose: impl Fn(Pid) -> Whose) -> bool {
         (self.strangers, self.left) = (0, Vec::new());
         let mut clean = true;
-        for pid in processes::own_children() {
+        // The newest first: behind a chain of short-lived processes they alone still run, and the list of those that
+        // ended grows as fast as it is worked off.
+        for pid in processes::own_children().into_iter().rev() {
             let mut whose = whose(pid);
             if whose == Whose::Held {
                 continue;

@@ -82,7 +82,8 @@ pub(super) fn own_user(pid: Pid) -> bool {
     fs::metadata(format!("/proc/{pid}")).is_ok_and(|meta| meta.uid() == user)
 }
 
-/// The children of a process, those of its first thread last. `None` on a kernel that does not list them.
+/// The children of a process, those of its first thread last, and in each list the newest last. `None` on a kernel that
+/// does not list them.
 ///
 /// An orphan moves to the list of the first thread of its new parent, and never back. So a child that exists the whole
 /// time is found, whichever thread it belongs to.
@@ -104,7 +105,7 @@ pub(super) fn children(pid: Pid) -> Option<Vec<Pid>> {
     Some(found)
 }
 
-/// The children of this process, in the order of [`children`], also on a kernel that does not list them.
+/// The children of this process, also on a kernel that does not list them (then in no order).
 pub(super) fn own_children() -> Vec<Pid> {
     let own = rustix::process::getpid();
     children(own).unwrap_or_else(|| {
