@@ -3,7 +3,7 @@
 use pod::feature::{CapabilityPolicy, FeatureId, HostCapability};
 use pod::hook::{PreRequest, PreToolCall, ToolOutcome};
 
-/// Each built-in feature and what it holds.
+/// Each built-in feature and what it holds. One with background tasks has `HostCapability::ANY_BACKGROUND_TASK` in its row.
 const GRANTS: &[(&str, &[HostCapability])] = &[
     ("files", &[ANY_TOOL, HostCapability::WRITE_WORKSPACE]),
     ("search", &[ANY_TOOL, HostCapability::READ_WORKSPACE]),

@@ -143,6 +143,9 @@ impl HostCapability {
         Self::ContributeBackgroundTask { name: Cow::Borrowed(name) }
     }
 
+    /// Request to run any background task.
+    pub const ANY_BACKGROUND_TASK: Self = Self::background_task("*");
+
     /// Request to provide the service of this name.
     #[must_use]
     pub const fn provide(service: &'static str) -> Self {

@@ -149,7 +149,7 @@ impl GrantTable {
             ("tools", Can::tool("*"), each(&self.tools, |of| Can::ContributeTool { name: name(of) })),
             (
                 "background_tasks",
-                Can::background_task("*"),
+                Can::ANY_BACKGROUND_TASK,
                 each(&self.background_tasks, |of| Can::ContributeBackgroundTask { name: name(of) }),
             ),
             ("secrets", Can::secret("*"), each(&self.secrets, |of| Can::SecretRef { id: name(of) })),
