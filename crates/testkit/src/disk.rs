@@ -54,7 +54,7 @@ impl FailingDisk {
     }
 
     /// Removes all planned failures.
-    pub fn mend(&self) {
+    pub fn repair(&self) {
         let mut plan = self.plan();
         (plan.dead, plan.at, plan.halved) = (false, None, false);
     }

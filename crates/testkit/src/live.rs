@@ -68,14 +68,9 @@ impl Over {
     /// The last live state; panics if the pod was killed or failed.
     #[must_use]
     pub fn state(&self) -> &SessionState {
-        match &self.end {
-            LiveEnd::Ended(end) => {
-                assert!(end.result.is_ok(), "{:?}", end.result);
-                &end.state
-            }
-            LiveEnd::NotOpened(error) => panic!("not opened: {error}"),
-            LiveEnd::Failed(error) => panic!("failed: {error}"),
-            LiveEnd::Killed => panic!("killed"),
+        match (&self.end, self.failure()) {
+            (LiveEnd::Ended(end), None) => &end.state,
+            (_, failure) => panic!("{failure:?}"),
         }
     }
 }

@@ -381,7 +381,7 @@ impl PodUnderTest {
 
     /// Removes all planned faults and kills, as for a new process.
     pub fn revive(&self) {
-        self.disk.mend();
+        self.disk.repair();
         self.points.forget();
     }
 

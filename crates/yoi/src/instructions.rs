@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_text_is_left_out_and_what_is_nearly_is_mended() {
+    fn what_is_not_text_is_left_out_and_what_is_nearly_text_is_repaired() {
         assert_eq!(taken(&[b"a\0b"]).line().unwrap(), "instructions: skipped: f0 is not text");
         assert_eq!(taken(&[b"a\xffb"]).parts[0].text, "a\u{fffd}b");
         assert_eq!(taken(&[b"", b" \n"]).line(), None);

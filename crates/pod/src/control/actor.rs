@@ -11,6 +11,7 @@
 //! It never runs code of features, tools or models: those answer through channels. Does not depend on sockets or
 //! terminals.
 
+mod closing;
 mod commands;
 
 use super::between_turns::TurnBlock;
@@ -23,13 +24,14 @@ use super::pipeline::{ActorCommit, CommitResult};
 use super::queue::{self, TakeRule};
 use super::stream::{Stream, StreamEvent};
 use super::submission::{Prepared, Submissions};
-use super::tasks::{TaskEvent, Tasks};
+use super::tasks::{Ended, Tasks};
 use super::turn::{Running, TurnEvent, TurnTasks};
 use crate::mailbox::requests::Wakeup;
-use crate::record::{HoldCause, HostStopped, InputId, Record, Suspended, SystemItem};
+use crate::record::{HoldCause, InputId, Record, Suspended, SystemItem};
 use crate::session::fold::SessionState;
 use crate::session::references;
 use crate::session::restore::loss;
+use closing::Closing;
 use llm_worker::history::History;
 use session_store::{Committed, Refused};
 use std::collections::VecDeque;
@@ -92,25 +94,6 @@ enum At {
     Between,
 }
 
-enum Closing {
-    Open,
-    /// With the reason; it takes effect once nothing is in flight.
-    Asked(String),
-    FlushingObservers(String),
-    /// The last record is being committed.
-    Stopping,
-    Stopped,
-}
-
-impl Closing {
-    /// The first reason counts.
-    fn ask(&mut self, reason: String) {
-        if matches!(self, Self::Open) {
-            *self = Self::Asked(reason);
-        }
-    }
-}
-
 /// An event that the actor waits for.
 enum DriverEvent {
     Cancelled,
@@ -119,7 +102,8 @@ enum DriverEvent {
     Prepared(Result<Prepared, JoinError>),
     Task(TurnEvent),
     Wakeup(Wakeup),
-    Background(TaskEvent),
+    TaskRunEnded(Result<Ended, JoinError>),
+    TaskDue,
     Stream(StreamEvent),
     ObserversFlushed(Result<(), JoinError>),
     Retry,
@@ -282,8 +266,8 @@ impl Actor {
             // Nothing may follow the last record.
             At::Idle(_) | At::Between => accepts_requests &= !matches!(closing, Closing::Stopping),
         }
-        let retry_at = core.pipeline.retry_at(suspended);
-        let Core { pipeline, pending, outbox, store, .. } = core;
+        let (retry_at, task_at) = (core.pipeline.retry_at(suspended), background.look_at(&core.store.clock));
+        let Core { pipeline, pending, outbox, .. } = core;
         tokio::select! {
             biased;
             () = cancel.cancelled(), if cancellable => DriverEvent::Cancelled,
@@ -292,13 +276,14 @@ impl Actor {
             () = turn_block.released() => DriverEvent::TurnBlockEnded,
             prepared = submissions.next() => DriverEvent::Prepared(prepared),
             result = task_result(tasks) => DriverEvent::Task(result),
-            event = background.next(&store.clock) => DriverEvent::Background(event),
+            Some(ended) = background.next_end() => DriverEvent::TaskRunEnded(ended),
             wakeup = pending.next(), if accepts_requests => DriverEvent::Wakeup(wakeup),
             event = streamed(stream), if room => DriverEvent::Stream(event),
             Some(flushed) = observer_flush.join_next() => DriverEvent::ObserversFlushed(flushed),
             () = outbox.progress(), if behind => DriverEvent::Shown,
             () = sleep_until(retry_at) => DriverEvent::Retry,
             () = sleep_until(model_at) => DriverEvent::ModelPauseEnded,
+            () = sleep_until(task_at) => DriverEvent::TaskDue,
         }
     }
 
@@ -330,7 +315,8 @@ impl Actor {
                 flushed?;
                 self.stop();
             }
-            (DriverEvent::Background(event), _) => self.tasks.take(core, event)?,
+            (DriverEvent::TaskRunEnded(ended), _) => self.tasks.ended(core, ended?),
+            (DriverEvent::TaskDue, _) => self.tasks.woke(core),
             (DriverEvent::Wakeup(wakeup), At::Turn(turn)) => turn.wake(core, wakeup),
             (DriverEvent::Wakeup(wakeup), _) => core.wake(wakeup, &|_| false),
             (DriverEvent::Retry, at) => {
@@ -434,38 +420,6 @@ impl Actor {
             self.submissions.turn_ended(&end);
         }
         Ok(())
-    }
-
-    /// Starts the stop, if one was requested and nothing is in flight: observers get the last event first, and records
-    /// that they cause are piggybacked on the last one.
-    fn close(&mut self) {
-        let in_flight =
-            !self.submissions.is_idle() || !self.replies.is_empty() || self.turn_block.is_active() || self.starts();
-        if !matches!(self.at, At::Idle(_)) || in_flight {
-            return;
-        }
-        if let Closing::Asked(reason) = &mut self.closing {
-            if !self.tasks.close(&mut self.core) {
-                return;
-            }
-            let registry = self.core.registry.clone();
-            self.observer_flush.spawn(async move { registry.hooks().flush_observers().await });
-            self.closing = Closing::FlushingObservers(std::mem::take(reason));
-        }
-    }
-
-    /// Writes the last record.
-    fn stop(&mut self) {
-        let Closing::FlushingObservers(reason) = std::mem::replace(&mut self.closing, Closing::Stopping) else {
-            return;
-        };
-        self.core.collect(&|_| false);
-        let mut records = std::mem::take(&mut self.preamble.records);
-        // Without an input the recorded surface still applies.
-        records.retain(|record| !matches!(record, Record::SurfaceSet(_)));
-        records.push(self.core.registry.grants_used().into());
-        records.push(HostStopped { reason }.into());
-        self.core.append_actor_commit(ActorCommit::Stop, records);
     }
 }
 

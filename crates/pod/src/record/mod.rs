@@ -17,7 +17,7 @@ pub use host::{
     Who,
 };
 pub use state::{FeatureNote, FeatureState, NotificationQueued};
-pub use task::{BackgroundTask, MAX_TASK_REASON, TaskRunState, TriggerKind};
+pub use task::{BackgroundTask, MAX_TASK_REASON, MAX_TASK_RESTARTS, TaskRunState, TriggerKind};
 pub use turn::{
     Encoder, InputConsumed, InputEdited, InputId, InputLimits, InputMode, InputMoved, InputQueued, InputWithdrawn,
     ItemAdded, Request, Response, SurfaceSet, SystemItem, TurnFinished, TurnStarted, Unanswered,

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 /// Most bytes of [`BackgroundTask::reason`].
 pub const MAX_TASK_REASON: usize = 512;
 
+/// Most restarts of a task within the window of its rule. The journal remembers one failure more: the one that exceeds it.
+pub const MAX_TASK_RESTARTS: u32 = 16;
+
 /// Body of `background_task`: a run of a feature's background task began or ended. A run has at most one record with
 /// `running` and exactly one with another state. The run of an effectful task has a durable `running` record before it
 /// begins; without one its only other state is `cancelled`.

@@ -2,7 +2,7 @@
 //! Does not decide what runs: `control::tasks` does.
 
 use super::fold::SessionState;
-use crate::record::{BackgroundTask, MAX_TASK_REASON, TaskRunState, TriggerKind};
+use crate::record::{BackgroundTask, MAX_TASK_REASON, MAX_TASK_RESTARTS, TaskRunState, TriggerKind};
 use llm_worker::ToolEffect;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -11,8 +11,8 @@ use std::collections::VecDeque;
 /// than the tasks of a start, because tasks of features that left are among them.
 pub const MAX_TASKS: usize = 1024;
 
-/// Most failures of a task that are remembered, newest last: the highest `max` of a restart rule.
-pub const MAX_TASK_FAILURES: usize = 16;
+/// Most failures of a task that are remembered, newest last: those that a restart rule allows, and the one that exceeds it.
+pub const MAX_TASK_FAILURES: usize = MAX_TASK_RESTARTS as usize + 1;
 
 /// A background task, as its records tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

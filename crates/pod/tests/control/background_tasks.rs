@@ -316,7 +316,7 @@ fn the_end_of_an_effectful_run_waits_for_the_disk() {
         std::thread::yield_now();
     }
     assert_eq!(states(&live.pod), [(1, TaskRunState::Running)]);
-    live.pod.disk.mend();
+    live.pod.disk.repair();
     live.advance(Duration::from_secs(30));
     ended(&live, 1);
     live.advance(HOUR);

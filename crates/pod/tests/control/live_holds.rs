@@ -128,7 +128,7 @@ fn a_disk_that_is_full_for_five_minutes_makes_the_turn_wait() {
         assert!(matches!(refused, Err(SubmitError::Disk(_))), "{refused:?}");
     }
     assert!(matches!(status(&live).activity, Activity::Working { turn: 1, .. }));
-    live.pod.disk.mend();
+    live.pod.disk.repair();
     live.advance(Duration::from_secs(30));
     live.until(|status| status.last_outcome == Some(Outcome::Done));
     send(&live, "two");

@@ -142,7 +142,7 @@ fn an_outdated_head_hides_no_record() {
         pod.disk.fail_at(n, Fault::Once(EIO));
         if matches!(pod.run("third").how, RunEnd::Ended(_)) {
             went_on += 1;
-            pod.disk.mend();
+            pod.disk.repair();
             assert_eq!(pod.state().turns, 3, "operation {n}");
             sound(&pod, &format!("operation {n}"));
         }

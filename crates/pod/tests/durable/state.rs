@@ -71,7 +71,7 @@ fn a_refused_update_leaves_memory_as_it_was() {
             if matches!(ran.how, RunEnd::NotOpened(_)) || counter.live.lock().unwrap().is_none() {
                 continue;
             }
-            pod.disk.mend();
+            pod.disk.repair();
             // Opening it says again how far it is durable.
             pod.journal().close();
             let (logged, memory) = (states(&pod.records()), counter.state().read().n);

@@ -191,7 +191,7 @@ impl Machine {
     }
 
     /// No more faults; space is back.
-    pub(crate) fn mend(&self) {
+    pub(crate) fn repair(&self) {
         let mut state = self.state.lock().unwrap();
         state.faults.clear();
         state.full = false;

@@ -372,7 +372,7 @@ impl World {
             Err(_) => self.oracle.refused(batch),
         }
         if self.dice.chance(128) {
-            self.machine.mend();
+            self.machine.repair();
         }
     }
 }

@@ -4,4 +4,4 @@
 mod runner;
 pub mod supervisor;
 
-pub(super) use runner::{TaskEvent, Tasks};
+pub(super) use runner::{Ended, Tasks};

@@ -7,7 +7,7 @@
 //! ```
 
 use super::supervisor::{RequestTime, Supervisor, SupervisorEffect, SupervisorInput, TaskRun, TaskRunEnd, TaskSpec};
-use crate::control::core::{Core, Fatal};
+use crate::control::core::Core;
 use crate::control::pipeline::{ActorCommit, TaskCommit};
 use crate::feature::{BackgroundTaskContext, FeatureId, RegisteredTask, TaskFailure, sanitize_lines};
 use crate::mailbox::events::Event;
@@ -44,13 +44,6 @@ pub(in crate::control) struct Ended {
     took: Duration,
     /// The feature whose tasks are off from now on.
     disabled: Option<FeatureId>,
-}
-
-/// What the actor waits for here.
-pub(in crate::control) enum TaskEvent {
-    Ended(Result<Ended, JoinError>),
-    /// Something may be due.
-    Due,
 }
 
 impl Tasks {
@@ -105,33 +98,32 @@ impl Tasks {
         self.supervisor.is_done() && self.ending == 0
     }
 
-    /// The next event; pending while no run is open and nothing is due by itself. Cancel-safe.
-    pub(in crate::control) async fn next(&mut self, clock: &Clock) -> TaskEvent {
+    /// When [`Self::woke`] is to be called at the latest; none while nothing becomes due by itself.
+    pub(in crate::control) fn look_at(&self, clock: &Clock) -> Option<Instant> {
         let now = wall_ms(clock);
-        let look = self.supervisor.next_look(now).map(|at| Duration::from_millis(at.saturating_sub(now)));
-        tokio::select! {
-            biased;
-            Some(ended) = self.runs.join_next() => TaskEvent::Ended(ended),
-            () = tokio::time::sleep(look.unwrap_or_default()), if look.is_some() => TaskEvent::Due,
-            else => std::future::pending().await,
-        }
+        let look = self.supervisor.next_look(now)?;
+        Instant::now().checked_add(Duration::from_millis(look.saturating_sub(now)))
     }
 
-    /// Takes an event of [`Self::next`].
-    pub(in crate::control) fn take(&mut self, core: &Core, event: TaskEvent) -> Result<(), Fatal> {
-        match event {
-            TaskEvent::Ended(ended) => {
-                let Ended { run, end, took, disabled } = ended?;
-                self.running.remove(&run);
-                (core.store.probe)("task:ended");
-                self.handle(core, SupervisorInput::Ended { run, end, ms: millis(took) });
-                if let Some(feature) = disabled {
-                    self.handle(core, SupervisorInput::Disabled { feature: feature.to_string() });
-                }
-            }
-            TaskEvent::Due => self.handle(core, SupervisorInput::Woke),
+    /// Something may be due.
+    pub(in crate::control) fn woke(&mut self, core: &Core) {
+        self.handle(core, SupervisorInput::Woke);
+    }
+
+    /// The next end of a run; `None` while none runs. Cancel-safe.
+    pub(in crate::control) async fn next_end(&mut self) -> Option<Result<Ended, JoinError>> {
+        self.runs.join_next().await
+    }
+
+    /// Takes an end of [`Self::next_end`].
+    pub(in crate::control) fn ended(&mut self, core: &Core, ended: Ended) {
+        let Ended { run, end, took, disabled } = ended;
+        self.running.remove(&run);
+        (core.store.probe)("task:ended");
+        self.handle(core, SupervisorInput::Ended { run, end, ms: millis(took) });
+        if let Some(feature) = disabled {
+            self.handle(core, SupervisorInput::Disabled { feature: feature.to_string() });
         }
-        Ok(())
     }
 
     /// The oldest commit of that kind is durable, or can never be stored.

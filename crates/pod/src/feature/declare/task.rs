@@ -3,6 +3,7 @@
 
 use super::capability::HostCapability;
 use super::text::{self, Lines, MAX_NAME, millis};
+use crate::record::MAX_TASK_RESTARTS;
 use crate::schedule::Cron;
 use llm_worker::ToolEffect;
 use schemars::JsonSchema;
@@ -19,8 +20,6 @@ const MAX_TRIGGERS: usize = 4;
 const MIN_PAUSE: Duration = Duration::from_secs(1);
 /// The longest interval, window and backoff.
 const MAX_PAUSE: Duration = Duration::from_secs(366 * 24 * 60 * 60);
-/// Most restarts within the window of [`Restart::OnFailure`].
-const MAX_RESTARTS: u32 = 100;
 
 /// A background task's name, effect and triggers, as a `const`.
 ///
@@ -203,7 +202,7 @@ pub enum Restart {
     Never,
     /// A run that failed, panicked or exceeded its deadline is repeated.
     OnFailure {
-        /// Most restarts within the window; 1 to 100.
+        /// Most restarts within the window; 1 to 16.
         max: u32,
         /// The window.
         #[serde(rename = "within_ms", with = "in_millis")]
@@ -293,8 +292,8 @@ impl Restart {
         let backoff = |backoff| pause(&format!("the backoff of background task `{name}`"), backoff);
         match *self {
             Self::Never => None,
-            Self::OnFailure { max, .. } if max == 0 || max > MAX_RESTARTS => {
-                Some(format!("background task `{name}` may restart {max} times; expected 1 to {MAX_RESTARTS}"))
+            Self::OnFailure { max, .. } if max == 0 || max > MAX_TASK_RESTARTS => {
+                Some(format!("background task `{name}` may restart {max} times; expected 1 to {MAX_TASK_RESTARTS}"))
             }
             Self::OnFailure { within, backoff: time, .. } => {
                 pause(&format!("the restart window of background task `{name}`"), within).or_else(|| backoff(time))

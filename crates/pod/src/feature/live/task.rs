@@ -18,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct BackgroundTaskContext {
-    /// The number of this run in the session.
+    /// The number of this run in the session. The number of a run that left no record may be given again after a crash:
+    /// a key of [`wake_model_once`](super::sink::FeatureNotifySink::wake_model_once) is better made of [`due`](Self::due).
     pub run: u64,
     /// What started the run.
     pub trigger: TriggerKind,

@@ -68,7 +68,7 @@ fn a_declaration_is_bounded() {
         (task(bare().at_start().deadline(Duration::ZERO)), "deadline of background task `t` is 0 ms"),
         (failing(1, SECOND, SECOND), ""),
         (failing(0, SECOND, SECOND), "may restart 0 times"),
-        (failing(101, SECOND, SECOND), "may restart 101 times"),
+        (failing(17, SECOND, SECOND), "may restart 17 times"),
         (failing(1, Duration::ZERO, SECOND), "restart window of background task `t`"),
         (failing(1, SECOND, Duration::ZERO), "backoff of background task `t`"),
         (

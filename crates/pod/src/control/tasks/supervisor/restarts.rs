@@ -2,13 +2,10 @@
 
 use crate::feature::Restart;
 use crate::record::TaskRunState;
-use crate::session::tasks::TaskState;
+use crate::session::tasks::{MAX_TASK_FAILURES, TaskState};
 use llm_worker::ToolEffect;
 use std::collections::VecDeque;
 use std::time::Duration;
-
-/// Most remembered failures: the highest limit of a restart rule, and one more that exceeds it.
-const MAX_FAILURES: usize = 101;
 
 /// The shortest pause, and the longest to which pauses double.
 const MIN_PAUSE_MS: u64 = 1000;
@@ -47,7 +44,7 @@ impl Failures {
         if state.is_failure() {
             self.in_a_row = self.in_a_row.saturating_add(1);
             self.times.push_back(now);
-            if self.times.len() > MAX_FAILURES {
+            if self.times.len() > MAX_TASK_FAILURES {
                 self.times.pop_front();
             }
             if let Some(count) = self.over_limit(rule, now) {
@@ -74,7 +71,7 @@ impl Failures {
         let Restart::OnFailure { max, within, .. } = rule else { return None };
         // A clock that was set back leaves failures in the future: they count for as long as if it had not been.
         self.times.retain(|at| at.abs_diff(now) < millis(within));
-        let most = usize::try_from(max).unwrap_or(usize::MAX).min(MAX_FAILURES - 1);
+        let most = usize::try_from(max).unwrap_or(usize::MAX).min(MAX_TASK_FAILURES - 1);
         (self.times.len() > most).then_some(self.times.len())
     }
 }
