@@ -3,6 +3,7 @@
 use super::authorize::Permission;
 use super::between_turns::{BetweenTurns, Opened};
 use super::core::Core;
+use super::drivers::{AttachedDriver, Drivers};
 use super::limits::RunLimits;
 use super::status::PodStatus;
 use super::submit_error::SubmitError;
@@ -151,13 +152,15 @@ pub struct Client {
     transient: broadcast::Sender<Event>,
     registry: Arc<FeatureRegistry>,
     limits: RunLimits,
+    drivers: Drivers,
 }
 
 /// Creates a client and the actor's receiving end.
 pub(super) fn client(core: &Core, limits: RunLimits) -> (Client, mpsc::Receiver<Command>) {
     let (commands, receiver) = mpsc::channel(MAX_COMMANDS);
     let (folded, transient) = (core.outbox.following(), core.outbox.transient());
-    (Client { commands, folded, transient, registry: core.registry.clone(), limits }, receiver)
+    let (registry, drivers) = (core.registry.clone(), core.drivers.clone());
+    (Client { commands, folded, transient, registry, limits, drivers }, receiver)
 }
 
 impl Client {
@@ -368,6 +371,11 @@ impl Client {
     #[must_use]
     pub fn transient(&self) -> broadcast::Receiver<Event> {
         self.transient.subscribe()
+    }
+
+    /// A driver attached: runs of background tasks are told, until the result is dropped and after.
+    pub(crate) fn driver(&self) -> AttachedDriver {
+        self.drivers.attach()
     }
 
     /// The install report of the pod's features.

@@ -2,6 +2,7 @@
 
 use super::authorize::Permission;
 use super::commit::{Ack, Batch};
+use super::drivers::Drivers;
 use super::pipeline::Pipeline;
 use crate::feature::FeatureRegistry;
 use crate::foreign::{Callbacks, MAX_STUCK};
@@ -52,6 +53,7 @@ pub struct Core {
     pub outbox: Outbox,
     pub(crate) pending: Pending,
     pub(crate) pipeline: Pipeline,
+    pub(crate) drivers: Drivers,
     /// Whether the pod is one of [`HostMode::Stay`].
     pub(crate) stays: bool,
     /// Whether the pod was asked to end: no commit waits for the disk any more.

@@ -5,9 +5,9 @@
 
 pub use super::{
     BackgroundTaskContext, CapabilityRequest, DurableState, FeatureAlertSink, FeatureDescriptor, FeatureId,
-    FeatureInstallContext, FeatureInstallError, FeatureModule, FeatureNotifySink, HookKey, HostCapability, Restart,
-    RunningNotes, ServiceDeclaration, ServiceFuture, ServiceHandle, ServiceKey, ServiceRequirement, Staging, StateKey,
-    StateScope, TaskError, TaskHandle, TaskKey, TaskResult, ToolKey, TriggerKind,
+    FeatureInstallContext, FeatureInstallError, FeatureModule, FeatureNotifySink, HookKey, HostCapability, PodActivity,
+    PodAtRun, Restart, RunningNotes, ServiceDeclaration, ServiceFuture, ServiceHandle, ServiceKey, ServiceRequirement,
+    Staging, StateKey, StateScope, TaskError, TaskHandle, TaskKey, TaskResult, ToolKey, TriggerKind,
 };
 pub use crate::control::AlertLevel;
 pub use crate::hook::{

@@ -58,7 +58,8 @@ pub use live::sink::{FeatureAlertSink, FeatureNotifySink, Receipt, RunningNotes,
 pub(crate) use live::state::Keeper;
 pub use live::state::{DurableState, MAX_STATE, PodLink, StateError, Update};
 pub use live::task::{
-    BackgroundTaskContext, RegisteredTask, TaskError, TaskFailure, TaskHandle, TaskResult, TriggerKind,
+    BackgroundTaskContext, PodActivity, PodAtRun, RegisteredTask, TaskError, TaskFailure, TaskHandle, TaskResult,
+    TriggerKind,
 };
 
 #[cfg(test)]

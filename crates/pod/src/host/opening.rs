@@ -2,7 +2,7 @@
 
 use super::staged;
 use super::{HostError, PodDeps};
-use crate::control::{Core, OpenSession, Pipeline};
+use crate::control::{Core, Drivers, OpenSession, Pipeline};
 use crate::feature::PodLink;
 use crate::mailbox::pending::Pending;
 use crate::mailbox::requests::mailbox;
@@ -67,7 +67,8 @@ impl Opening {
         let (closing, survivors) = closed(&recovered, &restored, after);
         let Restored { state, items, .. } = restored;
         let pending = Pending::new(mailbox());
-        let link = PodLink::new(pending.sender(), pending.keeper(), &state.features);
+        let name = dir.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        let link = PodLink::new(pending.sender(), pending.keeper(), &state.features).named(&name);
         Ok(Self {
             journal,
             blobs,
@@ -91,6 +92,7 @@ impl Opening {
         let key: Arc<str> = format!("{}/{}", rest.recovered.session, rest.recovered.epoch).into();
         let PodDeps { registry, permission, model, callbacks, outbox, limits: _, probe, clock } = parts;
         let session = rest.recovered.session.as_str().into();
+        let drivers = Drivers::new(Arc::clone(&clock));
         let store = OpenSession { journal, blobs, session, key, probe, clock };
         let holds = Arc::clone(&registry);
         // Its doors are shut at once, without waiting for running uses.
@@ -108,6 +110,7 @@ impl Opening {
             outbox,
             pending,
             pipeline,
+            drivers,
             stays: false,
             is_ending: false,
         };

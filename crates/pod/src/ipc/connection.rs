@@ -7,6 +7,7 @@ use super::hub::{Hub, Phase, until};
 use super::incoming::{Incoming, LINE_TIME};
 use super::out::Out;
 use super::requests::{attached, carry_out};
+use crate::control::AttachedDriver;
 use crate::record::Who;
 use authority::Peer;
 use protocol::error::{Error, ErrorKind};
@@ -91,6 +92,7 @@ pub(super) async fn attend(stream: UnixStream, peer: Peer, hub: Arc<Hub>, idle: 
         out: Out::new(),
         who: None,
         feed: None,
+        driver: None,
         running: JoinSet::new(),
         rate: Rate { tokens: MAX_RATE, since: Instant::now() },
         long: false,
@@ -111,6 +113,8 @@ struct Connection {
     /// Who it is, and what it may do, once it said hello.
     who: Option<(Who, Role)>,
     feed: Option<(Feed, OwnedSemaphorePermit)>,
+    /// Counts this client while it is attached as a driver.
+    driver: Option<AttachedDriver>,
     running: JoinSet<(u64, Done)>,
     rate: Rate,
     /// A page or another long answer is being made: one at a time.
@@ -337,6 +341,8 @@ impl Connection {
                 self.long = false;
                 self.answer(Some(id), attached.as_ref().map(|(attached, ..)| &**attached));
                 self.feed = attached.ok().map(|(_, feed, place)| (feed, place));
+                let drives = self.who.as_ref().is_some_and(|(_, role)| *role == Role::Driver);
+                self.driver = self.feed.as_ref().filter(|_| drives).map(|_| self.hub.client.driver());
             }
         }
         Ok(())

@@ -7,6 +7,7 @@ mod attaching;
 mod attacks;
 mod bounds;
 mod commands;
+mod drivers;
 mod half_closed;
 mod hostile;
 mod rig;

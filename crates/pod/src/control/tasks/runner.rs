@@ -9,10 +9,13 @@
 use super::supervisor::{RequestTime, Supervisor, SupervisorEffect, SupervisorInput, TaskRun, TaskRunEnd, TaskSpec};
 use crate::control::core::Core;
 use crate::control::pipeline::{ActorCommit, TaskCommit};
-use crate::feature::{BackgroundTaskContext, FeatureId, RegisteredTask, TaskFailure, sanitize_lines};
+use crate::feature::{
+    BackgroundTaskContext, FeatureId, PodActivity, PodAtRun, RegisteredTask, TaskFailure, sanitize_lines,
+};
 use crate::mailbox::events::Event;
 use crate::mailbox::requests::{RunTime, TaskRequest};
 use crate::record::{BackgroundTask, MAX_TASK_REASON, TaskRunState};
+use crate::session::fold::{Hold, SessionState};
 use llm_worker::ToolEffect;
 use session_store::Clock;
 use std::collections::{BTreeMap, VecDeque};
@@ -172,6 +175,7 @@ impl Tasks {
         let (deadline, token) = (Duration::from_millis(deadline_ms), cancel.child_token());
         let due = UNIX_EPOCH.checked_add(Duration::from_millis(record.due_ms)).unwrap_or(UNIX_EPOCH);
         let cx = BackgroundTaskContext::new(number, (record.trigger, record.attempt), due, deadline, token.clone());
+        let cx = cx.with_pod(pod_now(core));
         (core.store.probe)("task:running");
         let (work, began) = (task.run(&core.callbacks, cx), Instant::now());
         let (registry, callbacks, cancelled) = (core.registry.clone(), core.callbacks.clone(), cancel.clone());
@@ -191,6 +195,19 @@ impl Tasks {
             Ended { run: number, end, took: began.elapsed(), disabled }
         });
     }
+}
+
+fn pod_now(core: &Core) -> PodAtRun {
+    let SessionState { turns, turn_open, held, queued, .. } = &core.state;
+    let activity = match held {
+        Some(Hold { cause, reason }) => PodActivity::Held {
+            cause: *cause,
+            reason: sanitize_lines(reason, MAX_TASK_REASON, core.registry.redactor()),
+        },
+        None if *turn_open || queued.len() > 0 => PodActivity::Working,
+        None => PodActivity::Idle,
+    };
+    PodAtRun::new(*turns, activity, core.drivers.until())
 }
 
 fn wall_ms(clock: &Clock) -> u64 {

@@ -10,7 +10,7 @@ use crate::feature::declare::grants::CapabilityGrantSet;
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::state::StateKey;
 use crate::feature::live::sink::{FeatureAlertSink, FeatureNotifySink, RunningNotes};
-use crate::feature::live::state::DurableState;
+use crate::feature::live::state::{DurableState, PodLink};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -36,6 +36,12 @@ impl<'a> FeatureInstallContext<'a> {
     #[must_use]
     pub fn grants(&self) -> &CapabilityGrantSet {
         &self.stage.grants
+    }
+
+    /// The name of the pod, as `yoi ps` shows it; none while a plan is shown or checked without a pod.
+    #[must_use]
+    pub fn pod_name(&self) -> Option<&str> {
+        self.services.link.as_ref().map(PodLink::name)
     }
 
     /// Stages tools.

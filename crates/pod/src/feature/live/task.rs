@@ -6,6 +6,7 @@ use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::task::BackgroundTaskDeclaration;
 use crate::foreign::{Broke, CallbackFailure, Callbacks, contained};
 use crate::mailbox::requests::{DriverRequest, MailboxSender, RunTime, TaskRequest};
+use crate::record::HoldCause;
 pub use crate::record::TriggerKind;
 use authority::Door;
 use std::fmt;
@@ -32,6 +33,45 @@ pub struct BackgroundTaskContext {
     pub cancel: CancellationToken,
     /// How long this run may take.
     pub deadline: Duration,
+    /// What the pod did when the run began.
+    pub pod: PodAtRun,
+}
+
+/// What a pod did when a run of a background task began.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PodAtRun {
+    /// The number of its newest turn; 0 before the first one.
+    pub turns: u64,
+    pub activity: PodActivity,
+    /// Until when a client with the role `driver` was attached: the time of the run while one is; none if none was
+    /// since the host started.
+    pub driver_until: Option<SystemTime>,
+}
+
+/// Whether a pod works.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PodActivity {
+    /// No turn runs, and no input waits.
+    #[default]
+    Idle,
+    /// A turn runs or is due; also while the pod waits for a model that cannot be reached.
+    Working,
+    /// No turn begins, or the running one waits, until the pod is resumed.
+    Held {
+        cause: HoldCause,
+        /// For people, sanitized.
+        reason: String,
+    },
+}
+
+impl PodAtRun {
+    /// What a pod does; the host and tests create it.
+    #[must_use]
+    pub fn new(turns: u64, activity: PodActivity, driver_until: Option<SystemTime>) -> Self {
+        Self { turns, activity, driver_until }
+    }
 }
 
 impl BackgroundTaskContext {
@@ -44,7 +84,13 @@ impl BackgroundTaskContext {
         deadline: Duration,
         cancel: CancellationToken,
     ) -> Self {
-        Self { run, trigger, due, attempt, cancel, deadline }
+        Self { run, trigger, due, attempt, cancel, deadline, pod: PodAtRun::default() }
+    }
+
+    /// Sets what the pod does.
+    #[must_use]
+    pub fn with_pod(self, pod: PodAtRun) -> Self {
+        Self { pod, ..self }
     }
 }
 

@@ -18,11 +18,22 @@ pub struct PodLink {
     pub(super) keeper: Keeper,
     left: Arc<BTreeMap<(String, String), FeatureState>>,
     dirs: BTreeMap<StateScope, Workspace>,
+    name: Arc<str>,
 }
 
 impl PodLink {
     pub(crate) fn new(mailbox: MailboxSender, keeper: Keeper, left: &BTreeMap<(String, String), FeatureState>) -> Self {
-        Self { mailbox, keeper, left: Arc::new(left.clone()), dirs: BTreeMap::new() }
+        Self { mailbox, keeper, left: Arc::new(left.clone()), dirs: BTreeMap::new(), name: "".into() }
+    }
+
+    /// Sets the name of the pod.
+    #[must_use]
+    pub(crate) fn named(self, name: &str) -> Self {
+        Self { name: name.into(), ..self }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Keeps state of this scope in files below a directory.

@@ -1,0 +1,79 @@
+//! Whether drivers are attached to a pod, and until when one was. Does not depend on sockets.
+
+use session_store::Clock;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The attached drivers of a pod. Clones share them.
+#[derive(Clone)]
+pub(crate) struct Drivers(Arc<Shared>);
+
+struct Shared {
+    clock: Clock,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    attached: usize,
+    /// When the last one left, in microseconds since 1970.
+    left: Option<u64>,
+}
+
+impl Drivers {
+    pub(crate) fn new(clock: Clock) -> Self {
+        Self(Arc::new(Shared { clock, seen: Mutex::default() }))
+    }
+
+    /// Counts one more driver until the result is dropped.
+    pub(crate) fn attach(&self) -> AttachedDriver {
+        self.change(|seen| seen.attached += 1);
+        AttachedDriver(self.clone())
+    }
+
+    /// Until when a driver was attached: now while one is; none if none was since this start.
+    pub(crate) fn until(&self) -> Option<SystemTime> {
+        let now = (self.0.clock)();
+        let micros = self.change(|seen| if seen.attached > 0 { Some(now) } else { seen.left });
+        UNIX_EPOCH.checked_add(Duration::from_micros(micros?))
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Seen) -> T) -> T {
+        change(&mut self.0.seen.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// One attached driver.
+pub(crate) struct AttachedDriver(Drivers);
+
+impl Drop for AttachedDriver {
+    fn drop(&mut self) {
+        let now = (self.0.0.clock)();
+        self.0.change(|seen| {
+            seen.attached = seen.attached.saturating_sub(1);
+            seen.left = Some(now);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[test]
+    fn a_driver_counts_until_the_last_one_left() {
+        let now = Arc::new(AtomicU64::new(5_000_000));
+        let clock = Arc::clone(&now);
+        let drivers = Drivers::new(Arc::new(move || clock.load(Ordering::SeqCst)));
+        let at = |seconds| Some(UNIX_EPOCH + Duration::from_secs(seconds));
+        assert_eq!(drivers.until(), None);
+        let (one, other) = (drivers.attach(), drivers.attach());
+        drop(one);
+        now.store(9_000_000, Ordering::SeqCst);
+        assert_eq!(drivers.until(), at(9), "the other one is still attached");
+        drop(other);
+        now.store(12_000_000, Ordering::SeqCst);
+        assert_eq!(drivers.until(), at(9));
+    }
+}
