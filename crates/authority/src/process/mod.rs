@@ -1,7 +1,7 @@
 //! Child processes: confining them, running them, and ending every descendant.
 //!
 //! ```text
-//! Spawner::run ─▶ fresh thread: Landlock, seccomp, spawn ─▶ child (own group, stdin empty, one pipe for its output)
+//! Spawner::spawn ─▶ fresh thread: Landlock, seccomp, spawn ─▶ child (own group, stdin empty, one pipe for its output)
 //!      │ reads the pipe; deadline, cancel, revoked: TERM ─2 s─▶ KILL, to the whole group
 //!      ▼ main process ended: pipe drained until quiet, group killed, what is left of the call killed and reaped
 //! ```
@@ -14,6 +14,7 @@ mod alone;
 mod confinement;
 mod descendants;
 mod env;
+mod exit;
 mod filter;
 mod git_guard;
 mod host_child;
@@ -44,6 +45,6 @@ pub use listing::{PodProcess, ProcessOwner, processes_of, resident_memory};
 pub use peer::{OnlyLooks, Peer, peer_of, started_by_pod};
 pub use processes::is_running;
 pub(crate) use rules::{ETC_GIVEN, ETC_WITHHELD, HOME_HIDDEN};
-pub use run::{ChildExit, ChildResult, DRAIN, GRACE, Job, KILL_WAIT, QUIET};
+pub use run::{ChildExit, ChildResult, DRAIN, GRACE, Job, KILL_WAIT, QUIET, SpawnedChild};
 pub use spawner::Spawner;
 pub use stale::{StaleHost, end_stale, stale_hosts};

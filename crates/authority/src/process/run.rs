@@ -1,5 +1,8 @@
 //! Running one child: reading its output, ending it at its deadline, and killing all of its descendants.
 
+use super::exit::ExitWatch;
+use super::git_guard::GitGuard;
+use super::processes;
 use super::spawner::Spawner;
 use super::started::RunningChild;
 use crate::{Door, Error, ErrorKind};
@@ -7,6 +10,7 @@ use rustix::process::Signal;
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::unix::pipe::Receiver;
 use tokio::time::Instant;
@@ -24,12 +28,15 @@ pub const QUIET: Duration = Duration::from_millis(100);
 /// After the main process has ended, its pipe is closed at the latest after this long, even if there is still output.
 pub const DRAIN: Duration = Duration::from_secs(1);
 
+/// How often the files that decide what git runs are compared while a child runs.
+const GIT_CHECK: Duration = Duration::from_secs(60);
+
 const CHUNK: usize = 64 * 1024;
 
 /// The most reads after all processes have ended: a pipe holds less.
 const LAST_READS: usize = 32;
 
-/// A program to run for one call, with its arguments and limits; for [`super::Spawner::run`].
+/// A program to run, with its arguments and limits; for [`super::Spawner::run`] and [`super::Spawner::spawn`].
 #[derive(Clone, Debug)]
 pub struct Job {
     /// A name to look up in the child's `PATH`, or a path.
@@ -37,8 +44,9 @@ pub struct Job {
     pub args: Vec<OsString>,
     /// The working directory, absolute.
     pub cwd: PathBuf,
-    /// The call's id: 1 to 64 of `[A-Za-z0-9_-]`.
+    /// The id of the call that the child belongs to, or another name for what owns it: 1 to 64 of `[A-Za-z0-9_-]`.
     pub call: String,
+    /// The time from the start until the child is ended.
     pub deadline: Duration,
 }
 
@@ -73,35 +81,88 @@ enum StopReason {
 }
 
 impl Spawner {
-    /// Runs a child to its end. `on_output` gets its standard output and error, merged, in order, in pieces of at most
-    /// 64 KiB; it may block for the time of a file write. Its standard input is empty.
+    /// Runs a child to its end: [`Spawner::spawn`], then [`SpawnedChild::run`].
+    ///
+    /// # Errors
+    /// Those of both.
+    pub async fn run(
+        &self,
+        job: Job,
+        on_output: impl FnMut(&[u8]) -> io::Result<()> + Send,
+        cancel: &CancellationToken,
+    ) -> Result<ChildResult, Error> {
+        self.spawn(job).await?.run(on_output, cancel).await
+    }
+
+    /// Starts a child with an empty standard input. It belongs to no call: the end of a call neither ends it nor counts
+    /// it. Needs a tokio runtime whose I/O and time drivers are polled, on this thread or another.
+    ///
+    /// # Errors
+    /// `FixInput` when the program or the directory does not exist; `Denied` when the confinement or the system does
+    /// not let it run; `Revoked`; `Unavailable` when it cannot be started.
+    pub async fn spawn(&self, job: Job) -> Result<SpawnedChild, Error> {
+        let begun = Instant::now();
+        let (child, exit, pipe) = self.start(&job).await?;
+        let reader = Reader { pipe, buffer: vec![0; CHUNK], open: true };
+        let program = crate::escape(job.program.as_ref());
+        let limits = Limits { begun, until: begun + job.deadline, door: Arc::clone(self.door()), git: self.git() };
+        Ok(SpawnedChild { child, exit, reader, limits, program })
+    }
+}
+
+/// A child that was started and is not waited for yet. Dropped, it is killed with all of its descendants.
+#[derive(Debug)]
+pub struct SpawnedChild {
+    child: RunningChild,
+    exit: ExitWatch,
+    reader: Reader,
+    limits: Limits,
+    program: String,
+}
+
+/// What bounds a child besides its caller.
+#[derive(Debug)]
+struct Limits {
+    begun: Instant,
+    until: Instant,
+    door: Arc<Door>,
+    git: Option<Arc<GitGuard>>,
+}
+
+impl SpawnedChild {
+    /// The number of its main process.
+    pub fn pid(&self) -> u32 {
+        self.child.pid().as_raw_nonzero().get().unsigned_abs()
+    }
+
+    /// When its main process started, in ticks since boot; 0 if it is not known.
+    pub fn started(&self) -> u64 {
+        processes::look(self.child.pid()).map_or(0, |process| process.started)
+    }
+
+    /// Waits for its end. `on_output` gets its standard output and error, merged, in order, in pieces of at most
+    /// 64 KiB; it may block for the time of a file write. No thread is held meanwhile.
     ///
     /// At the deadline, when `cancel` fires, when the grant is revoked or `on_output` fails, the child's group gets
     /// `SIGTERM`, and [`GRACE`] later `SIGKILL`. When the main process ended, descendants that still hold the pipe are
     /// listened to until they are quiet for [`QUIET`], at most [`DRAIN`]; then all of them are killed. Dropping the
-    /// future kills at once. Needs a tokio runtime whose I/O and time drivers are polled, on this thread or another.
+    /// future kills at once.
     ///
     /// # Errors
-    /// `FixInput` when the program or the directory does not exist; `Denied` when the confinement or the system does
-    /// not let it run; `Revoked`; the kind of what `on_output` failed with; `Unavailable` when it cannot be started or
-    /// does not die.
+    /// `Revoked`; the kind of what `on_output` failed with; `Unavailable` when the child does not die.
     pub async fn run(
-        &self,
-        job: Job,
+        self,
         mut on_output: impl FnMut(&[u8]) -> io::Result<()> + Send,
         cancel: &CancellationToken,
     ) -> Result<ChildResult, Error> {
-        let begun = Instant::now();
-        let (mut started, pipe) = self.start(&job).await?;
-        let pid = started.pid().as_raw_nonzero().get().unsigned_abs();
-        let mut reader = Reader { pipe, buffer: vec![0; CHUNK], open: true };
-        let until = begun + job.deadline;
-        let why = watch(&mut started, &mut reader, &mut on_output, cancel, self.door(), until).await?;
+        let pid = self.pid();
+        let Self { child, exit, mut reader, limits, program } = self;
+        let why = watch(&child, &exit, &mut reader, &mut on_output, cancel, &limits).await?;
         let trouble = match &why {
             None => reader.drain(&mut on_output).await.err(),
             Some(_) => None,
         };
-        let (left, status) = tokio::task::spawn_blocking(move || started.finish())
+        let (left, status) = tokio::task::spawn_blocking(move || child.finish())
             .await
             .map_err(|error| Error::new(ErrorKind::Bug, format!("ending a child failed: {error}")))?;
         // What was written before the last of them died.
@@ -109,9 +170,7 @@ impl Spawner {
         let how = match why {
             Some(StopReason::Deadline) => ChildExit::Deadline,
             Some(StopReason::Cancelled) => ChildExit::Cancelled,
-            Some(StopReason::Revoked) => {
-                return Err(Error::revoked(&format!("run {}", crate::escape(job.program.as_ref()))));
-            }
+            Some(StopReason::Revoked) => return Err(Error::revoked(&format!("run {program}"))),
             Some(StopReason::Output(error)) => return Err(Error::system("keep a child's output", error)),
             None => match status.as_ref().and_then(|status| status.exit_status()) {
                 Some(code) => ChildExit::Exit(code),
@@ -121,30 +180,38 @@ impl Spawner {
         if let Some(error) = trouble {
             return Err(Error::system("keep a child's output", error));
         }
-        Ok(ChildResult { how, took: begun.elapsed(), leftovers: left.ended, remaining: left.remaining, pid })
+        let took = limits.begun.elapsed();
+        Ok(ChildResult { how, took, leftovers: left.ended, remaining: left.remaining, pid })
     }
 }
 
 /// Waits until the main process has ended; returns why it was stopped, if it was.
 async fn watch(
-    started: &mut RunningChild,
+    child: &RunningChild,
+    exit: &ExitWatch,
     reader: &mut Reader,
     on_output: &mut (impl FnMut(&[u8]) -> io::Result<()> + Send),
     cancel: &CancellationToken,
-    door: &Door,
-    until: Instant,
+    limits: &Limits,
 ) -> Result<Option<StopReason>, Error> {
     let mut why = None;
     let mut killed = false;
-    let mut next = until;
+    let mut next = limits.until;
+    let mut check = Instant::now() + GIT_CHECK;
     loop {
         // In this order, so that endless output delays nothing.
         let reason = tokio::select! {
             biased;
-            () = started.exited() => return Ok(why),
+            () = exit.ended() => return Ok(why),
             () = cancel.cancelled(), if why.is_none() => Some(StopReason::Cancelled),
-            () = door.closed(), if why.is_none() => Some(StopReason::Revoked),
+            () = limits.door.closed(), if why.is_none() => Some(StopReason::Revoked),
             () = tokio::time::sleep_until(next) => None,
+            () = tokio::time::sleep_until(check), if limits.git.is_some() => {
+                // A child may run for days, and the person uses git meanwhile.
+                limits.git.clone().map(|git| tokio::task::spawn_blocking(move || git.check()));
+                check = Instant::now() + GIT_CHECK;
+                continue;
+            }
             done = reader.next(on_output), if reader.open => match done {
                 Ok(()) => continue,
                 Err(error) if why.is_none() => Some(StopReason::Output(error)),
@@ -153,21 +220,22 @@ async fn watch(
         };
         if why.is_none() {
             why = Some(reason.unwrap_or(StopReason::Deadline));
-            started.signal(Signal::TERM);
+            child.signal(Signal::TERM);
             // A stopped process would never see it.
-            started.signal(Signal::CONT);
+            child.signal(Signal::CONT);
             next = Instant::now() + GRACE;
         } else if killed {
-            let text = format!("process {} cannot be killed; look for a hung disk or device", started.pid());
+            let text = format!("process {} cannot be killed; look for a hung disk or device", child.pid());
             return Err(Error::new(ErrorKind::Unavailable, text));
         } else {
             killed = true;
-            started.signal(Signal::KILL);
+            child.signal(Signal::KILL);
             next = Instant::now() + KILL_WAIT;
         }
     }
 }
 
+#[derive(Debug)]
 struct Reader {
     pipe: Receiver,
     buffer: Vec<u8>,

@@ -3,6 +3,7 @@
 use super::confinement::{Confinement, SandboxMode, support};
 use super::descendants::{MARK, RunningCall};
 use super::env::EnvPolicy;
+use super::exit::ExitWatch;
 use super::git_guard::{GitFinding, GitGuard};
 use super::run::Job;
 use super::started::{ChildResources, RunningChild};
@@ -10,8 +11,7 @@ use super::temp::TempBase;
 use super::{env, filter, rules};
 use crate::{Ambient, Door, Error, ErrorKind};
 use landlock::{RulesetCreated, RulesetStatus};
-use rustix::io::Errno;
-use rustix::process::{Pid, WaitId, WaitIdOptions};
+use rustix::process::Pid;
 use rustix::thread::CapabilitySet;
 use seccompiler::BpfProgram;
 use std::ffi::OsStr;
@@ -130,8 +130,13 @@ impl Spawner {
         &self.door
     }
 
-    /// Starts a child on a fresh thread; returns it and the reading end of its pipe.
-    pub(super) async fn start(&self, job: &Job) -> Result<(RunningChild, Receiver), Error> {
+    /// What is to be compared while a child runs.
+    pub(super) fn git(&self) -> Option<Arc<GitGuard>> {
+        self.git.clone()
+    }
+
+    /// Starts a child on a fresh thread; returns it with what tells its end, and the reading end of its pipe.
+    pub(super) async fn start(&self, job: &Job) -> Result<(RunningChild, ExitWatch, Receiver), Error> {
         let program = crate::escape(job.program.as_ref());
         let guard = self.door.enter_owned().map_err(|_| Error::revoked(&format!("run {program}")))?;
         check(job)?;
@@ -153,21 +158,17 @@ impl Spawner {
         let resources = ChildResources { temp, slot: RunningCall::take(), guard, git };
         let (answer, answered) = oneshot::channel();
         let spawn = move || {
-            let (done, exited) = oneshot::channel();
-            let started = spawn(room.cage.as_ref(), command, &mark, resources, exited);
+            let started = spawn(room.cage.as_ref(), command, &mark, resources);
             // The directory is removed by the drop of the last spawner, not by this thread.
             drop(room);
-            let pid = started.as_ref().ok().map(RunningChild::pid);
-            // If the receiver is gone, sending drops the child, which kills it.
-            if let (Ok(()), Some(pid)) = (answer.send(started), pid) {
-                wait(pid);
-            }
-            done.send(()).ok();
+            // If the receiver is gone, this drops the child, which kills it.
+            answer.send(started).ok();
         };
         std::thread::Builder::new().name("spawn".to_owned()).stack_size(STACK).spawn(spawn).map_err(failed)?;
         let lost = || Error::new(ErrorKind::Bug, format!("run {program}: the spawning thread ended early"));
         let started = answered.await.map_err(|_| lost())?.map_err(|error| explain(job, &path, error))?;
-        Ok((started, reader))
+        let exit = ExitWatch::of(started.pid()).map_err(failed)?;
+        Ok((started, exit, reader))
     }
 
     /// Finds the program's path before confinement, so that errors concern this path and nothing is searched under
@@ -244,22 +245,10 @@ impl Cage {
     }
 }
 
-fn spawn(
-    cage: Option<&Cage>,
-    mut command: Command,
-    mark: &str,
-    resources: ChildResources,
-    exited: oneshot::Receiver<()>,
-) -> io::Result<RunningChild> {
+fn spawn(cage: Option<&Cage>, mut command: Command, mark: &str, resources: ChildResources) -> io::Result<RunningChild> {
     let child = resources.slot.spawn(&mut command, mark, || cage.map_or(Ok(()), Cage::close))?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
-    Ok(RunningChild::new(pid, exited, resources))
-}
-
-/// Waits until the process has ended, without reaping it.
-fn wait(pid: Pid) {
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-    while rustix::process::waitid(WaitId::Pid(pid), options).is_err_and(|error| error == Errno::INTR) {}
+    Ok(RunningChild::new(pid, resources))
 }
 
 fn check(job: &Job) -> Result<(), Error> {

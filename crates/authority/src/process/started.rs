@@ -5,13 +5,11 @@ use super::git_guard::Watch;
 use super::temp::CallTemp;
 use crate::OwnedUseGuard;
 use rustix::process::{Pid, Signal, WaitIdStatus};
-use tokio::sync::oneshot;
 
 /// A running child. Dropped before it is finished, it is killed and cleaned up on a thread of its own.
 #[derive(Debug)]
 pub(super) struct RunningChild {
     pid: Pid,
-    exited: oneshot::Receiver<()>,
     resources: Option<ChildResources>,
 }
 
@@ -38,18 +36,12 @@ impl ChildResources {
 }
 
 impl RunningChild {
-    pub(super) fn new(pid: Pid, exited: oneshot::Receiver<()>, resources: ChildResources) -> Self {
-        Self { pid, exited, resources: Some(resources) }
+    pub(super) fn new(pid: Pid, resources: ChildResources) -> Self {
+        Self { pid, resources: Some(resources) }
     }
 
     pub(super) fn pid(&self) -> Pid {
         self.pid
-    }
-
-    /// Resolves when the main process has ended; once.
-    pub(super) async fn exited(&mut self) {
-        // If the waiting thread ends without an answer, the process has ended, too.
-        (&mut self.exited).await.ok();
     }
 
     /// Sends a signal to the whole group, and to the main process in case it left the group.

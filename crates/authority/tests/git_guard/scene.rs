@@ -93,6 +93,14 @@ impl Scene {
         self.guard.since(mark)
     }
 
+    /// A command that runs for days, in time that passes by itself; what was found.
+    pub(crate) fn run_long(&self, command: &str) -> Vec<GitFinding> {
+        let mark = self.guard.mark();
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_all().start_paused(true).build().unwrap().block_on(self.start(&self.spawner, command));
+        self.guard.since(mark)
+    }
+
     /// Commands of one answer, together.
     pub(crate) fn together(&self, commands: &[&str]) -> Vec<Vec<GitFinding>> {
         runtime().block_on(async {
@@ -130,7 +138,7 @@ impl Scene {
             args: vec!["-c".into(), self.filled(command).into()],
             cwd: self.root.clone(),
             call: format!("call-{}", NEXT.fetch_add(1, Ordering::Relaxed)),
-            deadline: Duration::from_secs(60),
+            deadline: Duration::from_secs(7 * 24 * 60 * 60),
         };
         let mut said = Vec::new();
         let cancel = CancellationToken::new();

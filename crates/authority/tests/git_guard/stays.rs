@@ -183,3 +183,16 @@ fn what_is_changed_again_meanwhile_is_not_overwritten() {
     assert!(found.iter().any(|found| matches!(found.what, Handled::Failed(_))), "{found:?}");
     assert!(scene.read(".git/config").ends_with("# the person's\n"));
 }
+
+/// A command that ran for days had the hook that it planted in force until its end.
+#[test]
+fn what_a_long_command_plants_goes_while_it_runs() {
+    let scene = scene();
+    // In one step: a look between two would find a hook that does not run yet, and put that back.
+    let plant = "printf '#!/bin/sh\\n' > src/hook; chmod 755 src/hook; mv src/hook .git/hooks/post-commit";
+    // Bounded by itself: 200 looks.
+    let waits = "i=0; while [ -e .git/hooks/post-commit ] && [ $i -lt 200 ]; do sleep 0.01; i=$((i+1)); done";
+    let found = scene.run_long(&format!("{plant}; {waits}; [ -e .git/hooks/post-commit ] || echo gone > src/said"));
+    assert_eq!(told(&scene, &found), ["removed .git/hooks/post-commit"]);
+    assert_eq!(scene.read("src/said"), "gone\n");
+}

@@ -138,11 +138,13 @@ impl GitGuard {
         Watch(Arc::clone(self))
     }
 
-    /// Compares after a call's last process has ended.
-    fn compare(&self) {
-        let mut shared = self.lock();
+    /// Compares while a call runs.
+    pub(super) fn check(&self) {
+        self.compare(&mut self.lock());
+    }
+
+    fn compare(&self, shared: &mut Shared) {
         let mut after = shared.look(&self.roots);
-        shared.running = shared.running.saturating_sub(1);
         if Arc::ptr_eq(&shared.before, &after) {
             return;
         }
@@ -207,7 +209,9 @@ fn few(mut findings: Vec<GitFinding>, top: &Path) -> Vec<GitFinding> {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.0.compare();
+        let mut shared = self.0.lock();
+        self.0.compare(&mut shared);
+        shared.running = shared.running.saturating_sub(1);
     }
 }
 
