@@ -225,6 +225,79 @@ fn a_service_is_used_and_done_without() {
     conformance(|| Clerk).on(|| FeatureHost::new().with(Library)).assert();
 }
 
+pub const KEPT: ServiceEventKey = ARCHIVE.event("kept");
+
+/// A library that tells its readers.
+struct Branch;
+
+impl FeatureModule for Branch {
+    fn descriptor(&self) -> FeatureDescriptor {
+        FeatureDescriptor::builder(FeatureId::user("branch"))
+            .version("1.2.0")
+            .provides(ServiceDeclaration::of(ARCHIVE, "1.2.0").emits(KEPT))
+            .background_task(&RESTOCK)
+            .build()
+    }
+
+    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        ctx.services().provide(ARCHIVE, Arc::new(Shelf::default()) as Arc<dyn Archive>)?;
+        let kept = ctx.services().event(KEPT).ok();
+        ctx.background_tasks().run(&RESTOCK, &Arc::new(Restocking { kept }), Restocking::restock).map(drop)
+    }
+}
+
+const RESTOCK: TaskKey = TaskKey::new("restock", ToolEffect::Effectful).on_request();
+
+struct Restocking {
+    kept: Option<ServiceEventSink>,
+}
+
+impl Restocking {
+    async fn restock(self: Arc<Self>, _: BackgroundTaskContext) -> TaskResult {
+        if let Some(kept) = &self.kept {
+            kept.emit()?;
+        }
+        Ok(())
+    }
+}
+
+const COUNT: TaskKey = TaskKey::new("count", ToolEffect::ReadOnly).on_event(KEPT);
+
+struct Reader;
+
+impl Reader {
+    async fn count(self: Arc<Self>, _: BackgroundTaskContext) -> TaskResult {
+        Ok(())
+    }
+}
+
+impl FeatureModule for Reader {
+    fn descriptor(&self) -> FeatureDescriptor {
+        FeatureDescriptor::builder(FeatureId::user("reader"))
+            .version("0.1.0")
+            .requires(ServiceRequirement::optional(ARCHIVE, "^1"))
+            .background_task(&COUNT)
+            .build()
+    }
+
+    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        ctx.background_tasks().run(&COUNT, &Arc::new(Reader), Reader::count).map(drop)
+    }
+}
+
+#[test]
+fn an_event_of_a_service_is_emitted_and_heard() {
+    let mut host = FeatureHost::new().with(Reader).install(Branch);
+    host.run_task("restock").unwrap();
+    let heard = FeatureHost::new().with(Branch).install(Reader);
+    assert_eq!(heard.report().skipped_contributions.len(), 0, "{:?}", heard.report());
+    for other in [FeatureHost::new(), FeatureHost::new().with(Library)] {
+        assert_eq!(other.install(Reader).report().skipped_contributions[0].name, "count");
+    }
+    conformance(|| Branch).assert();
+    conformance(|| Reader).on(|| FeatureHost::new().with(Branch)).assert();
+}
+
 #[test]
 fn what_the_document_shows_works() {
     let mut host = FeatureHost::new().tool(fetch()).install(Press);

@@ -6,8 +6,9 @@
 pub use super::{
     BackgroundTaskContext, CapabilityRequest, DurableState, FeatureAlertSink, FeatureDescriptor, FeatureId,
     FeatureInstallContext, FeatureInstallError, FeatureModule, FeatureNotifySink, HookKey, HostCapability, PodActivity,
-    PodAtRun, Restart, RunningNotes, ServiceDeclaration, ServiceFuture, ServiceHandle, ServiceKey, ServiceRequirement,
-    Staging, StateKey, StateScope, TaskError, TaskHandle, TaskKey, TaskResult, ToolKey, TriggerKind,
+    PodAtRun, Restart, RunningNotes, ServiceDeclaration, ServiceEventKey, ServiceEventSink, ServiceFuture,
+    ServiceHandle, ServiceKey, ServiceRequirement, Staging, StateKey, StateScope, TaskError, TaskHandle, TaskKey,
+    TaskResult, ToolKey, TriggerKind,
 };
 pub use crate::control::AlertLevel;
 pub use crate::hook::{

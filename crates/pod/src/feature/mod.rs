@@ -34,8 +34,8 @@ pub use declare::grants::{CapabilityGrantSet, CapabilityRequest, DeniedCapabilit
 pub use declare::hook::{HookDeclaration, HookKey};
 pub use declare::id::{BadFeatureId, FeatureId, Tier};
 pub use declare::service::{
-    FeatureServices, MissingService, ResolvedService, ServiceAccess, ServiceDeclaration, ServiceId, ServiceKey,
-    ServiceRequirement,
+    FeatureServices, MissingService, ResolvedService, ServiceAccess, ServiceDeclaration, ServiceEvent, ServiceEventKey,
+    ServiceId, ServiceKey, ServiceRequirement,
 };
 pub use declare::state::{StateDeclaration, StateKey, StateScope};
 pub use declare::task::{
@@ -54,7 +54,7 @@ pub use install::tasks::{BackgroundTaskContribution, BackgroundTaskRegistrar};
 pub use live::grant::Revoke;
 pub use live::registry::{FeatureRegistry, Instruction, RegisteredTool, ToolRegistry};
 pub use live::service::{ServiceError, ServiceFuture, ServiceHandle};
-pub use live::sink::{FeatureAlertSink, FeatureNotifySink, Receipt, RunningNotes, SinkError};
+pub use live::sink::{FeatureAlertSink, FeatureNotifySink, Receipt, RunningNotes, ServiceEventSink, SinkError};
 pub(crate) use live::state::Keeper;
 pub use live::state::{DurableState, MAX_STATE, PodLink, StateError, Update};
 pub use live::task::{

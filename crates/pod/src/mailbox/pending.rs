@@ -6,11 +6,11 @@ use super::requests::{
     AlertLevel, CommitWaiter, Declined, DriverRequest, Mailbox, MailboxSender, Notification, RunTime, TaskRequest,
     Wakeup,
 };
-use crate::feature::{FeatureId, FeatureRegistry, Keeper, MAX_NOTES, sanitize};
+use crate::feature::{FeatureId, FeatureRegistry, Keeper, MAX_NOTES, ServiceEvent, sanitize};
 use crate::record::{FeatureNote, NotificationQueued, Record};
 use crate::session::fold::SessionState;
 use llm_worker::CallId;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -63,6 +63,8 @@ pub(crate) struct Pending {
     notes_since: Instant,
     /// Requested runs of background tasks, oldest first: at most one for now and one time for each task.
     task_requests: VecDeque<TaskRequest>,
+    /// Events of services; at most those that features declare.
+    service_events: BTreeSet<ServiceEvent>,
     /// By feature, in this hour.
     wakes: BTreeMap<Option<FeatureId>, u32>,
     wakes_since: Instant,
@@ -121,6 +123,7 @@ impl Pending {
             notes: BTreeMap::new(),
             notes_since: now,
             task_requests: VecDeque::new(),
+            service_events: BTreeSet::new(),
             wakes: BTreeMap::new(),
             wakes_since: now,
             numbered: 0,
@@ -263,6 +266,10 @@ impl Pending {
                 self.request_task(request);
                 false
             }
+            DriverRequest::ServiceEvent(event) => {
+                self.service_events.insert(event);
+                false
+            }
             DriverRequest::Note { feature, text } => {
                 let taken = self.notes.entry(feature.clone()).or_default();
                 *taken += 1;
@@ -290,6 +297,11 @@ impl Pending {
     /// The oldest request for a run of a background task that was not taken yet.
     pub(crate) fn next_task_request(&mut self) -> Option<TaskRequest> {
         self.task_requests.pop_front()
+    }
+
+    /// An event of a service that was not taken yet.
+    pub(crate) fn next_service_event(&mut self) -> Option<ServiceEvent> {
+        self.service_events.pop_first()
     }
 
     fn notify(&mut self, notification: Notification, reply: NumberReply, pod: &mut RequestContext<'_>) -> bool {

@@ -3,7 +3,7 @@
 //! Only the actor appends to the log: a sender that wants something durable sends a request and learns when its record is
 //! durable. A record without a waiter is piggybacked on the next commit; the first waiter starts a commit at once.
 
-use crate::feature::FeatureId;
+use crate::feature::{FeatureId, ServiceEvent};
 use crate::record::{FeatureState, Record, Who};
 use llm_worker::CallId;
 use std::sync::Arc;
@@ -27,6 +27,8 @@ pub(crate) enum DriverRequest {
     FeatureDisabled { feature: FeatureId },
     /// A feature requests a run of its background task.
     RunTask(TaskRequest),
+    /// A feature emits an event of its service.
+    ServiceEvent(ServiceEvent),
     /// A feature adds a note to the report; `text` is not sanitized yet.
     Note { feature: FeatureId, text: String },
 }

@@ -47,6 +47,8 @@ pub enum TriggerKind {
     Cron,
     /// The feature, for now or for a later time.
     Request,
+    /// An event of another feature's service.
+    ServiceEvent,
     /// The end of the run before it, by the task's restart rule.
     Restart,
 }
@@ -57,7 +59,7 @@ impl TriggerKind {
     pub fn is_scheduled(self) -> bool {
         match self {
             Self::Interval | Self::Cron => true,
-            Self::Start | Self::Request | Self::Restart => false,
+            Self::Start | Self::Request | Self::ServiceEvent | Self::Restart => false,
         }
     }
 }

@@ -34,6 +34,7 @@ mod record_strategy;
 mod reload;
 mod replay;
 mod restore;
+mod service_events;
 mod stage_cleanup;
 mod staying;
 mod task_runs;

@@ -14,7 +14,7 @@ use crate::feature::{
 };
 use crate::mailbox::events::Event;
 use crate::mailbox::requests::{RunTime, TaskRequest};
-use crate::record::{BackgroundTask, MAX_TASK_REASON, TaskRunState};
+use crate::record::{BackgroundTask, MAX_TASK_REASON, TaskRunState, TriggerKind};
 use crate::session::fold::{Hold, SessionState};
 use llm_worker::ToolEffect;
 use session_store::Clock;
@@ -77,6 +77,14 @@ impl Tasks {
                 RunTime::At(None) => RequestTime::Clear,
             };
             self.handle(core, SupervisorInput::Requested { feature: feature.to_string(), task, time });
+        }
+        while let Some(event) = core.pending.next_service_event() {
+            let runs = self.tasks.iter().filter(|task| task.runs_by(&event));
+            let runs: Vec<_> = runs.map(|task| (task.feature.to_string(), task.name.clone())).collect();
+            for (feature, task) in runs {
+                let trigger = TriggerKind::ServiceEvent;
+                self.handle(core, SupervisorInput::Triggered { feature, task, trigger });
+            }
         }
         while let Some(effect) = self.supervisor.poll() {
             match effect {

@@ -29,7 +29,7 @@ mod spec;
 
 pub use spec::TaskSpec;
 
-use crate::record::{BackgroundTask, MAX_TASK_REASON, TaskRunState};
+use crate::record::{BackgroundTask, MAX_TASK_REASON, TaskRunState, TriggerKind};
 use crate::session::tasks::TaskState;
 use llm_worker::ToolEffect;
 use slot::{OpenRun, Progress, Slot};
@@ -45,6 +45,9 @@ pub const MAX_SLEEP_MS: u64 = 60 * 60 * 1000;
 /// Most of a step back of the clock for which cron times are not repeated: what time synchronisation corrects.
 pub const MAX_STEP_BACK_MS: u64 = 5 * 60 * 1000;
 
+/// Runs of one task by events are at least this far apart.
+const EVENT_PAUSE_MS: u64 = 1000;
+
 /// The pause after a commit was refused: a full disk rarely has room again within seconds.
 const REFUSED_PAUSE_MS: u64 = 60 * 1000;
 
@@ -53,6 +56,8 @@ const REFUSED_PAUSE_MS: u64 = 60 * 1000;
 pub enum SupervisorInput {
     /// A feature asks for a run of its task; of no effect if the task is unknown or takes no requests.
     Requested { feature: String, task: String, time: RequestTime },
+    /// An event that starts this task, beside the clock and requests; of no effect if the task is unknown.
+    Triggered { feature: String, task: String, trigger: TriggerKind },
     /// The `running` record of this run is durable.
     Committed { run: u64 },
     /// The `running` record of this run could not be committed.
@@ -154,6 +159,12 @@ impl Supervisor {
                 let named = |slot: &&mut Slot| slot.spec.feature == feature && slot.spec.task == task;
                 if let Some(slot) = self.slots.iter_mut().find(named) {
                     slot.request(time, now);
+                }
+            }
+            SupervisorInput::Triggered { feature, task, trigger } => {
+                let named = |slot: &&mut Slot| slot.spec.feature == feature && slot.spec.task == task;
+                if let Some(slot) = self.slots.iter_mut().find(named) {
+                    slot.trigger(trigger, now);
                 }
             }
             SupervisorInput::Committed { run } => self.committed(run),

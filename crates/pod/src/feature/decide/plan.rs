@@ -272,7 +272,8 @@ fn together(
             planned.services.missing.push(MissingService { service, version, reason });
             continue;
         }
-        match wiring.find(at, asked, others) {
+        let events = descriptor.background_tasks.iter().flat_map(|task| task.service_events());
+        match wiring.find(at, asked, events, others) {
             Resolution::Resolved(service) => planned.services.resolved.push(service),
             Resolution::Missing { code, missing, cause } => {
                 let diagnostic = lacks(code, &planned.feature_id, &missing, cause);
@@ -344,7 +345,7 @@ pub(crate) fn contribute(descriptor: &FeatureDescriptor, planned: &mut PlannedFe
     });
     planned.hooks = hooks.into_iter().map(planned_hook).collect();
     let tasks = kept(&descriptor.background_tasks, &lost, &mut skipped, |task| {
-        (ContributionKind::Task, task.name.clone(), [&[task.implied()], &task.needs[..]].concat())
+        (ContributionKind::Task, task.name.clone(), std::iter::once(task.implied()).chain(task.all_needs()).collect())
     });
     planned.background_tasks = tasks.into_iter().map(planned_task).collect();
     let states = kept(&descriptor.states, &lost, &mut skipped, |state| {

@@ -256,8 +256,11 @@ impl FeatureInstallReport {
             digest(&mut hasher, &[&task.name, &serde_json::to_string(task).unwrap_or_default()]);
         }
         self.background_tasks = tasks;
-        for ServiceDeclaration { service, version } in &self.services.provided {
+        for ServiceDeclaration { service, version, events } in &self.services.provided {
             digest(&mut hasher, &[&service.to_string(), version]);
+            for event in events {
+                digest(&mut hasher, &[event]);
+            }
         }
         self.installed_hooks = hooks.to_vec();
         for InstructionDeclaration { name, text } in instructions {

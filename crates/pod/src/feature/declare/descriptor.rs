@@ -152,7 +152,7 @@ impl FeatureDescriptor {
         let requested = self.requested();
         found.extend(self.tools.iter().filter_map(|t| t.problem(&requested)));
         found.extend(self.hooks.iter().filter_map(|h| h.problem(&requested)));
-        found.extend(self.background_tasks.iter().filter_map(|task| task.problem(&requested)));
+        found.extend(self.background_tasks.iter().filter_map(|task| task.problem(&requested, &self.requires)));
         for InstructionDeclaration { name, text } in &self.instructions {
             let problem = text::check("an instruction's name", name, MAX_NAME, Lines::One)
                 .and_then(|()| instruction_text(name, text));

@@ -3,7 +3,7 @@
 use super::capability::HostCapability;
 use super::grants::Need;
 use super::id::{FeatureId, service_name_fits, service_problem};
-use super::text;
+use super::text::{self, Lines, MAX_NAME};
 use schemars::JsonSchema;
 use semver::{Version, VersionReq};
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,8 @@ use std::marker::PhantomData;
 
 /// Longest version or range of versions, in bytes.
 const MAX_VERSION: usize = 64;
+/// Most events of one service.
+const MAX_EVENTS: usize = 8;
 
 /// Which methods of a service a key gives access to: all, or those that read or write work items or notes. Each needs another capability.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -80,8 +82,46 @@ impl<T: ?Sized> ServiceKey<T> {
         self.access.admits(self.name)
     }
 
+    /// An event of this service, as a `const` beside the key. Its provider declares it with
+    /// [`ServiceDeclaration::emits`]; tasks of consumers run by it with
+    /// [`TaskKey::on_event`](crate::feature::TaskKey::on_event).
+    #[must_use]
+    pub const fn event(self, name: &'static str) -> ServiceEventKey {
+        ServiceEventKey { service: self.name, access: self.access, name }
+    }
+
     pub(crate) fn id(self) -> ServiceId {
         ServiceId { name: self.name.to_owned(), access: self.access }
+    }
+}
+
+/// An event of a service: it carries nothing but that it happened.
+#[derive(Clone, Copy, Debug)]
+pub struct ServiceEventKey {
+    service: &'static str,
+    access: ServiceAccess,
+    name: &'static str,
+}
+
+impl ServiceEventKey {
+    pub(crate) fn event(self) -> ServiceEvent {
+        let service = ServiceId { name: self.service.to_owned(), access: self.access };
+        ServiceEvent { service, event: self.name.to_owned() }
+    }
+}
+
+/// An event of a service, by name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ServiceEvent {
+    pub service: ServiceId,
+    /// One line, at most 64 bytes.
+    pub event: String,
+}
+
+impl fmt::Display for ServiceEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "event `{}` of service {}", self.event, self.service)
     }
 }
 
@@ -146,19 +186,35 @@ pub struct ServiceDeclaration {
     pub service: ServiceId,
     /// `MAJOR.MINOR.PATCH`.
     pub version: String,
+    /// The events that it emits; at most 8.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<String>,
 }
 
 impl ServiceDeclaration {
     /// Declares the service of a key.
     #[must_use]
     pub fn of<T: ?Sized>(key: ServiceKey<T>, version: impl Into<String>) -> Self {
-        Self { service: key.id(), version: version.into() }
+        Self { service: key.id(), version: version.into(), events: Vec::new() }
+    }
+
+    /// Declares an event of this service.
+    #[must_use]
+    pub fn emits(mut self, event: ServiceEventKey) -> Self {
+        self.events.push(event.name.to_owned());
+        self
     }
 
     pub(crate) fn problem(&self) -> Option<String> {
-        let Self { service, version } = self;
+        let Self { service, version, events } = self;
         let problem = || format!("version `{}` of {service} is not MAJOR.MINOR.PATCH", shown(version));
-        service_problem(&service.name).or_else(|| parsed::<Version>(version).is_none().then(problem))
+        let count = events.len();
+        let many = || format!("service {service} declares {count} events; expected at most {MAX_EVENTS}");
+        let named = |event: &String| text::check("an event of a service", event, MAX_NAME, Lines::One).err();
+        service_problem(&service.name)
+            .or_else(|| parsed::<Version>(version).is_none().then(problem))
+            .or_else(|| (count > MAX_EVENTS).then(many))
+            .or_else(|| events.iter().find_map(named))
     }
 }
 

@@ -2,6 +2,7 @@
 //! depend on running tasks or on the clock.
 
 use super::capability::HostCapability;
+use super::service::{ServiceEvent, ServiceEventKey, ServiceRequirement};
 use super::text::{self, Lines, MAX_NAME, millis};
 use crate::record::MAX_TASK_RESTARTS;
 use crate::schedule::Cron;
@@ -55,6 +56,7 @@ enum KeyTrigger {
     Interval(Duration),
     Cron(&'static str, &'static str),
     Request,
+    Event(ServiceEventKey),
 }
 
 impl TaskKey {
@@ -92,6 +94,13 @@ impl TaskKey {
     #[must_use]
     pub const fn on_request(self) -> Self {
         self.on(KeyTrigger::Request)
+    }
+
+    /// Runs after another feature emitted this event of its service, which this feature must require and be granted; else
+    /// the task is left out. Events before the run starts are one run, and runs by events are at least 1 second apart.
+    #[must_use]
+    pub const fn on_event(self, event: ServiceEventKey) -> Self {
+        self.on(KeyTrigger::Event(event))
     }
 
     /// Whether a run that ended is followed by another one.
@@ -149,6 +158,7 @@ impl KeyTrigger {
                 TaskTrigger::Cron { expression: expression.to_owned(), time_zone: zone.to_owned() }
             }
             Self::Request => TaskTrigger::Request,
+            Self::Event(event) => TaskTrigger::ServiceEvent(event.event()),
         }
     }
 }
@@ -192,6 +202,8 @@ pub enum TaskTrigger {
     },
     /// The feature's own request, for now or for a time.
     Request,
+    /// An event of another feature's service.
+    ServiceEvent(ServiceEvent),
 }
 
 /// Whether a run that ended is followed by another one without a trigger. JSON has durations in milliseconds.
@@ -242,12 +254,26 @@ impl BackgroundTaskDeclaration {
         HostCapability::ContributeBackgroundTask { name: self.name.clone().into() }
     }
 
+    /// What it needs besides its own capability: the services whose events start it are among that.
+    pub(crate) fn all_needs(&self) -> impl Iterator<Item = HostCapability> + '_ {
+        let admissions = self.service_events().map(|event| event.service.admission());
+        self.needs.iter().cloned().chain(admissions)
+    }
+
+    /// The events that start it.
+    pub(crate) fn service_events(&self) -> impl Iterator<Item = &ServiceEvent> {
+        self.triggers.iter().filter_map(|trigger| match trigger {
+            TaskTrigger::ServiceEvent(event) => Some(event),
+            TaskTrigger::Start | TaskTrigger::Interval { .. } | TaskTrigger::Cron { .. } | TaskTrigger::Request => None,
+        })
+    }
+
     /// Whether the feature itself can request a run.
     pub(crate) fn is_on_request(&self) -> bool {
         self.triggers.contains(&TaskTrigger::Request)
     }
 
-    pub(crate) fn problem(&self, requested: &[HostCapability]) -> Option<String> {
+    pub(crate) fn problem(&self, requested: &[HostCapability], required: &[ServiceRequirement]) -> Option<String> {
         let Self { name, effect: _, triggers, restart, deadline_ms, needs } = self;
         if let Err(problem) = text::check("a background task's name", name, MAX_NAME, Lines::One) {
             return Some(problem);
@@ -267,6 +293,10 @@ impl BackgroundTaskDeclaration {
         let unrequested = needs.iter().find(|need| !requested.contains(need));
         let unrequested =
             || unrequested.map(|n| format!("background task `{name}` needs {n}, which the feature does not request"));
+        let foreign = self.service_events().find(|event| !required.iter().any(|asked| asked.service == event.service));
+        if let Some(event) = foreign {
+            return Some(format!("background task `{name}` runs by {event}, which the feature does not require"));
+        }
         let trigger = triggers.iter().find_map(|trigger| trigger.problem(name));
         trigger.or_else(|| restart.problem(name)).or_else(unrequested)
     }
@@ -275,7 +305,7 @@ impl BackgroundTaskDeclaration {
 impl TaskTrigger {
     fn problem(&self, name: &str) -> Option<String> {
         match self {
-            Self::Start | Self::Request => None,
+            Self::Start | Self::Request | Self::ServiceEvent(_) => None,
             Self::Interval { every_ms } => {
                 pause(&format!("the interval of background task `{name}`"), Duration::from_millis(*every_ms))
             }

@@ -5,8 +5,9 @@ use super::stage::Stage;
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::diagnostic::FeatureInstallError;
 use crate::feature::declare::id::FeatureId;
-use crate::feature::declare::service::ServiceKey;
+use crate::feature::declare::service::{ServiceEventKey, ServiceKey};
 use crate::feature::live::service::ServiceHandle;
+use crate::feature::live::sink::ServiceEventSink;
 use crate::feature::live::state::PodLink;
 use crate::mailbox::requests::MailboxSender;
 use authority::{HostPattern, Net, Redactor, Secret, Spawner, Workspace};
@@ -115,6 +116,16 @@ impl FeatureServiceProvider<'_> {
         target: Arc<T>,
     ) -> Result<Staging, FeatureInstallError> {
         self.stage.call("services.provide", key.name(), |stage| stage.provide(key, target))
+    }
+
+    /// The sink for a declared event of a service that this feature provides; usable once the feature is installed.
+    ///
+    /// # Errors
+    /// Not declared; `Denied`; `Unavailable` if there is no pod.
+    pub fn event(&mut self, key: ServiceEventKey) -> Result<ServiceEventSink, FeatureInstallError> {
+        let (event, mailbox) = (key.event(), self.services.mailbox());
+        let name = event.to_string();
+        self.stage.call("services.event", &name, |stage| stage.event_sink(event, mailbox))
     }
 
     /// A handle on a required service, under a door that is derived from the provider's.

@@ -215,9 +215,16 @@ impl Installing {
             let doors = doors.collect();
             hook.merge(doors, &mut self.hooks);
         }
-        for BackgroundTaskContribution { name, declaration, body, .. } in tasks {
+        for BackgroundTaskContribution { name, declaration, body, events, .. } in tasks {
             let door = self.registry.grants.contributes(&feature, declaration.implied());
-            self.registry.tasks.push(RegisteredTask { feature: feature.clone(), name, declaration, door, body });
+            self.registry.tasks.push(RegisteredTask {
+                feature: feature.clone(),
+                name,
+                declaration,
+                door,
+                events,
+                body,
+            });
         }
         let texts =
             instructions.into_iter().map(|i| Instruction { feature: feature.clone(), name: i.name, text: i.text });

@@ -10,14 +10,15 @@ use crate::feature::declare::descriptor::{FeatureDescriptor, InstructionDeclarat
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic, FeatureInstallError, MAX_NOTES};
 use crate::feature::declare::grants::CapabilityGrantSet;
 use crate::feature::declare::id::FeatureId;
-use crate::feature::declare::service::{ServiceDeclaration, ServiceId, ServiceKey};
+use crate::feature::declare::service::{ServiceDeclaration, ServiceEvent, ServiceId, ServiceKey};
 use crate::feature::declare::state::StateDeclaration;
 use crate::feature::declare::task::BackgroundTaskDeclaration;
 use crate::feature::declare::tool::ToolDeclaration;
 use crate::feature::live::grant::{About, FeatureGrants, GrantHandle};
 use crate::feature::live::presence::Presence;
 use crate::feature::live::service::{Service, ServiceHandle, Services};
-use crate::feature::live::task::TaskHandle;
+use crate::feature::live::sink::ServiceEventSink;
+use crate::feature::live::task::{GrantedEvent, TaskHandle};
 use crate::mailbox::requests::MailboxSender;
 use authority::{Door, Redactor};
 use llm_worker::ToolDefinition;
@@ -26,6 +27,8 @@ use std::sync::Arc;
 
 /// The kind of a background task in errors.
 const TASK: &str = "background task";
+/// The kind of a service in errors.
+const SERVICE: &str = "service";
 
 /// Most calls of one install into the host.
 const MAX_CALLS: usize = 1_024;
@@ -186,9 +189,18 @@ impl Stage {
         &mut self,
         key: ServiceKey<T>,
     ) -> Result<ServiceHandle<T>, FeatureInstallError> {
-        let (kind, id, feature) = ("service", key.id(), self.feature.clone());
-        let Some(wanted) = self.wanted.get(&id) else {
-            return Err(FeatureInstallError::NotDeclared { kind, name: id.to_string(), feature });
+        let id = key.id();
+        let (service, door) = self.service_door(&id)?;
+        let (kind, feature) = (SERVICE, self.feature.clone());
+        let differs = FeatureInstallError::Differs { kind, name: id.to_string(), feature, what: "its trait" };
+        service.handle(door, self.redactor.clone()).ok_or(differs)
+    }
+
+    /// A required service, and the door of its grant.
+    fn service_door(&self, id: &ServiceId) -> Result<(Arc<Service>, Arc<Door>), FeatureInstallError> {
+        let feature = self.feature.clone();
+        let Some(wanted) = self.wanted.get(id) else {
+            return Err(FeatureInstallError::NotDeclared { kind: SERVICE, name: id.to_string(), feature });
         };
         let capability = self.granted(&id.admission())?;
         let asked = format!("service {id}");
@@ -199,9 +211,25 @@ impl Stage {
             self.holdings.hold(GrantHandle { capability, door: Arc::clone(&door), about });
             door
         });
+        Ok((Arc::clone(service), door))
+    }
+
+    /// Creates the sink for a declared event of a service that this feature provides.
+    pub(crate) fn event_sink(
+        &mut self,
+        event: ServiceEvent,
+        mailbox: impl FnOnce(&FeatureId, &str) -> Result<MailboxSender, FeatureInstallError>,
+    ) -> Result<ServiceEventSink, FeatureInstallError> {
         let feature = self.feature.clone();
-        let differs = FeatureInstallError::Differs { kind, name: id.to_string(), feature, what: "its trait" };
-        service.handle(door, self.redactor.clone()).ok_or(differs)
+        let capability = HostCapability::ProvideService { key: event.service.name.clone().into() };
+        let door = self.grant(&capability)?;
+        let declares =
+            |planned: &ServiceDeclaration| planned.service == event.service && planned.events.contains(&event.event);
+        if !self.planned_services.iter().any(declares) {
+            return Err(FeatureInstallError::NotDeclared { kind: SERVICE, name: event.to_string(), feature });
+        }
+        let mailbox = mailbox(&feature, &event.to_string())?;
+        Ok(ServiceEventSink { event, door, presence: self.presence(), mailbox })
     }
 
     /// Opens a state that equals its declaration.
@@ -277,7 +305,7 @@ impl Stage {
     }
 
     /// Takes a background task that equals its declaration.
-    pub(crate) fn task(&mut self, task: BackgroundTaskContribution) -> Result<Staging, FeatureInstallError> {
+    pub(crate) fn task(&mut self, mut task: BackgroundTaskContribution) -> Result<Staging, FeatureInstallError> {
         let (kind, name, feature) = (TASK, task.name.clone(), self.feature.clone());
         if self.leaves_out(ContributionKind::Task, &name) {
             return Ok(Staging::Skipped);
@@ -288,6 +316,10 @@ impl Stage {
         }
         if task.feature_id != feature {
             return Err(FeatureInstallError::Differs { kind, name, feature, what: "its feature id" });
+        }
+        for event in task.declaration.service_events() {
+            let (_, door) = self.service_door(&event.service)?;
+            task.events.push(GrantedEvent { event: event.clone(), door });
         }
         self.tasks.insert(name, task);
         Ok(Staging::Staged)

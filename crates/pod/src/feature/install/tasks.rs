@@ -6,7 +6,7 @@ use super::stage::Stage;
 use crate::feature::declare::diagnostic::FeatureInstallError;
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::task::{BackgroundTaskDeclaration, TaskKey};
-use crate::feature::live::task::{BackgroundTaskContext, TaskBody, TaskHandle, TaskResult};
+use crate::feature::live::task::{BackgroundTaskContext, GrantedEvent, TaskBody, TaskHandle, TaskResult};
 use std::sync::Arc;
 
 /// Stages background tasks; see [`FeatureInstallContext::background_tasks`]. A task is an async method of the feature's
@@ -60,6 +60,8 @@ pub struct BackgroundTaskContribution {
     pub name: String,
     pub declaration: BackgroundTaskDeclaration,
     pub(crate) body: TaskBody,
+    /// Set by the stage.
+    pub(crate) events: Vec<GrantedEvent>,
 }
 
 impl BackgroundTaskContribution {
@@ -72,6 +74,6 @@ impl BackgroundTaskContribution {
     {
         let declaration = key.declaration();
         let body: TaskBody = Arc::new(move |cx| Box::pin(body(cx)));
-        Self { feature_id, name: declaration.name.clone(), declaration, body }
+        Self { feature_id, name: declaration.name.clone(), declaration, body, events: Vec::new() }
     }
 }

@@ -4,6 +4,7 @@
 use super::presence::{Absent, Presence};
 use crate::control::AlertLevel;
 use crate::feature::declare::id::FeatureId;
+use crate::feature::declare::service::ServiceEvent;
 use crate::feature::declare::text::{Lines, check};
 use crate::mailbox::requests::{Declined, DriverRequest, MailboxSender, NotTaken, Notification};
 use authority::Door;
@@ -190,6 +191,34 @@ impl FeatureAlertSink {
 impl fmt::Debug for FeatureAlertSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "alerts of {}", self.feature)
+    }
+}
+
+/// Emits an event of a service; see [`crate::feature::FeatureServiceProvider::event`].
+#[derive(Clone)]
+pub struct ServiceEventSink {
+    pub(crate) event: ServiceEvent,
+    pub(crate) door: Arc<Door>,
+    pub(crate) presence: Arc<Presence>,
+    pub(crate) mailbox: MailboxSender,
+}
+
+impl ServiceEventSink {
+    /// Tells the tasks of consumers that were granted the service. Not durable; events that are emitted before a task
+    /// runs are one.
+    ///
+    /// # Errors
+    /// `Early` in an install; `Revoked`; `Busy`; `Closed`.
+    pub fn emit(&self) -> Result<(), SinkError> {
+        self.presence.check()?;
+        let _pass = self.door.enter().map_err(|_shut| SinkError::Revoked)?;
+        Ok(self.mailbox.try_send(DriverRequest::ServiceEvent(self.event.clone()))?)
+    }
+}
+
+impl fmt::Debug for ServiceEventSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.event)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::presence::Presence;
 use super::sink::SinkError;
 use crate::feature::declare::id::FeatureId;
+use crate::feature::declare::service::ServiceEvent;
 use crate::feature::declare::task::BackgroundTaskDeclaration;
 use crate::foreign::{Broke, CallbackFailure, Callbacks, contained};
 use crate::mailbox::requests::{DriverRequest, MailboxSender, RunTime, TaskRequest};
@@ -153,10 +154,23 @@ pub struct RegisteredTask {
     pub declaration: BackgroundTaskDeclaration,
     /// The door of the task's grant: each step of a run enters it; shut when the grant is revoked.
     pub door: Arc<Door>,
+    pub(crate) events: Vec<GrantedEvent>,
     pub(crate) body: TaskBody,
 }
 
+/// An event that starts a task, while the door of the service's grant is open.
+#[derive(Clone)]
+pub(crate) struct GrantedEvent {
+    pub(crate) event: ServiceEvent,
+    pub(crate) door: Arc<Door>,
+}
+
 impl RegisteredTask {
+    /// Whether this event starts a run now; counted as a use of the service.
+    pub(crate) fn runs_by(&self, event: &ServiceEvent) -> bool {
+        self.events.iter().any(|granted| granted.event == *event && granted.door.enter().is_ok())
+    }
+
     /// Starts a run at once, on a callback thread, within the deadline and under the cancellation of its context. A
     /// caller that tells a deadline from a cancellation cancels a parent of the context's token.
     pub fn run(
@@ -194,7 +208,7 @@ impl RegisteredTask {
 
 impl fmt::Debug for RegisteredTask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { feature, name, declaration, door: _, body: _ } = self;
+        let Self { feature, name, declaration, door: _, events: _, body: _ } = self;
         write!(f, "{name} of {feature}, {:?}", declaration.triggers)
     }
 }

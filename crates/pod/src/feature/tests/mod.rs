@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests claim authority as the composition root does")]
 
 mod bounds;
+mod events;
 mod grants;
 mod handles;
 mod host;

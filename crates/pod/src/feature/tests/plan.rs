@@ -71,7 +71,7 @@ fn web_of_services(count: usize, dice: &mut Dice) -> Vec<Arc<dyn FeatureModule>>
         if dice.below(3) > 0 {
             let (n, version) =
                 (if dice.below(20) == 0 { dice.below(count) } else { n }, format!("1.{}.0", dice.below(3)));
-            builder = builder.provides(ServiceDeclaration { service: service(n), version });
+            builder = builder.provides(ServiceDeclaration { service: service(n), version, events: Vec::new() });
         }
         for asked in 0..dice.below(4) {
             // Mostly backwards, so that many stay; sometimes anywhere, so that some go round in a circle.
@@ -88,7 +88,7 @@ fn web_of_services(count: usize, dice: &mut Dice) -> Vec<Arc<dyn FeatureModule>>
         let partner = [(40, n + 1), (41, n.saturating_sub(1))].into_iter().find(|(at, _)| n % 100 == *at);
         if let Some((_, partner)) = partner {
             builder = declaring(&format!("user:f{n:04}"), &[])
-                .provides(ServiceDeclaration { service: service(n), version: "1.0.0".into() })
+                .provides(ServiceDeclaration { service: service(n), version: "1.0.0".into(), events: Vec::new() })
                 .requires(ServiceRequirement { service: service(partner), version: "*".into(), need: Need::Required });
         }
         with(builder.build(), |_| Ok(()))

@@ -378,7 +378,8 @@ fn names_and_versions_are_bounded() {
     let valid = |name: &str| {
         let service = ServiceId { name: name.to_owned(), access: ServiceAccess::Whole };
         let version = "1.0.0".to_owned();
-        let descriptor = declaring("user:a", &[]).provides(ServiceDeclaration { service, version }).build();
+        let descriptor =
+            declaring("user:a", &[]).provides(ServiceDeclaration { service, version, events: Vec::new() }).build();
         descriptor.problems().is_empty()
     };
     for name in ["yoi.memory.v1", "a.b.v12", "a-b.c-d.e.v9", &format!("a.{}.v1", "b".repeat(59))] {

@@ -169,6 +169,10 @@ fn trigger(trigger: &Value) -> String {
         }
         "cron" => format!("at {} {}", text(trigger, "expression"), text(trigger, "time_zone")),
         "request" => "on request".to_owned(),
+        "service_event" => {
+            let service = trigger.get("service").map(|service| text(service, "name")).unwrap_or_default();
+            format!("by `{}` of {service}", text(trigger, "event"))
+        }
         other => other.to_owned(),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::restarts::{self, Failures};
 use super::spec::{Schedule, TaskSpec};
-use super::{MAX_STEP_BACK_MS, REFUSED_PAUSE_MS, RequestTime, SupervisorEffect};
+use super::{EVENT_PAUSE_MS, MAX_STEP_BACK_MS, REFUSED_PAUSE_MS, RequestTime, SupervisorEffect};
 use crate::record::{BackgroundTask, TaskRunState, TriggerKind};
 use crate::session::tasks::TaskState;
 use llm_worker::ToolEffect;
@@ -16,6 +16,10 @@ pub(super) struct Slot {
     /// When a schedule was last due.
     last_due: Option<u64>,
     requested: Option<u64>,
+    /// An event that came, and when its run is due.
+    event: Option<(TriggerKind, u64)>,
+    /// When a run by an event may be due again.
+    events_from: u64,
     restart: Option<PendingRestart>,
     /// What is due, merged; it waits for a place or for the end of the open run.
     waiting: Option<Cause>,
@@ -67,6 +71,8 @@ impl Slot {
             scheduled: Vec::new(),
             last_due: state.and_then(|state| state.last_due_ms),
             requested: None,
+            event: None,
+            events_from: 0,
             restart: None,
             waiting: None,
             order: None,
@@ -111,6 +117,13 @@ impl Slot {
         }
     }
 
+    /// An event came. Those that come before its run is due are one run.
+    pub(super) fn trigger(&mut self, trigger: TriggerKind, now: u64) {
+        if !self.is_off {
+            self.event.get_or_insert((trigger, now.max(self.events_from)));
+        }
+    }
+
     /// Moves what is due by now to what waits. Returns whether the task waits and has no place yet.
     pub(super) fn notice(&mut self, now: u64) -> bool {
         if self.is_off {
@@ -119,6 +132,10 @@ impl Slot {
         self.notice_schedules(now);
         if let Some(due_ms) = self.requested.take_if(|time| *time <= now) {
             self.add(Cause { trigger: TriggerKind::Request, due_ms, attempt: 1 });
+        }
+        if let Some((trigger, due_ms)) = self.event.take_if(|(_, due)| *due <= now) {
+            self.events_from = now.saturating_add(EVENT_PAUSE_MS);
+            self.add(Cause { trigger, due_ms, attempt: 1 });
         }
         if let Some(PendingRestart { at, attempt, .. }) = self.restart.take_if(|restart| restart.at <= now) {
             self.add(Cause { trigger: TriggerKind::Restart, due_ms: at, attempt });
@@ -222,6 +239,7 @@ impl Slot {
     fn turn_off(&mut self) {
         self.is_off = true;
         (self.waiting, self.order, self.requested, self.restart, self.blocked) = (None, None, None, None, None);
+        self.event = None;
     }
 
     /// The clock was set back: nothing that counts from now is due later than it would be after a start.
@@ -231,6 +249,10 @@ impl Slot {
         }
         if let Some(restart) = &mut self.restart {
             restart.at = restart.at.min(now.saturating_add(restart.pause_ms));
+        }
+        self.events_from = self.events_from.min(now.saturating_add(EVENT_PAUSE_MS));
+        if let Some((_, due)) = &mut self.event {
+            *due = (*due).min(self.events_from);
         }
         if let Some(until) = &mut self.blocked {
             *until = (*until).min(now.saturating_add(REFUSED_PAUSE_MS));
@@ -246,7 +268,8 @@ impl Slot {
             return self.blocked;
         }
         let restart = self.restart.as_ref().map(|restart| restart.at);
-        self.scheduled.iter().copied().chain([self.requested, restart]).flatten().min()
+        let event = self.event.map(|(_, due)| due);
+        self.scheduled.iter().copied().chain([self.requested, restart, event]).flatten().min()
     }
 
     fn alert(&self, count: usize) -> SupervisorEffect {

@@ -324,3 +324,38 @@ fn disabled_and_closed_tasks_end() {
     told(&mut it);
     after(&mut it, 1, SupervisorInput::Disabled { feature: "test:g".into() }, &[]);
 }
+
+#[test]
+fn events_before_a_run_are_one_run_and_a_second_apart() {
+    let rang = || SupervisorInput::Triggered {
+        feature: "test:f".to_owned(),
+        task: "t".to_owned(),
+        trigger: TriggerKind::ServiceEvent,
+    };
+    let begins =
+        |run: u64, due: u64| [format!("begin {run} ServiceEvent attempt 1 due {due}"), format!("run {run} of 0")];
+    let mut it = start(&[read_only(&[TaskTrigger::Request])]);
+    it.handle(NOW + 10, rang());
+    assert_eq!(told(&mut it), begins(1, 10));
+    // During the run, and within a second of its beginning.
+    after(&mut it, 20, rang(), &[]);
+    after(&mut it, 30, rang(), &[]);
+    after(&mut it, 40, ended(1, TaskRunEnd::Completed), &["end 1 completed"]);
+    after(&mut it, 50, rang(), &[]);
+    assert_eq!(it.next_look(NOW + 50), Some(NOW + 1_010));
+    it.handle(NOW + 1_010, SupervisorInput::Woke);
+    assert_eq!(told(&mut it), begins(2, 1_010));
+    after(&mut it, 1_020, ended(2, TaskRunEnd::Completed), &["end 2 completed"]);
+    assert_eq!(it.next_look(NOW + 1_020), None);
+    // Set back by an hour, the clock does not delay an event by an hour.
+    let hour = 60 * MINUTE;
+    it.handle(NOW + hour, rang());
+    assert_eq!(told(&mut it), begins(3, hour));
+    after(&mut it, hour + 1, ended(3, TaskRunEnd::Completed), &["end 3 completed"]);
+    after(&mut it, hour + 2, rang(), &[]);
+    after(&mut it, 0, SupervisorInput::Woke, &[]);
+    assert_eq!(it.next_look(NOW), Some(NOW + 1_000));
+    after(&mut it, 1, SupervisorInput::Disabled { feature: "test:f".into() }, &[]);
+    after(&mut it, 5_000, rang(), &[]);
+    assert_eq!(it.next_look(NOW + 5_000), None);
+}

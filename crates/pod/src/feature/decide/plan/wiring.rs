@@ -7,7 +7,9 @@ use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic};
 use crate::feature::declare::grants::Need;
 use crate::feature::declare::id::FeatureId;
-use crate::feature::declare::service::{MissingService, ResolvedService, ServiceId, ServiceRequirement};
+use crate::feature::declare::service::{
+    MissingService, ResolvedService, ServiceDeclaration, ServiceEvent, ServiceId, ServiceRequirement,
+};
 use std::collections::BTreeMap;
 
 /// Services and their providers.
@@ -51,8 +53,8 @@ impl<'a> Wiring<'a> {
         }
         for asked in &one.descriptor.requires {
             if planned.grants.allows(&asked.service.admission())
-                && let Some((provider, version)) = self.offer(&asked.service)
-                && asked.takes(version)
+                && let Some((provider, offer)) = self.offer(&asked.service)
+                && asked.takes(&offer.version)
             {
                 *needs.entry(provider).or_insert(false) |= asked.need == Need::Required;
             }
@@ -84,7 +86,14 @@ impl<'a> Wiring<'a> {
     }
 
     /// Resolves a requirement of `at`, once all features before it are decided.
-    pub(super) fn find(&self, at: usize, asked: &ServiceRequirement, planned: &[PlannedFeature]) -> Resolution {
+    /// Also its `events` must be declared by the provider.
+    pub(super) fn find<'e>(
+        &self,
+        at: usize,
+        asked: &ServiceRequirement,
+        events: impl Iterator<Item = &'e ServiceEvent>,
+        planned: &[PlannedFeature],
+    ) -> Resolution {
         let ServiceRequirement { service, version: range, .. } = asked;
         let missing = |code, cause: Option<usize>, reason: String| {
             let cause = cause.and_then(|cause| self.id(cause)).cloned();
@@ -92,7 +101,7 @@ impl<'a> Wiring<'a> {
             let missing = MissingService { service: service.clone(), version: range.clone(), reason };
             Resolution::Missing { code, missing, cause }
         };
-        let Some((provider, version)) = self.offer(service) else {
+        let Some((provider, offer)) = self.offer(service) else {
             let known = self.known.get(service.name.as_str()).copied();
             let reason = match known.and_then(|known| planned.get(known)) {
                 Some(provider) => absence(provider, service),
@@ -103,8 +112,14 @@ impl<'a> Wiring<'a> {
         let Some(by) = planned.get(provider) else {
             return missing(DiagnosticCode::RequiredServiceMissing, None, "no feature provides it".to_owned());
         };
+        let version = offer.version.as_str();
         if !asked.takes(version) {
             let reason = format!("{} provides {version}", by.feature_id);
+            return missing(DiagnosticCode::ServiceVersionUnmet, Some(provider), reason);
+        }
+        let mut events = events.filter(|event| event.service == *service);
+        if let Some(absent) = events.find(|event| !offer.events.contains(&event.event)) {
+            let reason = format!("{} declares no event `{}` of it", by.feature_id, absent.event);
             return missing(DiagnosticCode::ServiceVersionUnmet, Some(provider), reason);
         }
         if self.order.cut.contains(&(at, provider)) {
@@ -118,11 +133,11 @@ impl<'a> Wiring<'a> {
         Resolution::Resolved(ResolvedService { service: service.clone(), version, provider })
     }
 
-    /// The provider of exactly this service, with its version.
-    fn offer(&self, service: &ServiceId) -> Option<(usize, &'a str)> {
+    /// The provider of exactly this service, with its declaration.
+    fn offer(&self, service: &ServiceId) -> Option<(usize, &'a ServiceDeclaration)> {
         let provider = *self.providers.get(service.name.as_str())?;
         let declared = &self.declared.get(provider)?.descriptor.provides;
-        declared.iter().find(|offer| offer.service == *service).map(|offer| (provider, offer.version.as_str()))
+        declared.iter().find(|offer| offer.service == *service).map(|offer| (provider, offer))
     }
 
     fn id(&self, at: usize) -> Option<&'a FeatureId> {

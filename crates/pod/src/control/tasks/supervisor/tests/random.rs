@@ -6,6 +6,7 @@ use super::{MINUTE, NOW, RequestTime, SupervisorInput, TaskRunEnd, cron, every, 
 use crate::control::tasks::supervisor::TaskSpec;
 use crate::control::tasks::supervisor::spec::Schedule;
 use crate::feature::{Restart, TaskTrigger};
+use crate::record::TriggerKind;
 use crate::schedule::tests::dice::{Dice, are_many, seeds};
 use llm_worker::ToolEffect;
 use std::time::Duration;
@@ -164,6 +165,10 @@ fn late(world: &mut World, dice: &mut Dice, met: &mut Met) {
 }
 
 fn request(world: &mut World, dice: &mut Dice) {
+    if dice.one_in(4) {
+        let TaskSpec { feature, task, .. } = world.specs[dice.below(world.specs.len())].clone();
+        return world.handle(SupervisorInput::Triggered { feature, task, trigger: TriggerKind::ServiceEvent });
+    }
     let time = match dice.below(3) {
         0 => RequestTime::Now,
         1 => RequestTime::At(world.now + dice.below(DAY as usize) as u64),
