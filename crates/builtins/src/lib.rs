@@ -14,6 +14,7 @@ pub mod notes_router;
 pub mod phase_recorder;
 mod plain;
 pub mod policies;
+pub mod schedule;
 pub mod search;
 pub mod shell;
 mod store_error;

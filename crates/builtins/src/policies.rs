@@ -7,6 +7,7 @@ use crate::loop_detect::{self, LoopDetect};
 use crate::memory::{self, Memory};
 use crate::notes_router::{self, NotesRouter};
 use crate::phase_recorder::{self, PhaseRecorder};
+use crate::schedule::{self, ScheduledPrompts};
 use crate::web::{self, Pages};
 use crate::work_item::{self, WorkItems};
 use crate::write_policy::{self, WritePolicy};
@@ -30,7 +31,7 @@ pub struct BadSettings {
 }
 
 /// The ids of built-in features that are off unless the configuration enables them.
-pub const OPT_IN: [FeatureId; 9] = [
+pub const OPT_IN: [FeatureId; 10] = [
     loop_detect::ID,
     circuit_breaker::ID,
     write_policy::ID,
@@ -40,6 +41,7 @@ pub const OPT_IN: [FeatureId; 9] = [
     notes_router::ID,
     web::ID,
     command_blocklist::ID,
+    schedule::ID,
 ];
 
 /// The descriptors of all [`OPT_IN`] features, for plans in which they are off.
@@ -55,6 +57,7 @@ pub fn declared() -> Vec<FeatureDescriptor> {
         notes_router::declared(),
         web::declared(),
         command_blocklist::declared(),
+        schedule::declared(),
     ]
 }
 
@@ -85,6 +88,7 @@ pub fn with_settings(
     modules.extend(module(of(notes_router::ID), |Nothing {}| Ok(NotesRouter))?);
     modules.extend(module(of(web::ID), |Nothing {}| Ok(Pages))?);
     modules.extend(module(of(command_blocklist::ID), CommandBlocklist::new)?);
+    modules.extend(module(of(schedule::ID), |settings| ScheduledPrompts::new(settings, Arc::clone(now)))?);
     Ok(modules)
 }
 

@@ -33,6 +33,7 @@ fn examples() -> Vec<(&'static str, Value)> {
             json!({"name": "how-to-build", "description": "How it is built.", "kind": "procedure", "text": "With cargo."}),
         ),
         ("WorkItemCreate", json!({"title": "Mend it", "body": "It fails."})),
+        ("ScheduleCreate", json!({"text": "Look again.", "in_minutes": 5})),
         ("RouteNote", json!({"title": "Fix the parser", "text": "It fails."})),
     ]
 }

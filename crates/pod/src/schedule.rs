@@ -5,10 +5,13 @@
 //! Times are milliseconds since 1970 by the wall clock.
 
 mod field;
+mod zone;
+
+pub use zone::Zone;
 
 use field::{Field, Kind};
 use jiff::civil::{Date, DateTime};
-use jiff::tz::{AmbiguousOffset, TimeZone, TimeZoneDatabase};
+use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Timestamp, ToSpan};
 
 /// Longest cron expression, in bytes.
@@ -17,6 +20,9 @@ const MAX_EXPRESSION: usize = 256;
 /// How far ahead a time is searched for: every date and day of the week meet within 40 years, also around 2100, which
 /// has no 29 February.
 const MAX_YEARS: i16 = 48;
+
+/// Most of a step back of the clock for which cron times are not repeated: what time synchronisation corrects.
+pub const MAX_STEP_BACK_MS: u64 = 5 * 60 * 1000;
 
 /// A cron expression in a time zone.
 ///
@@ -55,10 +61,7 @@ impl Cron {
             let wanted = "expected 5: minute, hour, day of the month, month, day of the week";
             return Err(format!("the expression has {count} field{}; {wanted}", if count == 1 { "" } else { "s" }));
         };
-        let zone = TimeZoneDatabase::bundled().get(time_zone).map_err(|_| {
-            let name = time_zone.escape_debug();
-            format!("`{name}` is not a time zone; expected a name such as Europe/Berlin, America/New_York or UTC")
-        })?;
+        let Zone(zone) = Zone::parse(time_zone)?;
         let cron = Self {
             minutes: Field::parse(minutes, Kind::Minute)?,
             hours: Field::parse(hours, Kind::Hour)?,
@@ -79,6 +82,14 @@ impl Cron {
         let after = timestamp(wall_ms)?;
         let next = if self.hours.is_full() { self.next_passing(after) } else { self.next_of_day(after) };
         u64::try_from(next?.as_millisecond()).ok()
+    }
+
+    /// The first time after the last one that was served, or after now if there was none. May have passed. A last time in
+    /// the future is from before the clock was set back: if by at most [`MAX_STEP_BACK_MS`], the times up to it are not
+    /// repeated.
+    #[must_use]
+    pub fn next_due(&self, last_due: Option<u64>, now: u64) -> Option<u64> {
+        self.next_after(last_due.filter(|due| *due <= now.saturating_add(MAX_STEP_BACK_MS)).unwrap_or(now))
     }
 
     /// The newest time that is later than `from` and not later than `upto`: of several missed ones the one that counts.

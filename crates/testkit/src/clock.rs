@@ -4,7 +4,7 @@ use session_store::Clock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A wall clock for tests: its time changes only by [`advance`](Self::advance). Clones share it.
+/// A wall clock for tests: its time changes only by [`advance`](Self::advance) and [`set_back`](Self::set_back). Clones share it.
 #[derive(Clone, Debug)]
 pub struct ManualClock(Arc<AtomicU64>);
 
@@ -18,6 +18,11 @@ impl ManualClock {
     /// Advances the clock.
     pub fn advance(&self, us: u64) {
         self.0.fetch_add(us, Ordering::SeqCst);
+    }
+
+    /// Sets the clock back.
+    pub fn set_back(&self, us: u64) {
+        self.0.fetch_sub(us, Ordering::SeqCst);
     }
 
     /// The current time, microseconds since 1970.

@@ -8,6 +8,7 @@ mod loop_detect;
 mod phase_recorder;
 mod refused_updates;
 mod rig;
+mod schedule;
 mod tasks;
 mod write_policy;
 
@@ -20,7 +21,7 @@ use std::sync::atomic::AtomicU64;
 
 #[test]
 fn settings_out_of_bounds_and_unknown_keys_are_errors() {
-    let [loops, breaker, writes, phases, items, memory, router, web, blocklist] = OPT_IN;
+    let [loops, breaker, writes, phases, items, memory, router, web, blocklist, schedule] = OPT_IN;
     let cases = [
         (items.clone(), json!({"author": ""}), "author"),
         (items, json!({"name": "x"}), "name"),
@@ -30,6 +31,15 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
         (blocklist.clone(), json!({"patterns": [" "]}), "patterns"),
         (blocklist.clone(), json!({"patterns": vec!["x"; 65]}), "patterns"),
         (blocklist, json!({"warn": true}), "warn"),
+        (schedule.clone(), json!({"time_zone": "Mars"}), "`time_zone`: `Mars` is not a time zone"),
+        (
+            schedule.clone(),
+            json!({"prompts": [{"name": "A", "cron": "0 9 * * *", "text": "x"}]}),
+            "`A` is not a valid name",
+        ),
+        (schedule.clone(), json!({"prompts": [{"name": "a", "cron": "9", "text": "x"}]}), "`prompts`: a: "),
+        (schedule.clone(), json!({"prompts": [{"name": "a", "cron": "0 9 * * *", "text": " "}]}), "the text is empty"),
+        (schedule, json!({"prompts": [{"name": "a", "at": "x", "cron": "0 9 * * *", "text": "x"}]}), "`at`"),
         (phases, json!({"most": 3}), "most"),
         (loops.clone(), json!({"window": 1}), "window"),
         (loops.clone(), json!({"windw": 3}), "windw"),

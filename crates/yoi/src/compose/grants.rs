@@ -21,6 +21,7 @@ const GRANTS: &[(&str, &[HostCapability])] = &[
     ("memory", &[ANY_TOOL, builtins::memory::WRITE, builtins::memory::PROVIDE]),
     // Its hosts are a person's to name.
     ("web", &[ANY_TOOL]),
+    ("schedule", &[ANY_TOOL, HostCapability::SESSION_STATE, builtins::schedule::NOTIFY, builtins::schedule::DELIVERS]),
     ("notes-router", &[ANY_TOOL, WRITE_ITEMS, WRITE_NOTES]),
 ];
 

@@ -21,7 +21,8 @@
 //!   record has the newest of the times that passed.
 //!
 //! Times are milliseconds since 1970 by the wall clock, which may jump. Set forward, it makes what was skipped due, once.
-//! Set back, schedules continue from the new time, but cron times at most [`MAX_STEP_BACK_MS`] back are not repeated.
+//! Set back, schedules continue from the new time, but cron times at most [`MAX_STEP_BACK_MS`] back are not repeated; after
+//! more than that, a task with a requested time is due at once, because the time may come from the wrong clock.
 
 mod restarts;
 mod slot;
@@ -30,6 +31,8 @@ mod spec;
 pub use spec::TaskSpec;
 
 use crate::record::{BackgroundTask, MAX_TASK_REASON, TaskRunState, TriggerKind};
+#[cfg(doc)]
+use crate::schedule::MAX_STEP_BACK_MS;
 use crate::session::tasks::TaskState;
 use llm_worker::ToolEffect;
 use slot::{OpenRun, Progress, Slot};
@@ -41,9 +44,6 @@ pub const MAX_OPEN: usize = 8;
 /// The longest time without a look at the clock while something is due later: the machine may sleep, and the clock may be
 /// set.
 pub const MAX_SLEEP_MS: u64 = 60 * 60 * 1000;
-
-/// Most of a step back of the clock for which cron times are not repeated: what time synchronisation corrects.
-pub const MAX_STEP_BACK_MS: u64 = 5 * 60 * 1000;
 
 /// Runs of one task by events are at least this far apart.
 const EVENT_PAUSE_MS: u64 = 1000;
@@ -149,10 +149,9 @@ impl Supervisor {
 
     /// Takes an event at this time.
     pub fn handle(&mut self, now: u64, input: SupervisorInput) {
-        let set_back = now < self.now;
-        self.now = now;
-        if set_back {
-            self.slots.iter_mut().for_each(|slot| slot.set_back(now));
+        let before = std::mem::replace(&mut self.now, now);
+        if now < before {
+            self.slots.iter_mut().for_each(|slot| slot.set_back(before, now));
         }
         match input {
             SupervisorInput::Requested { feature, task, time } => {

@@ -237,7 +237,8 @@ impl TaskHandle {
         self.request(RunTime::Now)
     }
 
-    /// Requests a run at a time, which replaces the earlier one.
+    /// Requests a run at a time, which replaces the earlier one. If the clock is set back by more than five minutes, the
+    /// run comes at once: the time may have been computed from the wrong clock.
     ///
     /// # Errors
     /// As [`Self::run_now`].

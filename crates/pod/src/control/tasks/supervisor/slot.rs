@@ -2,8 +2,9 @@
 
 use super::restarts::{self, Failures};
 use super::spec::{Schedule, TaskSpec};
-use super::{EVENT_PAUSE_MS, MAX_STEP_BACK_MS, REFUSED_PAUSE_MS, RequestTime, SupervisorEffect};
+use super::{EVENT_PAUSE_MS, REFUSED_PAUSE_MS, RequestTime, SupervisorEffect};
 use crate::record::{BackgroundTask, TaskRunState, TriggerKind};
+use crate::schedule::MAX_STEP_BACK_MS;
 use crate::session::tasks::TaskState;
 use llm_worker::ToolEffect;
 
@@ -243,7 +244,11 @@ impl Slot {
     }
 
     /// The clock was set back: nothing that counts from now is due later than it would be after a start.
-    pub(super) fn set_back(&mut self, now: u64) {
+    pub(super) fn set_back(&mut self, before: u64, now: u64) {
+        // The feature may have computed the time from the wrong clock; in the run it can request another one.
+        if let Some(time) = self.requested.as_mut().filter(|_| before - now > MAX_STEP_BACK_MS) {
+            *time = (*time).min(now);
+        }
         for (schedule, due) in self.spec.schedules.iter().zip(&mut self.scheduled) {
             *due = schedule.bounded(*due, self.last_due, now);
         }
@@ -290,7 +295,7 @@ impl Schedule {
     fn first(&self, last_due: Option<u64>, now: u64) -> Option<u64> {
         match self {
             Self::Interval(interval) => Some(interval.next_after(last_due, now)),
-            Self::Cron(cron) => cron.next_after(served(last_due, now)),
+            Self::Cron(cron) => cron.next_due(last_due, now),
         }
     }
 
@@ -298,7 +303,7 @@ impl Schedule {
     fn bounded(&self, due: Option<u64>, last_due: Option<u64>, now: u64) -> Option<u64> {
         match self {
             Self::Interval(interval) => due.map(|due| interval.bounded(due, now)),
-            Self::Cron(cron) => cron.next_after(served(last_due, now)),
+            Self::Cron(cron) => cron.next_due(last_due, now),
         }
     }
 
@@ -310,10 +315,4 @@ impl Schedule {
             Self::Cron(cron) => cron.newest(due, now).or(Some(due)),
         }
     }
-}
-
-/// The time up to which cron times had their run. One in the future is from before the clock was set back: if by little,
-/// the times up to it are not repeated.
-fn served(last_due: Option<u64>, now: u64) -> u64 {
-    last_due.filter(|due| *due <= now.saturating_add(MAX_STEP_BACK_MS)).unwrap_or(now)
 }

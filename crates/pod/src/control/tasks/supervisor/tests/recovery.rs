@@ -1,7 +1,8 @@
 //! What a start makes of what the journal knows, and jumps of the clock.
 
 use super::{
-    MINUTE, NOW, SupervisorInput, after, cron, ended, every, failed, last, read_only, spec, start, start_known, told,
+    MINUTE, NOW, RequestTime, SupervisorInput, after, cron, ended, every, failed, last, read_only, spec, start,
+    start_known, told,
 };
 use crate::control::tasks::supervisor::TaskRunEnd;
 use crate::feature::{Restart, TaskTrigger};
@@ -143,4 +144,18 @@ fn a_task_that_ends_its_hosts_stays_off() {
     let mut it = start_known(&t, known(TaskRunState::Failed, recent));
     assert_eq!(told(&mut it), ["begin 8 Start attempt 1 due 0", "run 8 of 0"]);
     after(&mut it, 5, failed(8), &["end 8 failed: no disk"]);
+}
+
+/// A feature computed the time from a clock that was wrong; without a run it would wait until the old time comes.
+#[test]
+fn a_requested_time_is_asked_for_again_after_a_far_step_back() {
+    for (back, look) in [(MINUTE, Some(NOW + 10 * MINUTE)), (24 * HOUR, None)] {
+        let mut it = start(&[read_only(&[TaskTrigger::Request])]);
+        let (feature, task) = ("test:f".to_owned(), "t".to_owned());
+        let time = RequestTime::At(NOW + 10 * MINUTE);
+        after(&mut it, 0, SupervisorInput::Requested { feature, task, time }, &[]);
+        it.handle(NOW - back, SupervisorInput::Woke);
+        let began = told(&mut it);
+        assert_eq!((began.is_empty(), it.next_look(NOW - back)), (look.is_some(), look), "{began:?}");
+    }
 }

@@ -2,10 +2,10 @@
 
 use super::journal::Journal;
 use super::{MAX_OPEN, MAX_SLEEP_MS, RequestTime, Supervisor, SupervisorEffect, SupervisorInput, TaskRunEnd, TaskSpec};
-use crate::control::tasks::supervisor::MAX_STEP_BACK_MS;
 use crate::control::tasks::supervisor::spec::Schedule;
 use crate::feature::Restart;
 use crate::record::{BackgroundTask, TaskRunState};
+use crate::schedule::MAX_STEP_BACK_MS;
 use llm_worker::ToolEffect;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -74,7 +74,11 @@ impl World {
     /// The clock moves, by as much as a jump.
     pub(super) fn set_clock(&mut self, now: u64) {
         if now < self.now {
-            self.owed.iter_mut().for_each(|owed| owed.set_back(now));
+            let far = self.now - now > MAX_STEP_BACK_MS;
+            for owed in &mut self.owed {
+                owed.set_back(now);
+                owed.run |= far && owed.at.take_if(|_| far).is_some();
+            }
         }
         self.now = now;
         self.handle(SupervisorInput::Woke);
