@@ -11,6 +11,7 @@ mod secrets;
 mod show;
 mod stage;
 mod walk;
+mod watch;
 mod workspace;
 
 pub use dirs::LockDir;
@@ -22,4 +23,5 @@ pub use secrets::SecretNames;
 pub use show::escape;
 pub use stage::Staged;
 pub use walk::{MAX_IGNORE_FILE, MAX_WALK_DEPTH, Walk, WalkEntry, WalkOptions};
+pub use watch::{FileChanges, FileWatch, MAX_CHANGED_PATHS, MAX_WATCHED_DIRS};
 pub use workspace::{Access, Workspace};

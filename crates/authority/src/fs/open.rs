@@ -190,7 +190,7 @@ pub(super) fn list(dir: &OwnedFd, path: &Path) -> Result<Vec<OsString>, Error> {
 }
 
 /// At most `max` names, as the directory has them.
-fn entries(dir: &OwnedFd, max: usize) -> Result<Vec<Name>, Errno> {
+pub(super) fn entries(dir: &OwnedFd, max: usize) -> Result<Vec<Name>, Errno> {
     let mut names = Vec::new();
     for entry in Dir::read_from(dir)? {
         let entry = entry?;

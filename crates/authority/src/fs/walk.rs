@@ -219,7 +219,7 @@ fn rules_above(at: &Located) -> Result<Vec<Gitignore>, Error> {
 }
 
 /// The ignore rules of a directory; invalid lines are skipped, as git does.
-fn rules(dir: BorrowedFd<'_>, path: &Path, is_root: bool) -> Option<Gitignore> {
+pub(super) fn rules(dir: BorrowedFd<'_>, path: &Path, is_root: bool) -> Option<Gitignore> {
     let mut text = String::new();
     if is_root {
         // Lower than .gitignore: of two rules that match, the later one wins.
