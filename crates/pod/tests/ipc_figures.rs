@@ -206,6 +206,23 @@ fn what_clients_cost() {
     println!("attach to {records} records: {:.1} ms, {most} bytes read", median(times));
     assert!(most <= MAX_READ, "{most} bytes");
 
+    let mut late = scene.driver();
+    let (before, mut sent) = (counter("io", "rchar:"), 0);
+    late.ask("attach", json!({ "after": 0 })).unwrap();
+    loop {
+        let line = late.line().unwrap();
+        sent += line.len() as u64;
+        let event: serde_json::Value = serde_json::from_str(&line).unwrap();
+        if event["params"]["q"] == records {
+            break;
+        }
+    }
+    // Without what this process receives: that is no read of a file.
+    let read = counter("io", "rchar:") - before;
+    println!("all records for one client: {sent} bytes sent, {read} bytes read");
+    assert!(read <= sent / 4 * 5 + (1 << 20), "{read} bytes for {sent}");
+    drop(late);
+
     let before = counter("status", "RssAnon:");
     let mut clients: Vec<Raw> = (0..63).map(|_| scene.driver()).collect();
     for client in clients.iter_mut().take(48) {

@@ -5,7 +5,7 @@ use super::convert;
 use super::hub::{Attached, until};
 use super::out::Out;
 use super::requests::records;
-use super::tail::{Line, LineKind};
+use super::tail::{Line, LineKind, Older};
 use crate::control::Event as PodEvent;
 use protocol::error::{Error, ErrorKind};
 use protocol::event::{AlertEvent, DeltaEvent, DeltaPart, Event, EventKind, Lagged, SystemItemAdded};
@@ -33,6 +33,7 @@ pub(super) struct Feed {
     without: Vec<EventKind>,
     /// The next record.
     next: u64,
+    older: Older,
     deltas: Vec<DeltaEvent>,
     /// Bytes of their texts.
     bytes: usize,
@@ -58,6 +59,7 @@ impl Feed {
             from,
             without,
             next: cursor + 1,
+            older: Older::default(),
             deltas: Vec::new(),
             bytes: 0,
             send_at: None,
@@ -147,7 +149,7 @@ impl Feed {
     pub(super) fn fill(&mut self, out: &mut Out) -> Result<(), Error> {
         let head = *self.from.head.borrow_and_update();
         if self.next <= head {
-            let lines = records(&self.from.hub, self.next, head, PIECE)?;
+            let lines = records(&self.from.hub, &mut self.older, self.next, head, PIECE)?;
             if lines.is_empty() {
                 let text = format!("the journal has no record {}", self.next);
                 return Err(Error::new(ErrorKind::Internal, text));

@@ -4,7 +4,7 @@ use super::answers::Answer;
 use super::convert;
 use super::feed::Feed;
 use super::hub::Hub;
-use super::tail::{Line, LineKind, Tail};
+use super::tail::{Line, LineKind, Older};
 use crate::control::{NewInput, SubmitError};
 use crate::record::Who;
 use protocol::error::{Error, ErrorKind};
@@ -138,10 +138,13 @@ fn read_page(dir: &Path, folded: u64, before: u64, limit: u32) -> Result<RecordP
 }
 
 /// The next records for a client, from memory or from the files; `upto` is the newest that it may read.
-pub(super) fn records(hub: &Hub, next: u64, upto: u64, bytes: usize) -> Result<Vec<Line>, Error> {
+pub(super) fn records(hub: &Hub, older: &mut Older, next: u64, upto: u64, bytes: usize) -> Result<Vec<Line>, Error> {
     match hub.tail(|tail| tail.from(next, bytes)).filter(|lines| !lines.is_empty()) {
-        Some(lines) => Ok(lines),
-        None => Tail::older(&hub.dir, next, upto, bytes).map_err(unread),
+        Some(lines) => {
+            older.close();
+            Ok(lines)
+        }
+        None => older.read(&hub.dir, next, upto, bytes).map_err(unread),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use session_store::{Following, OwnedFrame, ReadError, Reader};
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Bytes of the newest records that are kept.
@@ -122,21 +122,42 @@ impl Tail {
         };
         Some(self.lines.iter().skip(skipped).take_while(fits).cloned().collect())
     }
+}
 
-    /// Records from `next` to `upto` from the files, up to `bytes` and one at least.
+/// Reads records that are not among the newest, for one client, in order. To open a log takes a read of each of its
+/// segments, so it is kept open while the client is behind.
+#[derive(Default)]
+pub(super) struct Older {
+    following: Option<Following>,
+    /// The record that it reads next.
+    next: u64,
+}
+
+impl Older {
+    /// Records from `next` to `upto` from the files, up to `bytes` and one at least. After an error it begins anew.
     ///
     /// # Errors
     /// The files cannot be read.
-    pub(super) fn older(dir: &std::path::Path, next: u64, upto: u64, bytes: usize) -> Result<Vec<Line>, ReadError> {
+    pub(super) fn read(&mut self, dir: &Path, next: u64, upto: u64, bytes: usize) -> Result<Vec<Line>, ReadError> {
+        let mut following = match self.following.take().filter(|_| self.next == next) {
+            Some(following) => following,
+            None => Reader::open(dir)?.upto(upto).from(next)?,
+        };
+        following.upto(upto)?;
         let (mut lines, mut read) = (Vec::new(), 0);
-        for frame in Reader::open(dir)?.upto(upto).from(next)? {
+        while read < bytes
+            && let Some(frame) = following.next()
+        {
             let line = Line::of(frame?);
-            read += line.bytes();
+            (self.next, read) = (line.seq + 1, read + line.bytes());
             lines.push(line);
-            if read >= bytes {
-                break;
-            }
         }
+        self.following = Some(following);
         Ok(lines)
+    }
+
+    /// Releases the files: the client is no longer behind.
+    pub(super) fn close(&mut self) {
+        self.following = None;
     }
 }
