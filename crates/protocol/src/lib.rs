@@ -37,5 +37,8 @@ pub const MAX_CLIENT: usize = 64;
 /// Characters of a waiting input's text in a status.
 pub const MAX_SHOWN: usize = 200;
 
+/// Background tasks in a status.
+pub const MAX_TASKS: usize = 64;
+
 /// Bytes of a draft.
 pub const MAX_DRAFT: usize = 64 << 10;

@@ -43,6 +43,12 @@ pub struct Status {
     /// Tools and hooks that did not return.
     #[serde(default)]
     pub stuck: u64,
+    /// Background tasks: those that run first, then those that are off; at most 64.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<BackgroundTaskStatus>,
+    /// How many more background tasks there are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_tasks: u64,
     /// The newest record that can be read.
     pub seq: u64,
     pub host: Host,
@@ -112,6 +118,64 @@ pub struct Queued {
     pub mode: DeliveryMode,
     /// Its first 200 characters.
     pub text: String,
+}
+
+/// A background task of a feature.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BackgroundTaskStatus {
+    pub feature: String,
+    /// Its name within the feature.
+    pub task: String,
+    /// Why no run begins until the next start of the pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub off: Option<String>,
+    /// When the next run is due: wall clock, milliseconds since 1970; in the past for one that waits for its turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_due_ms: Option<u64>,
+    /// The run that has no end yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<OpenRunStatus>,
+    /// The newest run that has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<EndedRunStatus>,
+    /// When it failed: wall clock, milliseconds since 1970, newest last; at most 16.
+    #[serde(default)]
+    pub failures_ms: Vec<u64>,
+}
+
+/// A run of a background task that has no end yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OpenRunStatus {
+    pub run: u64,
+    /// As in the record `background_task`.
+    pub trigger: String,
+    /// 1 for the first run of a cause.
+    pub attempt: u32,
+    /// Wall clock, milliseconds since 1970.
+    pub due_ms: u64,
+    /// When it began: wall clock, milliseconds since 1970.
+    pub since_ms: u64,
+}
+
+/// A run of a background task that has ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EndedRunStatus {
+    pub run: u64,
+    /// As in the record `background_task`.
+    pub trigger: String,
+    /// 1 for the first run of a cause.
+    pub attempt: u32,
+    /// How it ended, as in the record `background_task`.
+    pub state: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// When it ended: wall clock, milliseconds since 1970.
+    pub at_ms: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// When an input is taken.

@@ -45,6 +45,8 @@ pub(super) fn before_any_record(pod: &str) -> Status {
         last_outcome: None,
         model: String::new(),
         stuck: 0,
+        tasks: Vec::new(),
+        more_tasks: 0,
         seq: 0,
         host,
     }
@@ -54,7 +56,8 @@ pub(super) fn before_any_record(pod: &str) -> Status {
 /// tells is taken.
 pub(super) fn rebased(now: &Status, sent: &Status) -> Status {
     if sent.seq < now.seq {
-        return Status { disk: sent.disk.clone(), stuck: sent.stuck, host: sent.host.clone(), ..now.clone() };
+        let Status { disk, stuck, tasks, more_tasks, host, .. } = sent.clone();
+        return Status { disk, stuck, tasks, more_tasks, host, ..now.clone() };
     }
     // A status of a turn that waits has no step.
     let step = sent.step.or_else(|| now.step.filter(|_| sent.turn == now.turn));
@@ -65,10 +68,11 @@ pub(super) fn rebased(now: &Status, sent: &Status) -> Status {
 /// Where they run, and what no record tells, is not in it.
 #[must_use]
 pub fn digest(status: &Status) -> u64 {
-    let Status { pod: _, disk: _, stuck: _, seq: _, host: _, .. } = status;
+    let Status { pod: _, disk: _, stuck: _, tasks: _, more_tasks: _, seq: _, host: _, .. } = status;
     let mut value = serde_json::to_value(status).unwrap_or_default();
     if let Some(fields) = value.as_object_mut() {
-        fields.retain(|name, _| !matches!(name.as_str(), "pod" | "disk" | "stuck" | "seq" | "host"));
+        let left_out = ["pod", "disk", "stuck", "tasks", "more_tasks", "seq", "host"];
+        fields.retain(|name, _| !left_out.contains(&name.as_str()));
     }
     let mut hasher = DefaultHasher::new();
     value.to_string().hash(&mut hasher);

@@ -160,6 +160,8 @@ pub(crate) fn status(seq: u64) -> Status {
         last_outcome: None,
         model: "m".to_owned(),
         stuck: 0,
+        tasks: Vec::new(),
+        more_tasks: 0,
         seq,
         host: Host { pid: 7, since_us: 1, version, sandbox, cwd, reload: protocol::status::ReloadReport::default() },
     }

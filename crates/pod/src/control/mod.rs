@@ -39,7 +39,7 @@ pub(crate) use drivers::{AttachedDriver, Drivers};
 pub use limits::RunLimits;
 pub(crate) use pipeline::Pipeline;
 pub use queue::MAX_QUEUED;
-pub use status::{Activity, ModelWait, PodStatus};
+pub use status::{Activity, BackgroundTaskView, ModelWait, PodStatus};
 pub use submission::MAX_INLINE_INPUT;
 pub use submit_error::SubmitError;
 pub use turn_end::{ANSWER_NOT_STORED, TurnEnd};

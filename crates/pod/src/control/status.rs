@@ -2,6 +2,7 @@
 
 use crate::session::fold::Hold;
 use crate::session::queue::QueuedInput;
+use crate::session::tasks::{OpenTaskRun, TaskEnd, TaskState};
 use llm_worker::effect::Outcome;
 use llm_worker::{Cost, Usage};
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,34 @@ pub struct PodStatus {
     pub folded: u64,
     /// Gates, tools and observers that did not return.
     pub stuck: usize,
+    /// The background tasks of this start.
+    pub tasks: Vec<BackgroundTaskView>,
+}
+
+/// A background task, as a live pod or its journal knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackgroundTaskView {
+    pub feature: String,
+    pub task: String,
+    /// Why no run begins until the next start.
+    pub off: Option<String>,
+    /// When the next run is due, in milliseconds since 1970; in the past for one that waits for its turn. Only a live pod
+    /// knows it.
+    pub next_due_ms: Option<u64>,
+    pub open: Option<OpenTaskRun>,
+    pub last: Option<TaskEnd>,
+    /// When it failed, in milliseconds since 1970, newest last.
+    pub failures: Vec<u64>,
+}
+
+impl BackgroundTaskView {
+    /// What the journal knows of the task of this feature and name.
+    #[must_use]
+    pub fn recorded((feature, task): (String, String), state: Option<&TaskState>) -> Self {
+        let state = state.cloned().unwrap_or_default();
+        let failures = state.failures.into();
+        Self { feature, task, off: None, next_due_ms: None, open: state.open, last: state.last, failures }
+    }
 }
 
 /// The model could not be reached; a pod that stays tries again by itself.

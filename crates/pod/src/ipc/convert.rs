@@ -1,15 +1,19 @@
 //! What the pod knows, in the protocol's types.
 
-use crate::control::{self, Activity, AlertLevel, ModelWait, PodStatus, SubmitError, TurnEnd};
-use crate::record::{HoldCause, InputLimits, InputMode, Who};
+use crate::control::{self, Activity, AlertLevel, BackgroundTaskView, ModelWait, PodStatus, SubmitError, TurnEnd};
+use crate::record::{InputLimits, InputMode, Who};
 use crate::session::queue::QueuedInput;
+use crate::session::tasks::{OpenTaskRun, TaskEnd};
 use llm_worker::Cost;
 use llm_worker::effect::Delta;
 use protocol::error::{Error, ErrorKind};
 use protocol::event::{AlertEvent, DeltaPart, Severity};
 use protocol::method::{TurnBudget, TurnEnded};
 use protocol::record as mirror;
-use protocol::status::{DeliveryMode, HoldStatus, Host, ModelRetry, Queued, State, Status};
+use protocol::status::{
+    BackgroundTaskStatus, DeliveryMode, EndedRunStatus, HoldStatus, Host, ModelRetry, OpenRunStatus, Queued, State,
+    Status,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -22,6 +26,7 @@ pub(super) fn status(status: PodStatus, pod: &str, host: &Host) -> Status {
         Activity::Closing => (State::Stopping, None, None),
     };
     let held = status.held.map(|hold| HoldStatus { cause: word(&hold.cause), reason: hold.reason });
+    let (tasks, more_tasks) = background_tasks(status.tasks);
     Status {
         pod: pod.to_owned(),
         state,
@@ -39,6 +44,8 @@ pub(super) fn status(status: PodStatus, pod: &str, host: &Host) -> Status {
         last_outcome: status.last_outcome.as_ref().map(same),
         model: status.model,
         stuck: status.stuck as u64,
+        tasks,
+        more_tasks,
         seq: status.folded,
         host: host.clone(),
     }
@@ -55,8 +62,39 @@ pub fn queued(queued: &QueuedInput) -> Queued {
     Queued { input: *input, mode, text: text.chars().take(protocol::MAX_SHOWN).collect() }
 }
 
-fn word(cause: &HoldCause) -> String {
-    serde_json::to_value(cause).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
+/// Background tasks, as a status shows them: the first [`protocol::MAX_TASKS`], and how many more there are.
+#[must_use]
+pub fn background_tasks(mut all: Vec<BackgroundTaskView>) -> (Vec<BackgroundTaskStatus>, u64) {
+    let rank = |task: &BackgroundTaskView| match task {
+        BackgroundTaskView { open: Some(_), .. } => (0, 0),
+        BackgroundTaskView { off: Some(_), .. } => (1, 0),
+        BackgroundTaskView { next_due_ms: Some(due), .. } => (2, *due),
+        // Of those without a next time, the one that ran last first.
+        BackgroundTaskView { last, .. } => (3, u64::MAX - last.as_ref().map_or(0, |last| last.at_ms)),
+    };
+    all.sort_by_key(rank);
+    let more = all.len().saturating_sub(protocol::MAX_TASKS) as u64;
+    all.truncate(protocol::MAX_TASKS);
+    (all.into_iter().map(background_task).collect(), more)
+}
+
+fn background_task(view: BackgroundTaskView) -> BackgroundTaskStatus {
+    let BackgroundTaskView { feature, task, off, next_due_ms, open, last, failures } = view;
+    let running = |open: OpenTaskRun| {
+        let OpenTaskRun { run, attempt, trigger, effect: _, due_ms, began_ms } = open;
+        OpenRunStatus { run, trigger: word(&trigger), attempt, due_ms, since_ms: began_ms }
+    };
+    let ended = |end: TaskEnd| {
+        let TaskEnd { run, attempt, trigger, state, reason, at_ms } = end;
+        EndedRunStatus { run, trigger: word(&trigger), attempt, state: state.word().to_owned(), reason, at_ms }
+    };
+    let (run, last) = (open.map(running), last.map(ended));
+    BackgroundTaskStatus { feature, task, off, next_due_ms, run, last, failures_ms: failures }
+}
+
+/// A value that is a word in JSON.
+fn word(value: &impl Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 pub(super) fn ended(end: &TurnEnd, seq: u64) -> serde_json::Result<TurnEnded> {

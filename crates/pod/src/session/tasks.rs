@@ -54,6 +54,15 @@ pub struct TaskEnd {
     pub at_ms: u64,
 }
 
+impl OpenTaskRun {
+    /// A run, by its `running` record.
+    #[must_use]
+    pub fn of(record: &BackgroundTask) -> Self {
+        let BackgroundTask { run, attempt, trigger, effect, due_ms, at_ms, .. } = *record;
+        Self { run, attempt, trigger, effect, due_ms, began_ms: at_ms }
+    }
+}
+
 /// The end of a run that was open when its host ended. Recovery writes it and runs nothing.
 pub(super) fn orphaned((feature, task): &(String, String), open: &OpenTaskRun, now_us: u64) -> BackgroundTask {
     let known = match open.effect {
@@ -124,14 +133,14 @@ impl SessionState {
 
 impl TaskState {
     fn follow(&mut self, record: &BackgroundTask) {
-        let BackgroundTask { run, trigger, attempt, due_ms, at_ms, effect, state, ref reason, .. } = *record;
+        let BackgroundTask { run, trigger, attempt, due_ms, at_ms, state, ref reason, .. } = *record;
         let began = self.open.take().is_some_and(|open| open.run == run);
         if trigger.is_scheduled() && !began {
             self.last_due_ms = Some(due_ms);
         }
         self.run = run;
         if state == TaskRunState::Running {
-            self.open = Some(OpenTaskRun { run, attempt, trigger, effect, due_ms, began_ms: at_ms });
+            self.open = Some(OpenTaskRun::of(record));
             return;
         }
         if state.is_failure() {

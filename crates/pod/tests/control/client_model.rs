@@ -102,6 +102,8 @@ fn status(state: &SessionState, seq: u64, known: &Known) -> Status {
         last_outcome: state.last_outcome.as_ref().map(mirror),
         model: state.surface.as_ref().map(|(surface, _)| surface.model.clone()).unwrap_or_default(),
         stuck: 0,
+        tasks: Vec::new(),
+        more_tasks: 0,
         seq,
         host: Host {
             pid: 0,

@@ -1,6 +1,11 @@
 //! Clients that flood, stall, or send what is no request cost their own connection, and nothing else.
 
 use crate::rig::{Raw, Scene, answers};
+use llm_worker::ToolEffect;
+use pod::control::BackgroundTaskView;
+use pod::ipc::background_tasks;
+use pod::record::{TaskRunState, TriggerKind};
+use pod::session::tasks::{OpenTaskRun, TaskEnd};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -105,4 +110,30 @@ fn a_client_is_told_once_that_too_much_is_being_received() {
     }
     assert_eq!(refused, 4);
     scene.close();
+}
+
+#[test]
+fn a_status_lists_64_tasks_and_those_that_run_first() {
+    let of = |name: &str| (format!("user:{name}"), "t".to_owned());
+    let last = |at_ms| {
+        let (trigger, state) = (TriggerKind::Start, TaskRunState::Completed);
+        Some(TaskEnd { run: 1, attempt: 1, trigger, state, reason: None, at_ms })
+    };
+    let (run, attempt, trigger, effect) = (7, 2, TriggerKind::Cron, ToolEffect::ReadOnly);
+    let open = OpenTaskRun { run, attempt, trigger, effect, due_ms: 3, began_ms: 4 };
+    let mut all: Vec<_> = (0..70).map(|n| BackgroundTaskView::recorded(of(&n.to_string()), None)).collect();
+    all.extend([
+        BackgroundTaskView { last: last(1), ..BackgroundTaskView::recorded(of("old"), None) },
+        BackgroundTaskView { last: last(2), ..BackgroundTaskView::recorded(of("new"), None) },
+        BackgroundTaskView { next_due_ms: Some(9), ..BackgroundTaskView::recorded(of("later"), None) },
+        BackgroundTaskView { next_due_ms: Some(8), ..BackgroundTaskView::recorded(of("next"), None) },
+        BackgroundTaskView { off: Some("why".to_owned()), ..BackgroundTaskView::recorded(of("off"), None) },
+        BackgroundTaskView { open: Some(open), ..BackgroundTaskView::recorded(of("runs"), None) },
+    ]);
+    let (listed, more) = background_tasks(all);
+    assert_eq!((listed.len(), more), (protocol::MAX_TASKS, 12));
+    let order: Vec<&str> = listed.iter().take(6).map(|task| task.feature.as_str()).collect();
+    assert_eq!(order, ["user:runs", "user:off", "user:next", "user:later", "user:new", "user:old"]);
+    let shown = serde_json::to_value(&listed[0]).unwrap();
+    assert_eq!(shown["run"], json!({ "run": 7, "trigger": "cron", "attempt": 2, "due_ms": 3, "since_ms": 4 }));
 }

@@ -81,7 +81,7 @@ async fn newest_here(pods: &Pods, env: &Env) -> Result<String, Failure> {
     }
     let root = Project::around(env).root;
     let is_here = |status: &Status| [&root, &env.cwd].contains(&&Path::new(&status.host.cwd).to_path_buf());
-    let here = statuses(live, ASKED).await.into_iter().filter(|(_, status)| is_here(status));
+    let here = statuses(live, "yoi attach", ASKED).await.into_iter().filter(|(_, status)| is_here(status));
     here.max_by_key(|(_, status)| status.host.since_us).map(|(name, _)| name).ok_or_else(|| {
         Failure::new(Exit::Unavailable, "no pod of this directory is running")
             .help("`yoi ls` lists pods; `yoi start NAME` starts one")

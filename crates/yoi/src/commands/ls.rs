@@ -106,7 +106,7 @@ fn ask_live(pods: &Pods, rows: &mut [PodRow]) -> Result<(), Failure> {
     if live.is_empty() {
         return Ok(());
     }
-    let mut found = block_on(statuses(live, ASKED))?;
+    let mut found = block_on(statuses(live, "yoi ls", ASKED))?;
     for row in rows {
         let Some(status) = found.remove(&row.name) else { continue };
         row.state = state_text(status.state);

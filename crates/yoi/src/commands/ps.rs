@@ -1,4 +1,5 @@
-//! `yoi ps`: the processes of live pods: the host of each, and what its calls started.
+//! `yoi ps`: what goes on in live pods: the host of each, what its calls started, and the runs of background tasks, which are
+//! in the host's process.
 
 use crate::cli::PsArgs;
 use crate::env::Env;
@@ -6,26 +7,32 @@ use crate::exit::{Exit, Failure};
 use crate::hosting::leftovers::session;
 use crate::hosting::session_location::now;
 use crate::pods::Pods;
+use crate::show::background_tasks::run_text;
 use crate::show::escape::line;
 use crate::show::out;
-use crate::socket::owner;
+use crate::socket::{block_on, owner, statuses};
 use authority::{Ambient, PodProcess, ProcessOwner, processes_of, resident_memory};
 use pod::session::restore::duration;
 use serde_json::{Value, json};
 use std::time::Duration;
 
+/// How long all live pods together may take to answer.
+const ASKED: Duration = Duration::from_millis(300);
+
 /// Characters of a command line that are shown.
 const COMMAND: usize = 100;
 
-/// One process of a pod.
+/// One process of a pod, or one run of a background task.
 struct Row {
     pod: String,
     pid: u32,
-    /// `host`, the id of a call, or a dash where nothing tells.
+    /// `host`, `task`, the id of a call, or a dash where nothing tells.
     owner: String,
     age: Duration,
     memory: Option<u64>,
     command: String,
+    /// Of a background task: its feature and name.
+    task: Option<(String, String)>,
 }
 
 pub(crate) fn run(args: &PsArgs, env: &Env) -> Result<Exit, Failure> {
@@ -38,6 +45,7 @@ pub(crate) fn run(args: &PsArgs, env: &Env) -> Result<Exit, Failure> {
     for name in &names {
         rows.extend(processes(&pods, name.clone())?);
     }
+    list_tasks(&pods, &mut rows)?;
     if args.json {
         out::json(&rows.iter().map(document).collect());
     } else if rows.is_empty() {
@@ -63,6 +71,7 @@ fn processes(pods: &Pods, name: String) -> Result<Vec<Row>, Failure> {
         age: Duration::from_micros(now().saturating_sub(owner.since)),
         memory: resident_memory(&ambient, owner.pid),
         command: "yoi".to_owned(),
+        task: None,
     }];
     let started = session(&dir).map(|session| processes_of(&ambient, &session)).unwrap_or_default();
     rows.extend(started.into_iter().map(|process| {
@@ -72,15 +81,41 @@ fn processes(pods: &Pods, name: String) -> Result<Vec<Row>, Failure> {
             ProcessOwner::Host => "host".to_owned(),
             ProcessOwner::Unknown => "-".to_owned(),
         };
-        Row { pod: name.clone(), pid, owner, age, memory, command }
+        Row { pod: name.clone(), pid, owner, age, memory, command, task: None }
     }));
     Ok(rows)
 }
 
+/// Adds the running background tasks behind the processes of their pods. A pod that does not answer has none.
+fn list_tasks(pods: &Pods, rows: &mut Vec<Row>) -> Result<(), Failure> {
+    let mut hosts: Vec<(String, u32)> = rows.iter().map(|row| (row.pod.clone(), row.pid)).collect();
+    // The first row of a pod is its host.
+    hosts.dedup_by(|next, first| next.0 == first.0);
+    if hosts.is_empty() {
+        return Ok(());
+    }
+    let asked = hosts.iter().map(|(pod, _)| (pods.dir(pod), pod.clone())).collect();
+    let mut told = block_on(statuses(asked, "yoi ps", ASKED))?;
+    for (pod, pid) in hosts {
+        let tasks = told.remove(&pod).into_iter().flat_map(|status| status.tasks);
+        let running = tasks.filter_map(|task| {
+            let run = task.run?;
+            let age = Duration::from_millis((now() / 1000).saturating_sub(run.since_ms));
+            let command = format!("background task {} of {} ({})", task.task, task.feature, run_text(&run));
+            let (owner, task) = ("task".to_owned(), Some((task.feature, task.task)));
+            Some(Row { pod: pod.clone(), pid, owner, age, memory: None, command, task })
+        });
+        let behind = rows.iter().rposition(|row| row.pod == pod).map_or(rows.len(), |last| last + 1);
+        rows.splice(behind..behind, running.collect::<Vec<_>>());
+    }
+    Ok(())
+}
+
 fn document(row: &Row) -> Value {
+    let (feature, task) = row.task.clone().unzip();
     json!({
         "pod": row.pod, "pid": row.pid, "owner": row.owner, "age_s": row.age.as_secs(), "memory": row.memory,
-        "command": row.command,
+        "command": row.command, "feature": feature, "task": task,
     })
 }
 
@@ -91,7 +126,7 @@ fn print(rows: &[Row]) {
     let (pods, owners) = (widest(|row| &row.pod, 3), widest(|row| &row.owner, 5));
     let head = format!("{:pods$}  {:>7}  {:owners$}  {:>12}  {:>11}  COMMAND", "POD", "PID", "OWNER", "AGE", "MEMORY");
     out::line(&head);
-    for Row { pod, pid, owner, age, memory, command } in rows {
+    for Row { pod, pid, owner, age, memory, command, task: _ } in rows {
         let age = duration(u64::try_from(age.as_micros()).unwrap_or(u64::MAX));
         let memory = memory.map_or_else(|| "-".to_owned(), |bytes| format!("{} KiB", bytes / 1024));
         let command = line(command, COMMAND);

@@ -8,6 +8,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::hosting::session_location::now;
 use crate::pods::{Pods, read_failure};
+use crate::show::background_tasks::{task_line, tasks_text};
 use crate::show::count::count;
 use crate::show::escape::line;
 use crate::show::out;
@@ -15,11 +16,12 @@ use crate::show::progress::brief;
 use crate::socket::{LiveClient, Reached, block_on, hold, state_text};
 use llm_worker::Cost;
 use llm_worker::effect::Outcome;
+use pod::control::BackgroundTaskView;
 use pod::record::{HoldCause, Record};
 use pod::session::fold::Hold;
 use pod::session::restore::{decode, duration};
 use pod::session::summary::Summary;
-use protocol::status::{DeliveryMode, Queued, Status};
+use protocol::status::{BackgroundTaskStatus, DeliveryMode, Queued, Status};
 use serde_json::{Value, json};
 use session_store::{ReadError, Reader};
 
@@ -33,7 +35,7 @@ const SHOWN: usize = 80;
 /// Characters of the reason of a reload that failed, and of the keys that wait.
 const REASON: usize = 400;
 
-/// How many waiting inputs are listed.
+/// How many waiting inputs, and how many background tasks are listed.
 const LISTED: usize = 10;
 
 pub(crate) fn run(args: &StatusArgs, env: &Env) -> Result<Exit, Failure> {
@@ -155,6 +157,22 @@ impl Found {
         self.live.as_ref().map_or_else(stopped, |live| live.queued.clone())
     }
 
+    /// The background tasks, with how many more there are.
+    fn tasks(&self) -> (Vec<BackgroundTaskStatus>, u64) {
+        let recorded = || {
+            let known = self.summary.state.tasks.iter();
+            pod::ipc::background_tasks(
+                known.map(|(key, task)| BackgroundTaskView::recorded(key.clone(), Some(task))).collect(),
+            )
+        };
+        self.live.as_ref().map_or_else(recorded, |live| (live.tasks.clone(), live.more_tasks))
+    }
+
+    /// Whether a process has the pod.
+    fn is_hosted(&self) -> bool {
+        self.live.is_some() || self.unasked.is_some()
+    }
+
     /// The calls that run, or that a crash left open.
     fn calls(&self) -> impl Iterator<Item = String> {
         let call = |name: &str, arguments: &str| format!("{name} {}", line(&brief(arguments), SHOWN));
@@ -177,7 +195,7 @@ impl Found {
         self.calls().for_each(|call| add("", call));
         if let Some(held) = self.held() {
             add("held", held.reason);
-            add("", next_step(held.cause, &self.name, self.live.is_some() || self.unasked.is_some()));
+            add("", next_step(held.cause, &self.name, self.is_hosted()));
         }
         if let Some(wait) = self.live.as_ref().and_then(|live| live.model_wait.as_ref()) {
             add("waiting", model_wait(wait));
@@ -194,6 +212,7 @@ impl Found {
             let steered = if queued.mode == DeliveryMode::Steer { " (steered)" } else { "" };
             add("", format!("{:>4}{steered}  {}", queued.input, line(&queued.text, SHOWN)));
         }
+        self.task_lines().into_iter().for_each(|(what, text)| add(what, text));
         add("model", self.model());
         if let Some(sandbox) = self.sandbox() {
             add("sandbox", sandbox.to_owned());
@@ -235,6 +254,20 @@ impl Found {
         lines
     }
 
+    fn task_lines(&self) -> Vec<(&'static str, String)> {
+        let (tasks, more) = self.tasks();
+        if tasks.is_empty() {
+            return Vec::new();
+        }
+        let mut lines = vec![("tasks", tasks_text(&tasks, more, self.is_hosted()))];
+        lines.extend(tasks.iter().take(LISTED).map(|task| ("", task_line(task, self.is_hosted(), now() / 1000))));
+        let hidden = (tasks.len().saturating_sub(LISTED) as u64).saturating_add(more);
+        if hidden > 0 {
+            lines.push(("", format!("{hidden} more; --json lists up to {}", protocol::MAX_TASKS)));
+        }
+        lines
+    }
+
     fn state_line(&self) -> String {
         let state = self.state();
         match self.live.as_ref().and_then(|live| live.turn.zip(Some(live.step.unwrap_or_default()))) {
@@ -254,6 +287,7 @@ impl Found {
 
     fn json(&self, left: Option<&LeftRunning>) -> Value {
         let (state, live) = (&self.summary.state, self.live.as_ref());
+        let (tasks, more_tasks) = self.tasks();
         json!({
             "name": self.name, "state": self.state(), "turn": live.and_then(|live| live.turn),
             "step": live.and_then(|live| live.step), "calls": self.calls().collect::<Vec<_>>(), "held": self.held(),
@@ -261,6 +295,7 @@ impl Found {
             "disk": live.and_then(|live| live.disk.clone()), "queued": self.queued(), "model": self.model(),
             "sandbox": self.sandbox(), "turns": state.turns, "requests": state.requests, "usage": state.usage,
             "cost": state.cost.map(Cost::dollars), "context": self.context, "last_outcome": state.last_outcome,
+            "tasks": tasks, "more_tasks": more_tasks,
             "notices": live.map_or(state.notices.len() as u64, |live| live.notices),
             "stuck": live.map(|live| live.stuck), "pid": live.map(|live| live.host.pid).or(self.unasked.as_ref().map(|unasked| unasked.pid)), "answers": live.is_some(),
             "since_us": live.map(|live| live.host.since_us), "version": live.map(|live| live.host.version.clone()),

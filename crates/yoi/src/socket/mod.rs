@@ -193,12 +193,16 @@ fn is_starting(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }
 
-/// The states of many pods. None of one that does not answer within `bound`, in which all are asked.
-pub(crate) async fn statuses(pods: Vec<(PathBuf, String)>, bound: Duration) -> BTreeMap<String, Status> {
+/// The states of many pods, for this command. None of one that does not answer within `bound`, in which all are asked.
+pub(crate) async fn statuses(
+    pods: Vec<(PathBuf, String)>,
+    command: &'static str,
+    bound: Duration,
+) -> BTreeMap<String, Status> {
     let mut asked = JoinSet::new();
     for (dir, name) in pods {
         asked.spawn(async move {
-            let (mut connection, _) = Connection::connect(&dir, &hello("yoi ls", Role::Viewer)).await.ok()?;
+            let (mut connection, _) = Connection::connect(&dir, &hello(command, Role::Viewer)).await.ok()?;
             Some((name, connection.ask(&GetStatus {}).await.ok()?))
         });
     }

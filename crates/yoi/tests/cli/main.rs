@@ -60,6 +60,7 @@ mod scene;
 mod secret_files;
 mod signals;
 mod staged_files;
+mod task_status;
 mod tool_call_rounds;
 mod web_pages;
 mod workspace_files;

@@ -134,6 +134,7 @@ impl Actor {
             model: core.model.name().to_owned(),
             folded: *core.outbox.following().borrow(),
             stuck: core.callbacks.stuck(),
+            tasks: self.tasks.views(core),
         }
     }
 }

@@ -6,9 +6,12 @@
 //!        └── one of: requested, committed, ended, the time has come
 //! ```
 
-use super::supervisor::{RequestTime, Supervisor, SupervisorEffect, SupervisorInput, TaskRun, TaskRunEnd, TaskSpec};
+use super::supervisor::{
+    RequestTime, Supervisor, SupervisorEffect, SupervisorInput, TaskOutlook, TaskRun, TaskRunEnd, TaskSpec,
+};
 use crate::control::core::Core;
 use crate::control::pipeline::{ActorCommit, TaskCommit};
+use crate::control::status::BackgroundTaskView;
 use crate::feature::{
     BackgroundTaskContext, FeatureId, PodActivity, PodAtRun, RegisteredTask, TaskFailure, sanitize_lines,
 };
@@ -16,6 +19,7 @@ use crate::mailbox::events::Event;
 use crate::mailbox::requests::{RunTime, TaskRequest};
 use crate::record::{BackgroundTask, MAX_TASK_REASON, TaskRunState, TriggerKind};
 use crate::session::fold::{Hold, SessionState};
+use crate::session::tasks::OpenTaskRun;
 use llm_worker::ToolEffect;
 use session_store::Clock;
 use std::collections::{BTreeMap, VecDeque};
@@ -98,6 +102,22 @@ impl Tasks {
                 }
             }
         }
+    }
+
+    /// The tasks of this start, for people.
+    pub(in crate::control) fn views(&self, core: &Core) -> Vec<BackgroundTaskView> {
+        let view = |outlook: TaskOutlook<'_>| {
+            let TaskOutlook { feature, task, off, next_due_ms, open } = outlook;
+            let key = (feature.to_owned(), task.to_owned());
+            let known = core.state.tasks.get(&key);
+            BackgroundTaskView {
+                off: off.map(str::to_owned),
+                next_due_ms,
+                open: open.map(OpenTaskRun::of),
+                ..BackgroundTaskView::recorded(key, known)
+            }
+        };
+        self.supervisor.outlook().map(view).collect()
     }
 
     /// Ends all runs; none begins from now on. Returns whether that is done, and in the log.

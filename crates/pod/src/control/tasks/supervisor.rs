@@ -115,6 +115,19 @@ pub struct TaskRun {
     pub deadline_ms: u64,
 }
 
+/// What the supervisor knows of a task, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskOutlook<'a> {
+    pub feature: &'a str,
+    pub task: &'a str,
+    /// Why no run begins until the next start.
+    pub off: Option<&'a str>,
+    /// When the next run is due, by what is known now; in the past for one that waits.
+    pub next_due_ms: Option<u64>,
+    /// The `running` record of the open run.
+    pub open: Option<&'a BackgroundTask>,
+}
+
 /// The background tasks of one start.
 #[derive(Debug)]
 pub struct Supervisor {
@@ -203,6 +216,11 @@ impl Supervisor {
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.closing && self.open() == 0
+    }
+
+    /// All tasks of this start, in the order in which they were given.
+    pub fn outlook(&self) -> impl Iterator<Item = TaskOutlook<'_>> {
+        self.slots.iter().map(Slot::outlook)
     }
 
     fn open(&self) -> usize {

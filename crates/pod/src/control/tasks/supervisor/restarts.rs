@@ -88,13 +88,13 @@ pub(super) fn is_repeated(state: TaskRunState, effect: ToolEffect, rule: Restart
     }
 }
 
-/// A limit for people.
-pub(super) fn alert_text(task: &str, count: usize, rule: Restart) -> String {
+/// A limit that was exceeded, for people.
+pub(super) fn limit_text(count: usize, rule: Restart) -> String {
     let within = match rule {
         Restart::OnFailure { within, .. } => format!(" within {}", humantime::format_duration(within)),
         Restart::Never | Restart::Always { .. } => String::new(),
     };
-    format!("background task `{task}` failed {count} times{within}; it is off until the pod starts again")
+    format!("failed {count} times{within}")
 }
 
 fn millis(time: Duration) -> u64 {

@@ -2,7 +2,7 @@
 
 use super::restarts::{self, Failures};
 use super::spec::{Schedule, TaskSpec};
-use super::{EVENT_PAUSE_MS, REFUSED_PAUSE_MS, RequestTime, SupervisorEffect};
+use super::{EVENT_PAUSE_MS, REFUSED_PAUSE_MS, RequestTime, SupervisorEffect, TaskOutlook};
 use crate::record::{BackgroundTask, TaskRunState, TriggerKind};
 use crate::schedule::MAX_STEP_BACK_MS;
 use crate::session::tasks::TaskState;
@@ -30,7 +30,8 @@ pub(super) struct Slot {
     blocked: Option<u64>,
     pub(super) open: Option<OpenRun>,
     failures: Failures,
-    is_off: bool,
+    /// Why no run begins any more.
+    off: Option<String>,
 }
 
 /// Why a run is due.
@@ -80,14 +81,13 @@ impl Slot {
             blocked: None,
             open: None,
             failures: Failures::default(),
-            is_off: false,
+            off: None,
             spec,
         };
         let rule = slot.spec.restart;
         match state.map(|state| Failures::recover(state, rule, now)) {
             Some(Err(count)) => {
-                slot.is_off = true;
-                let alert = slot.alert(count);
+                let alert = slot.exceed(count);
                 return (slot, Some(alert));
             }
             Some(Ok(failures)) => slot.failures = failures,
@@ -108,7 +108,7 @@ impl Slot {
 
     /// A request of the feature; none if the task takes no requests.
     pub(super) fn request(&mut self, time: RequestTime, now: u64) {
-        if !self.spec.on_request || self.is_off {
+        if !self.spec.on_request || self.off.is_some() {
             return;
         }
         match time {
@@ -120,14 +120,14 @@ impl Slot {
 
     /// An event came. Those that come before its run is due are one run.
     pub(super) fn trigger(&mut self, trigger: TriggerKind, now: u64) {
-        if !self.is_off {
+        if self.off.is_none() {
             self.event.get_or_insert((trigger, now.max(self.events_from)));
         }
     }
 
     /// Moves what is due by now to what waits. Returns whether the task waits and has no place yet.
     pub(super) fn notice(&mut self, now: u64) -> bool {
-        if self.is_off {
+        if self.off.is_some() {
             return false;
         }
         self.notice_schedules(now);
@@ -207,16 +207,13 @@ impl Slot {
 
     /// Follows the restart rule after a run ended. Returns what people are told.
     pub(super) fn after_end(&mut self, state: TaskRunState, attempt: u32, now: u64) -> Option<SupervisorEffect> {
-        if self.is_off {
+        if self.off.is_some() {
             return None;
         }
         match self.failures.after(state, self.spec.restart, now) {
             Ok(Some(pause_ms)) => self.restart_after(now, pause_ms, attempt),
             Ok(None) => {}
-            Err(count) => {
-                self.turn_off();
-                return Some(self.alert(count));
-            }
+            Err(count) => return Some(self.exceed(count)),
         }
         None
     }
@@ -228,7 +225,7 @@ impl Slot {
 
     /// No run begins any more, and the open one ends. Returns what that needs.
     pub(super) fn stop(&mut self, reason: &'static str) -> Option<SupervisorEffect> {
-        self.turn_off();
+        self.turn_off(reason.to_owned());
         let open = self.open.as_mut().filter(|open| open.stop.is_none())?;
         open.stop = Some(reason);
         match open.progress {
@@ -237,8 +234,9 @@ impl Slot {
         }
     }
 
-    fn turn_off(&mut self) {
-        self.is_off = true;
+    /// The first reason stays.
+    fn turn_off(&mut self, reason: String) {
+        self.off.get_or_insert(reason);
         (self.waiting, self.order, self.requested, self.restart, self.blocked) = (None, None, None, None, None);
         self.event = None;
     }
@@ -266,19 +264,37 @@ impl Slot {
 
     /// When a look at the clock changes something. While a task waits or runs, its due times do not.
     pub(super) fn next_due(&self) -> Option<u64> {
-        if self.is_off || self.open.is_some() {
+        if self.off.is_some() || self.open.is_some() {
             return None;
         }
         if self.waiting.is_some() {
             return self.blocked;
         }
+        self.next_time()
+    }
+
+    fn next_time(&self) -> Option<u64> {
         let restart = self.restart.as_ref().map(|restart| restart.at);
         let event = self.event.map(|(_, due)| due);
         self.scheduled.iter().copied().chain([self.requested, restart, event]).flatten().min()
     }
 
-    fn alert(&self, count: usize) -> SupervisorEffect {
-        let text = restarts::alert_text(&self.spec.task, count, self.spec.restart);
+    /// What people may know of the task.
+    pub(super) fn outlook(&self) -> TaskOutlook<'_> {
+        TaskOutlook {
+            feature: &self.spec.feature,
+            task: &self.spec.task,
+            off: self.off.as_deref(),
+            next_due_ms: self.waiting_since().or_else(|| self.next_time()).filter(|_| self.off.is_none()),
+            open: self.open.as_ref().map(|open| &open.record),
+        }
+    }
+
+    /// The task failed too often. Returns what people are told.
+    fn exceed(&mut self, count: usize) -> SupervisorEffect {
+        let why = restarts::limit_text(count, self.spec.restart);
+        let text = format!("background task `{}` {why}; it is off until the pod starts again", self.spec.task);
+        self.turn_off(why);
         SupervisorEffect::Alert { feature: self.spec.feature.clone(), text }
     }
 }

@@ -1,0 +1,58 @@
+//! What `yoi status` and `yoi log` tell of background tasks from the journal alone.
+
+use crate::scene::Scene;
+use serde_json::{Value, json};
+use session_store::{EncodeError, Frames, Options, Records, Session};
+use std::sync::Arc;
+
+/// Records of background tasks.
+struct Runs(Vec<Value>);
+
+impl Records for Runs {
+    fn encode(&self, frames: &mut Frames<'_>) -> Result<(), EncodeError> {
+        self.0.iter().try_for_each(|run| frames.record("background_task", 1, run).map(drop))
+    }
+}
+
+fn run(run: u64, task: &str, state: &str) -> Value {
+    json!({
+        "run": run, "feature": "user:press", "task": task, "trigger": "cron", "attempt": 1, "due_ms": 1, "at_ms": 2,
+        "effect": "effectful", "state": state,
+    })
+}
+
+/// The process was killed during a run. The next start records its end, which people see although no turn begins.
+#[test]
+fn an_orphaned_run_is_shown_before_and_after_the_next_start() {
+    let scene = Scene::new();
+    let model = scene.script("answers", &[json!({ "text": "hello" }), json!({ "text": "another" })]);
+    scene.yoi(&["run", "--pod", "p", "-m", &model, "one"]).ends(0);
+    let status = || scene.yoi(&["status", "p", "--json"]).ends(0).json();
+    assert_eq!((&status()["tasks"], &status()["more_tasks"]), (&json!([]), &json!(0)));
+    let options = Options::new("s-1", Arc::new(|| 1_790_000_000_000_000));
+    let opened = Session::open(&scene.pod("p"), options).unwrap();
+    let failed = json!({ "reason": "no luck" });
+    let mut end = run(1, "refresh", "failed");
+    end.as_object_mut().unwrap().extend(failed.as_object().unwrap().clone());
+    let records = vec![run(1, "refresh", "running"), end, run(2, "sweep", "running")];
+    opened.journal.append(Runs(records)).wait().unwrap();
+    opened.journal.close();
+
+    scene.yoi(&["status", "p"]).ends(0).prints(&[
+        "2 background tasks, 1 without an end",
+        "user:press refresh: run 1 failed",
+        "ago: no luck",
+        "user:press sweep: run 2 has no end; the next start records it as orphaned",
+    ]);
+    let task = status()["tasks"][0].clone();
+    let open = json!({ "run": 2, "trigger": "cron", "attempt": 1, "due_ms": 1, "since_ms": 2 });
+    assert_eq!((&task["task"], &task["run"], &task["off"]), (&json!("sweep"), &open, &Value::Null));
+
+    scene.yoi(&["run", "--pod", "p", "-m", &model, "two"]).ends(0);
+    let orphaned = status()["tasks"][0].clone();
+    assert_eq!((&orphaned["task"], &orphaned["last"]["state"]), (&json!("sweep"), &json!("orphaned")));
+    let shown = ["user:press sweep: run 2 orphaned", "the pod's process ended during the run"];
+    scene.yoi(&["status", "p"]).ends(0).prints(&shown);
+    scene.yoi(&["log", "p"]).ends(0).prints(&["task sweep of user:press, run 2: orphaned"]);
+    scene.sound("p");
+}
