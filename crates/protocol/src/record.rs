@@ -184,6 +184,7 @@ bodies! {
     NotificationQueued = "notification_queued",
     FeatureNote = "feature_note",
     BackgroundTask = "background_task",
+    ChildProcess = "process",
     Suspended = "suspended",
     Resumed = "resumed",
     TurnFinished = "turn_finished",
@@ -406,7 +407,7 @@ mirrors! {
         run: u64,
         feature: String,
         task: String,
-        /// What made it due: `start`, `interval`, `cron`, `request` or `restart`.
+        /// What made it due: `start`, `interval`, `cron`, `request`, `child_ended` or `restart`.
         trigger: String,
         /// 1 for the first run of a cause.
         attempt: u32,
@@ -417,6 +418,31 @@ mirrors! {
         effect: String,
         /// `running`, or how it ended.
         state: String,
+        reason?: String,
+        /// How long it ran.
+        ms?: u64,
+        /// The jobs that it started and that still ran at its end.
+        jobs?: Vec<u64>,
+    }
+    /// A child process that outlives the call that started it, a job, began or ended.
+    ChildProcess {
+        /// Its number.
+        job: u64,
+        feature: String,
+        pid: u32,
+        command: String,
+        /// How long it may run.
+        deadline_ms: u64,
+        /// When it began or ended: wall clock, milliseconds since 1970.
+        at_ms: u64,
+        ended?: JobEnd,
+    }
+    /// How a job ended; part of [`ChildProcess`].
+    JobEnd {
+        /// `exited`, `signalled`, `timed_out`, `stopped`, `pod_stopped`, `failed` or `lost`.
+        how: String,
+        /// The exit status, or the number of the signal.
+        code?: i32,
         reason?: String,
         /// How long it ran.
         ms?: u64,

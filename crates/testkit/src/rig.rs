@@ -6,7 +6,7 @@ use crate::latch::PATIENCE;
 use crate::model::ModelScript;
 use crate::points::{KillPoints, Killed};
 use crate::tool::FnTool;
-use authority::{Access, Ambient, Redactor, SandboxMode, Workspace};
+use authority::{Access, Ambient, Redactor, SandboxMode, Spawner, Workspace};
 use pod::control::{ActorEnd, Callbacks, Client, Event, HostMode, Outbox, Permission, RunLimits, TurnEnd};
 use pod::feature::{
     CapabilityPolicy, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
@@ -57,6 +57,8 @@ pub struct PodUnderTest {
     /// The size of a journal segment, in bytes.
     pub segment_bytes: u64,
     pub blob_bytes: u64,
+    /// Starts the children of features; none if they have no such grant.
+    pub spawner: Option<Spawner>,
     /// The number of children that recovery reports as ended, or the reason why some may remain.
     pub survivors: Arc<Mutex<Result<u32, String>>>,
     permission: Arc<Permission>,
@@ -138,6 +140,7 @@ impl PodUnderTest {
             environment: Arc::new(Mutex::new("here and now".to_owned())),
             segment_bytes: 16 << 20,
             blob_bytes: BLOB_BYTES,
+            spawner: None,
             survivors: Arc::new(Mutex::new(Ok(0))),
             permission: Arc::new(Permission { policy, workspace, sandbox: now }),
             root,
@@ -372,6 +375,7 @@ impl PodUnderTest {
         let builder = builder.with_all(self.features.iter().map(|(feature, _)| Arc::clone(feature)));
         let services = HostServices::none().root(HostCapability::WORKSPACE, self.permission.workspace.clone());
         let services = services.link(opening.link()).redact(self.redactor.clone());
+        let services = self.spawner.iter().fold(services, |services, spawner| services.spawner(spawner.derive()));
         let registry = builder.install(&services);
         for feature in &registry.report().features {
             assert_eq!(feature.outcome, InstallOutcome::Installed, "{feature:?}");

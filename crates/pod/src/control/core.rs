@@ -4,7 +4,7 @@ use super::authorize::Permission;
 use super::commit::{Ack, Batch};
 use super::drivers::Drivers;
 use super::pipeline::Pipeline;
-use crate::feature::FeatureRegistry;
+use crate::feature::{FeatureRegistry, JobBoard};
 use crate::foreign::{Callbacks, MAX_STUCK};
 use crate::mailbox::events::{Event, Outbox};
 use crate::mailbox::pending::{Pending, RequestContext};
@@ -52,6 +52,7 @@ pub struct Core {
     pub callbacks: Callbacks,
     pub outbox: Outbox,
     pub(crate) pending: Pending,
+    pub(crate) jobs: JobBoard,
     pub(crate) pipeline: Pipeline,
     pub(crate) drivers: Drivers,
     /// Whether the pod is one of [`HostMode::Stay`].

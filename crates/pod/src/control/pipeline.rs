@@ -88,6 +88,8 @@ pub(super) enum ActorCommit {
 pub(super) enum TaskCommit {
     Start,
     End,
+    /// The end of a job.
+    JobEnd,
 }
 
 /// The end of a commit that the turn or the actor waits for.

@@ -52,6 +52,8 @@ pub use install::probe::{RegistrarCall, RegistrarProbe, Staging};
 pub use install::registrars::{InstructionRegistrar, PublicHookRegistrar, ToolRegistrar};
 pub use install::tasks::{BackgroundTaskContribution, BackgroundTaskRegistrar};
 pub use live::grant::Revoke;
+pub(crate) use live::job::{JobBoard, JobControl, JobLog};
+pub use live::job::{JobError, JobHandle, JobTail, MAX_JOB_DEADLINE, MAX_JOB_TAIL, NewJob};
 pub use live::registry::{FeatureRegistry, Instruction, RegisteredTool, ToolRegistry};
 pub use live::service::{ServiceError, ServiceFuture, ServiceHandle};
 pub use live::sink::{FeatureAlertSink, FeatureNotifySink, Receipt, RunningNotes, ServiceEventSink, SinkError};

@@ -3,12 +3,13 @@
 use super::staged;
 use super::{HostError, PodDeps};
 use crate::control::{Core, Drivers, OpenSession, Pipeline};
-use crate::feature::PodLink;
+use crate::feature::{JobBoard, PodLink};
 use crate::mailbox::pending::Pending;
 use crate::mailbox::requests::mailbox;
 use crate::record::Record;
 use crate::session::checkpoint::CheckpointBuilder;
 use crate::session::fold::SessionState;
+use crate::session::jobs;
 use crate::session::references;
 use crate::session::restore::{RecoveryFacts, RestoreError, Restored, closing};
 use crate::session::resume::{ResumedSession, everything, resume};
@@ -37,6 +38,7 @@ pub struct Opening {
     state: SessionState,
     draft: CheckpointBuilder,
     pending: Pending,
+    jobs: JobBoard,
     link: PodLink,
     rest: RecoveredSession,
 }
@@ -67,14 +69,17 @@ impl Opening {
         let (closing, survivors) = closed(&recovered, &restored, after);
         let Restored { state, items, .. } = restored;
         let pending = Pending::new(mailbox());
+        let jobs = JobBoard::of(state.jobs.values().map(|job| jobs::ended(job, after.now)));
         let name = dir.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-        let link = PodLink::new(pending.sender(), pending.keeper(), &state.features).named(&name);
+        let link =
+            PodLink::new(pending.sender(), pending.keeper(), &state.features).named(&name).with_jobs(jobs.clone());
         Ok(Self {
             journal,
             blobs,
             state,
             draft,
             pending,
+            jobs,
             link,
             rest: RecoveredSession { recovered, items, closing, survivors },
         })
@@ -88,7 +93,7 @@ impl Opening {
 
     /// Combines the session with the parts of a pod.
     pub fn core(self, parts: PodDeps) -> (Core, RecoveredSession) {
-        let Self { journal, blobs, state, draft, pending, link: _, rest } = self;
+        let Self { journal, blobs, state, draft, pending, jobs, link: _, rest } = self;
         let key: Arc<str> = format!("{}/{}", rest.recovered.session, rest.recovered.epoch).into();
         let PodDeps { registry, permission, model, callbacks, outbox, limits: _, probe, clock } = parts;
         let session = rest.recovered.session.as_str().into();
@@ -109,6 +114,7 @@ impl Opening {
             callbacks,
             outbox,
             pending,
+            jobs,
             pipeline,
             drivers,
             stays: false,

@@ -3,8 +3,8 @@
 use super::events::{Alert, Event, Outbox};
 use super::keyed::{NotificationWaiter, NumberReply, UncommittedKeys};
 use super::requests::{
-    AlertLevel, CommitWaiter, Declined, DriverRequest, Mailbox, MailboxSender, Notification, RunTime, TaskRequest,
-    Wakeup,
+    AlertLevel, CommitWaiter, Declined, DriverRequest, JobRequest, Mailbox, MailboxSender, Notification, RunTime,
+    TaskRequest, Wakeup,
 };
 use crate::feature::{FeatureId, FeatureRegistry, Keeper, MAX_NOTES, ServiceEvent, sanitize};
 use crate::record::{FeatureNote, NotificationQueued, Record};
@@ -65,6 +65,8 @@ pub(crate) struct Pending {
     task_requests: VecDeque<TaskRequest>,
     /// Events of services; at most those that features declare.
     service_events: BTreeSet<ServiceEvent>,
+    /// Jobs that features asked for, oldest first; the actor takes them at once.
+    job_requests: VecDeque<Box<JobRequest>>,
     /// By feature, in this hour.
     wakes: BTreeMap<Option<FeatureId>, u32>,
     wakes_since: Instant,
@@ -124,6 +126,7 @@ impl Pending {
             notes_since: now,
             task_requests: VecDeque::new(),
             service_events: BTreeSet::new(),
+            job_requests: VecDeque::new(),
             wakes: BTreeMap::new(),
             wakes_since: now,
             numbered: 0,
@@ -270,6 +273,14 @@ impl Pending {
                 self.service_events.insert(event);
                 false
             }
+            DriverRequest::StartJob(request) => {
+                self.job_requests.push_back(request);
+                false
+            }
+            DriverRequest::JobStarted { job, reply } => {
+                self.wait(*job, Some(Box::new(reply)));
+                true
+            }
             DriverRequest::Note { feature, text } => {
                 let taken = self.notes.entry(feature.clone()).or_default();
                 *taken += 1;
@@ -302,6 +313,11 @@ impl Pending {
     /// An event of a service that was not taken yet.
     pub(crate) fn next_service_event(&mut self) -> Option<ServiceEvent> {
         self.service_events.pop_first()
+    }
+
+    /// The oldest job that was asked for and not taken yet.
+    pub(crate) fn next_job_request(&mut self) -> Option<Box<JobRequest>> {
+        self.job_requests.pop_front()
     }
 
     fn notify(&mut self, notification: Notification, reply: NumberReply, pod: &mut RequestContext<'_>) -> bool {

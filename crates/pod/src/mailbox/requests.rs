@@ -3,8 +3,9 @@
 //! Only the actor appends to the log: a sender that wants something durable sends a request and learns when its record is
 //! durable. A record without a waiter is piggybacked on the next commit; the first waiter starts a commit at once.
 
-use crate::feature::{FeatureId, ServiceEvent};
-use crate::record::{FeatureState, Record, Who};
+use crate::feature::{FeatureId, JobError, NewJob, ServiceEvent};
+use crate::record::{ChildProcess, FeatureState, JobStarter, Record, Who};
+use authority::{Redactor, Spawner};
 use llm_worker::CallId;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -29,6 +30,10 @@ pub(crate) enum DriverRequest {
     RunTask(TaskRequest),
     /// A feature emits an event of its service.
     ServiceEvent(ServiceEvent),
+    /// A feature starts a job.
+    StartJob(Box<JobRequest>),
+    /// A job has a process; its start must be durable before its number is given out.
+    JobStarted { job: Box<ChildProcess>, reply: oneshot::Sender<Result<(), String>> },
     /// A feature adds a note to the report; `text` is not sanitized yet.
     Note { feature: FeatureId, text: String },
 }
@@ -39,6 +44,16 @@ pub(crate) struct TaskRequest {
     pub(crate) feature: FeatureId,
     pub(crate) task: String,
     pub(crate) time: RunTime,
+}
+
+/// A feature's request to start a job.
+pub(crate) struct JobRequest {
+    pub(crate) feature: FeatureId,
+    pub(crate) spawner: Spawner,
+    pub(crate) redactor: Redactor,
+    pub(crate) new: NewJob,
+    pub(crate) starter: JobStarter,
+    pub(crate) reply: oneshot::Sender<Result<u64, JobError>>,
 }
 
 /// When a requested run is due.

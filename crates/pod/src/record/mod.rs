@@ -5,6 +5,7 @@ mod call;
 mod decision;
 mod file;
 mod host;
+mod process;
 mod state;
 mod task;
 mod turn;
@@ -16,6 +17,7 @@ pub use host::{
     Features, Gap, GrantsUsed, HoldCause, HostStarted, HostStopped, Launch, Recovery, Resumed, Suspended, UsedGrant,
     Who,
 };
+pub use process::{ChildProcess, JobEnd, JobEndKind, JobStarter, MAX_JOB_TEXT};
 pub use state::{FeatureNote, FeatureState, NotificationQueued};
 pub use task::{BackgroundTask, MAX_TASK_REASON, MAX_TASK_RESTARTS, TaskRunState, TriggerKind};
 pub use turn::{
@@ -130,6 +132,8 @@ records! {
     FeatureNote = "feature_note" / 1,
     /// A run of a background task began or ended.
     BackgroundTask = "background_task" / 1,
+    /// A child process that outlives the call that started it began or ended.
+    ChildProcess = "process" / 1,
     /// The pod is held, or ends because it cannot continue.
     Suspended = "suspended" / 1,
     /// A hold has ended, or the disk accepts commits again.
@@ -169,6 +173,7 @@ impl Record {
             | Self::NotificationQueued(_)
             | Self::FeatureNote(_)
             | Self::BackgroundTask(_)
+            | Self::ChildProcess(_)
             | Self::Suspended(_)
             | Self::Resumed(_)
             | Self::TurnFinished(_)
@@ -206,6 +211,7 @@ impl Record {
             | Self::DirectoryMoved(_)
             | Self::FeatureNote(_)
             | Self::BackgroundTask(_)
+            | Self::ChildProcess(_)
             | Self::Suspended(_)
             | Self::Resumed(_)
             | Self::TurnFinished(_)

@@ -35,6 +35,9 @@ pub struct BackgroundTask {
     /// Milliseconds that the run took, by the monotonic clock; none at its beginning, and where nothing ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ms: Option<u64>,
+    /// The jobs that the run started and that still ran at its end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<u64>,
 }
 
 /// What made a run due.
@@ -49,6 +52,8 @@ pub enum TriggerKind {
     Request,
     /// An event of another feature's service.
     ServiceEvent,
+    /// The end of a job of the feature.
+    ChildEnded,
     /// The end of the run before it, by the task's restart rule.
     Restart,
 }
@@ -59,7 +64,7 @@ impl TriggerKind {
     pub fn is_scheduled(self) -> bool {
         match self {
             Self::Interval | Self::Cron => true,
-            Self::Start | Self::Request | Self::ServiceEvent | Self::Restart => false,
+            Self::Start | Self::Request | Self::ServiceEvent | Self::ChildEnded | Self::Restart => false,
         }
     }
 }

@@ -4,8 +4,8 @@ use super::lost::{LostRecords, bridged};
 use super::queue::{InputQueue, RecentKeys};
 use super::tasks::TaskState;
 use crate::record::{
-    Encoder, FeatureState, FileChanged, HoldCause, HostStarted, NotificationQueued, Output, Record, Request,
-    SystemItem, ToolFinished,
+    ChildProcess, Encoder, FeatureState, FileChanged, HoldCause, HostStarted, NotificationQueued, Output, Record,
+    Request, SystemItem, ToolFinished,
 };
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
@@ -88,6 +88,10 @@ pub struct SessionState {
     pub tasks: BTreeMap<(String, String), TaskState>,
     /// The highest number of a run of a background task.
     pub task_runs: u64,
+    /// Jobs by number: all that run, and the newest that ended.
+    pub jobs: BTreeMap<u64, ChildProcess>,
+    /// The highest number of a job.
+    pub job_numbers: u64,
     /// Lost records since the newest recovery that reported any: records may follow that do not fit.
     pub lost: Option<LostRecords>,
     /// Lost records that the model was not informed of.
@@ -307,6 +311,11 @@ impl SessionState {
             }
             Record::BackgroundTask(run) => {
                 if let Err(why) = self.task_run(run) {
+                    return illegal(why);
+                }
+            }
+            Record::ChildProcess(job) => {
+                if let Err(why) = self.job(job) {
                     return illegal(why);
                 }
             }

@@ -144,6 +144,7 @@ impl Bridge {
             | Record::NotificationQueued(_)
             | Record::FeatureNote(_)
             | Record::BackgroundTask(_)
+            | Record::ChildProcess(_)
             | Record::Suspended(_)
             | Record::Resumed(_)
             | Record::GrantsUsed(_)

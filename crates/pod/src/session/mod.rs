@@ -5,6 +5,7 @@ pub mod changes;
 pub mod checkpoint;
 mod decode_lite;
 pub mod fold;
+pub mod jobs;
 mod lost;
 pub mod queue;
 pub mod references;

@@ -2,6 +2,7 @@
 //! turn is closed, and one note informs the model.
 
 use super::fold::{IllegalRecord, OpenCall, SessionState};
+use super::jobs;
 use super::lost::{LostRecords, lost_result};
 use super::tasks::orphaned;
 use crate::record::{Record, Recovery, SystemItem, ToolFinished, TurnFinished};
@@ -98,12 +99,13 @@ pub struct RecoveryFacts {
     pub now: u64,
 }
 
-/// The batch that closes open calls, the open turn and open runs of background tasks after a crash; empty if the log ended in good order.
+/// The batch that closes open calls, the open turn, open runs of background tasks and jobs after a crash; empty if the log ended in good order.
 #[must_use]
 pub fn closing(restored: &Restored, found: &RecoveryFacts) -> Vec<Record> {
     let state = &restored.state;
     let open_tasks = state.open_tasks().count() as u64;
     let orderly = !state.turn_open && state.open_calls.is_empty() && state.lost.is_none() && open_tasks == 0;
+    let orderly = orderly && state.open_jobs().next().is_none();
     if orderly && found.cut_bytes == 0 && found.ended_processes == 0 && found.survivors.is_none() {
         return Vec::new();
     }
@@ -139,6 +141,7 @@ pub fn closing(restored: &Restored, found: &RecoveryFacts) -> Vec<Record> {
         );
     }
     batch.extend(state.open_tasks().map(|(task, open)| orphaned(task, open, found.now).into()));
+    batch.extend(state.open_jobs().map(|job| jobs::ended(job, found.now).into()));
     note.extend(unknown_effects(state));
     if found.cut_bytes > 0 {
         note.push(format!("{} incomplete bytes at the end of the log were moved aside.", found.cut_bytes));

@@ -82,6 +82,7 @@ pub(super) fn orphaned((feature, task): &(String, String), open: &OpenTaskRun, n
         state: TaskRunState::Orphaned,
         reason: Some(format!("the pod's process ended during the run; {known}")),
         ms: None,
+        jobs: Vec::new(),
     }
 }
 

@@ -86,7 +86,7 @@ fn an_item_of_another_version_is_read_as_one() {
 #[test]
 fn without_its_index_a_session_is_the_same_and_gets_one_again() {
     let pod = sealed(3);
-    let (before, whole) = (kept(&pod), pod.restored());
+    let whole = pod.restored();
     fs::remove_dir_all(pod.dir.join("idx")).unwrap();
     assert_eq!(kept(&pod), 0);
     assert_eq!(resumed(&pod).restored, whole);
@@ -95,7 +95,7 @@ fn without_its_index_a_session_is_the_same_and_gets_one_again() {
     let journal = opened.0.journal.clone();
     drop(pod.opening(opened).unwrap());
     journal.close();
-    assert_eq!(kept(&pod), before);
+    assert_eq!(kept(&pod), newest_seal(&pod).seq());
     assert_eq!(resumed(&pod).restored, whole);
 }
 
@@ -225,7 +225,7 @@ fn what_a_fold_is_kept_in_is_pinned() {
     let bytes = draft.bytes(&whole.state).unwrap();
     // Another digest is another version: what an older build kept does not read any more, or means another thing.
     let digest = blake3::hash(&bytes).to_hex();
-    assert_eq!((VERSION, digest.as_str()), (7, PINNED), "{}", String::from_utf8_lossy(&bytes));
+    assert_eq!((VERSION, digest.as_str()), (8, PINNED), "{}", String::from_utf8_lossy(&bytes));
     for cut in 0..bytes.len() {
         assert!(CheckpointBuilder::read(VERSION, &bytes[..cut]).is_none(), "{cut}");
     }
@@ -235,4 +235,4 @@ fn what_a_fold_is_kept_in_is_pinned() {
     assert!(CheckpointBuilder::read(VERSION, &CheckpointBuilder::of(&empty).bytes(&empty.state).unwrap()).is_some());
 }
 
-const PINNED: &str = "a38d2b7bc28e78021fbdac17fdda7cbc2957f59513255839da8f5a7ef905f28b";
+const PINNED: &str = "60ea0e1ab69bd3f8e11930efe939b2b47732f41aba3c4e464a8b7eabc971279a";

@@ -18,6 +18,7 @@ mod fixtures;
 mod fold;
 mod foreign_text;
 mod format_switch;
+mod jobs;
 mod kill_points;
 mod live_holds;
 mod live_keys;

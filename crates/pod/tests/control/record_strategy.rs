@@ -7,17 +7,18 @@ use llm_worker::{
     ToolOutcome, Usage,
 };
 use pod::record::{
-    BackgroundTask, Decision, DirectoryMoved, Encoder, FeatureState, FileChanged, Gap, GateNote, GrantsUsed, HoldCause,
-    HostStopped, InputConsumed, InputEdited, InputMode, InputMoved, InputQueued, InputWithdrawn, ItemAdded,
-    NotificationQueued, Output, Record, Recovery, Request, Response, Resumed, Stored, SurfaceSet, Suspended,
-    SystemItem, TaskRunState, ToolFinished, ToolStarted, TriggerKind, TurnFinished, TurnStarted, VerdictGiven, Who,
+    BackgroundTask, ChildProcess, Decision, DirectoryMoved, Encoder, FeatureState, FileChanged, Gap, GateNote,
+    GrantsUsed, HoldCause, HostStopped, InputConsumed, InputEdited, InputMode, InputMoved, InputQueued, InputWithdrawn,
+    ItemAdded, JobEnd, JobEndKind, JobStarter, NotificationQueued, Output, Record, Recovery, Request, Response,
+    Resumed, Stored, SurfaceSet, Suspended, SystemItem, TaskRunState, ToolFinished, ToolStarted, TriggerKind,
+    TurnFinished, TurnStarted, VerdictGiven, Who,
 };
 use pod::session::fold::SessionState;
 use serde_json::json;
 use session_store::Digest;
 
 /// How many ways there are to make a record.
-pub(crate) const WAYS: u8 = 23;
+pub(crate) const WAYS: u8 = 24;
 
 /// A record as one JSON object: what a client needs of its header, and its body as the journal has it.
 pub(crate) fn line(seq: u64, time: u64, record: &Record) -> String {
@@ -44,6 +45,7 @@ pub(crate) fn line(seq: u64, time: u64, record: &Record) -> String {
         Record::DirectoryMoved(body) => serde_json::to_value(body),
         Record::TurnFinished(body) => serde_json::to_value(body),
         Record::BackgroundTask(body) => serde_json::to_value(body),
+        Record::ChildProcess(body) => serde_json::to_value(body),
         Record::FeatureState(body) => serde_json::to_value(body),
         Record::FeatureNote(body) => serde_json::to_value(body),
         Record::NotificationQueued(body) => serde_json::to_value(body),
@@ -196,6 +198,27 @@ fn who(n: u64) -> Option<Who> {
 }
 
 /// A record of one of three tasks: the end of its open run, or a new run, with or without a beginning of its own.
+/// A job that begins, or the end of one that runs.
+fn job(n: u64, state: Option<&SessionState>) -> Record {
+    let open = state.and_then(|state| state.open_jobs().next()).filter(|_| !n.is_multiple_of(3));
+    let ended = (open.is_some() || state.is_none() && n.is_multiple_of(2)).then(|| JobEnd {
+        code: n.is_multiple_of(4).then_some(3),
+        ..JobEnd::of(if n.is_multiple_of(4) { JobEndKind::Exited } else { JobEndKind::Lost })
+    });
+    let new = ChildProcess {
+        job: state.map_or(n, |state| state.job_numbers) + 1,
+        feature: "builtin:f".to_owned(),
+        starter: if n.is_multiple_of(2) { JobStarter::Run(n) } else { JobStarter::Call(call(n)) },
+        pid: 7,
+        start: n,
+        command: format!("sleep {n}"),
+        deadline_ms: n,
+        at_ms: n,
+        ended: None,
+    };
+    ChildProcess { ended, ..open.cloned().unwrap_or(new) }.into()
+}
+
 fn task(n: u64, state: Option<&SessionState>) -> Record {
     let (feature, task) = (FEATURE.to_owned(), format!("task-{}", n % 3));
     let known = state.and_then(|s| s.tasks.get(&(feature.clone(), task.clone())));
@@ -224,6 +247,7 @@ fn task(n: u64, state: Option<&SessionState>) -> Record {
         state: if begins { TaskRunState::Running } else { ends[(n / 4 % 5) as usize] },
         reason: (!begins && n.is_multiple_of(2)).then(|| format!("reason {n}")),
         ms: (!begins && !n.is_multiple_of(5)).then_some(n),
+        jobs: if begins { Vec::new() } else { (0..n % 3).collect() },
     }
     .into()
 }
@@ -308,6 +332,7 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
         20 if n.is_multiple_of(3) => recovered(n % 2),
         20 => Gap { first: n, last: n, reason: None }.into(),
         21 => task(n, state),
+        22 => job(n, state),
         _ => match n % 12 {
             6 => InputWithdrawn { input: waits(n), by: None }.into(),
             7 => InputEdited { input: waits(n), text: format!("edited {n}"), whole: output(n), by: who(n) }.into(),

@@ -15,7 +15,7 @@ pub(crate) fn running(run: u64, task: &str, effect: ToolEffect) -> BackgroundTas
     let (feature, task) = ("builtin:f".to_owned(), task.to_owned());
     let (trigger, attempt, due_ms, at_ms) = (TriggerKind::Cron, 2, 5, 6);
     let (state, reason, ms) = (TaskRunState::Running, None, None);
-    BackgroundTask { run, feature, task, trigger, attempt, due_ms, at_ms, effect, state, reason, ms }
+    BackgroundTask { run, feature, task, trigger, attempt, due_ms, at_ms, effect, state, reason, ms, jobs: Vec::new() }
 }
 
 /// A log of a host that was killed while two runs were open, in a turn or idle, and a pod over it.

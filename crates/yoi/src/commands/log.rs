@@ -14,8 +14,8 @@ use crate::show::progress::brief;
 use authority::text::{Escaper, Lines, escape_line};
 use llm_worker::{Item, ResultStatus};
 use pod::record::{
-    BackgroundTask, DirectoryMoved, HoldCause, HostStarted, InputEdited, InputId, InputQueued, Record, Recovery,
-    Stored, TaskRunState, ToolFinished,
+    BackgroundTask, ChildProcess, DirectoryMoved, HoldCause, HostStarted, InputEdited, InputId, InputQueued,
+    JobEndKind, Record, Recovery, Stored, TaskRunState, ToolFinished,
 };
 use pod::session::restore::{decode, duration, utc};
 use session_store::{BlobError, BlobView, OwnedFrame, Reader};
@@ -174,6 +174,14 @@ fn task_run(run: &BackgroundTask) -> Option<String> {
     Some(format!("{mark} task {task} of {feature}, run {}: {state}{took}{reason}", run.run))
 }
 
+fn job(process: &ChildProcess) -> String {
+    let ChildProcess { job, command, ended, .. } = process;
+    let Some(end) = ended else { return format!("  job {job} started: {command}") };
+    let mark = if end.how == JobEndKind::Exited && end.code == Some(0) { " " } else { "✗" };
+    let took = end.ms.map_or_else(String::new, |ms| format!(" after {ms} ms"));
+    format!("{mark} job {job}{took}: {}", indent(&end.to_string()))
+}
+
 /// What records say to a person, with what earlier records said about inputs.
 pub(super) struct Transcript {
     full: bool,
@@ -246,6 +254,7 @@ impl Transcript {
             Record::SystemItem(said) => format!("({}) {}", said.source(), indent(said.text())),
             Record::FeatureNote(note) => format!("  note of {}: {}", note.feature, indent(&note.text)),
             Record::BackgroundTask(run) => task_run(run)?,
+            Record::ChildProcess(process) => job(process),
             Record::ItemAdded(added) => self.item(&added.item)?,
             Record::VerdictGiven(verdict) if !verdict.decision.allows() => {
                 let call = verdict.call.map_or_else(|| "-".to_owned(), |call| call.to_string());

@@ -1,6 +1,7 @@
 //! Background tasks: which run starts, ends and is repeated, and when; and the threads of the runs. Does not depend on
 //! turns.
 
+mod jobs;
 mod runner;
 pub mod supervisor;
 

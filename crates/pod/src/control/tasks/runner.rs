@@ -1,4 +1,4 @@
-//! Runs background tasks: performs the effects of the supervisor, and hands it what happened. Decides nothing.
+//! Runs background tasks and jobs: performs the effects of the supervisor, and hands it what happened. Decides nothing.
 //!
 //! ```text
 //!   Supervisor ──> effects ──> journal · callback threads
@@ -6,6 +6,7 @@
 //!        └── one of: requested, committed, ended, the time has come
 //! ```
 
+use super::jobs::{JobOver, Jobs};
 use super::supervisor::{
     RequestTime, Supervisor, SupervisorEffect, SupervisorInput, TaskOutlook, TaskRun, TaskRunEnd, TaskSpec,
 };
@@ -13,23 +14,24 @@ use crate::control::core::Core;
 use crate::control::pipeline::{ActorCommit, TaskCommit};
 use crate::control::status::BackgroundTaskView;
 use crate::feature::{
-    BackgroundTaskContext, FeatureId, PodActivity, PodAtRun, RegisteredTask, TaskFailure, sanitize_lines,
+    BackgroundTaskContext, FeatureId, PodActivity, PodAtRun, RegisteredTask, TaskFailure, TaskTrigger, sanitize_lines,
 };
 use crate::mailbox::events::Event;
 use crate::mailbox::requests::{RunTime, TaskRequest};
-use crate::record::{BackgroundTask, MAX_TASK_REASON, TaskRunState, TriggerKind};
+use crate::record::{BackgroundTask, ChildProcess, JobStarter, MAX_TASK_REASON, TaskRunState, TriggerKind};
 use crate::session::fold::{Hold, SessionState};
+use crate::session::jobs::MAX_ENDED_JOBS;
 use crate::session::tasks::OpenTaskRun;
 use llm_worker::ToolEffect;
 use session_store::Clock;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, UNIX_EPOCH};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-/// The background tasks of a pod.
+/// The background tasks and jobs of a pod.
 pub(in crate::control) struct Tasks {
     /// In the order in which the supervisor knows them.
     tasks: Vec<RegisteredTask>,
@@ -41,11 +43,20 @@ pub(in crate::control) struct Tasks {
     committing: VecDeque<u64>,
     /// Ends of runs that are on their way into the log.
     ending: usize,
+    jobs: Jobs,
+    /// Of each task with the trigger, by its position: the jobs that ended since its last run.
+    ended_jobs: BTreeMap<usize, BTreeSet<u64>>,
     is_closed: bool,
 }
 
+/// What ended: a run or a job.
+pub(in crate::control) enum Ended {
+    Run(RunOver),
+    Job(JobOver),
+}
+
 /// The end of a run on its thread.
-pub(in crate::control) struct Ended {
+pub(in crate::control) struct RunOver {
     run: u64,
     end: TaskRunEnd,
     took: Duration,
@@ -69,7 +80,17 @@ impl Tasks {
         }
         let supervisor = Supervisor::start(wall_ms(&core.store.clock), specs, &core.state.tasks, core.state.task_runs);
         let (running, committing) = (BTreeMap::new(), VecDeque::new());
-        Self { tasks, supervisor, runs: JoinSet::new(), running, committing, ending: 0, is_closed: false }
+        Self {
+            tasks,
+            supervisor,
+            runs: JoinSet::new(),
+            running,
+            committing,
+            ending: 0,
+            jobs: Jobs::new(core),
+            ended_jobs: BTreeMap::new(),
+            is_closed: false,
+        }
     }
 
     /// Performs what is to be done now, without waiting.
@@ -90,6 +111,7 @@ impl Tasks {
                 self.handle(core, SupervisorInput::Triggered { feature, task, trigger });
             }
         }
+        self.jobs.advance(core, &mut self.runs);
         while let Some(effect) = self.supervisor.poll() {
             match effect {
                 SupervisorEffect::Commit { record, awaited } => self.commit(core, record, awaited),
@@ -120,13 +142,13 @@ impl Tasks {
         self.supervisor.outlook().map(view).collect()
     }
 
-    /// Ends all runs; none begins from now on. Returns whether that is done, and in the log.
+    /// Ends all runs and jobs; none begins from now on. Returns whether that is done, and in the log.
     pub(in crate::control) fn close(&mut self, core: &mut Core) -> bool {
         if !std::mem::replace(&mut self.is_closed, true) {
             self.handle(core, SupervisorInput::Close);
             self.advance(core);
         }
-        self.supervisor.is_done() && self.ending == 0
+        self.jobs.close() && self.supervisor.is_done() && self.ending == 0
     }
 
     /// When [`Self::woke`] is to be called at the latest; none while nothing becomes due by itself.
@@ -141,14 +163,17 @@ impl Tasks {
         self.handle(core, SupervisorInput::Woke);
     }
 
-    /// The next end of a run; `None` while none runs. Cancel-safe.
+    /// The next end of a run or a job; `None` while none runs. Cancel-safe.
     pub(in crate::control) async fn next_end(&mut self) -> Option<Result<Ended, JoinError>> {
         self.runs.join_next().await
     }
 
     /// Takes an end of [`Self::next_end`].
-    pub(in crate::control) fn ended(&mut self, core: &Core, ended: Ended) {
-        let Ended { run, end, took, disabled } = ended;
+    pub(in crate::control) fn ended(&mut self, core: &mut Core, ended: Ended) {
+        let RunOver { run, end, took, disabled } = match ended {
+            Ended::Run(run) => run,
+            Ended::Job(job) => return self.jobs.over(core, job),
+        };
         self.running.remove(&run);
         (core.store.probe)("task:ended");
         self.handle(core, SupervisorInput::Ended { run, end, ms: millis(took) });
@@ -160,6 +185,9 @@ impl Tasks {
     /// The oldest commit of that kind is durable, or can never be stored.
     pub(in crate::control) fn committed(&mut self, core: &Core, commit: TaskCommit, is_durable: bool) {
         match (commit, is_durable) {
+            (TaskCommit::JobEnd, _) => {
+                self.jobs.committed(core, is_durable).iter().for_each(|job| self.job_ended(core, job))
+            }
             (TaskCommit::End, _) => self.ending = self.ending.saturating_sub(1),
             (TaskCommit::Start, _) => {
                 let Some(run) = self.committing.pop_front() else { return };
@@ -170,13 +198,37 @@ impl Tasks {
         }
     }
 
+    /// The end of a job is durable: the tasks of its feature that wait for that are due.
+    fn job_ended(&mut self, core: &Core, job: &ChildProcess) {
+        let waits = |task: &RegisteredTask| {
+            task.declaration.triggers.contains(&TaskTrigger::ChildEnded) && task.feature.to_string() == job.feature
+        };
+        let mut due = Vec::new();
+        for (at, task) in self.tasks.iter().enumerate().filter(|(_, task)| waits(task)) {
+            let ended = self.ended_jobs.entry(at).or_default();
+            ended.insert(job.job);
+            while ended.len() > MAX_ENDED_JOBS {
+                ended.pop_first();
+            }
+            due.push(task.name.clone());
+        }
+        for task in due {
+            let (feature, trigger) = (job.feature.clone(), TriggerKind::ChildEnded);
+            self.handle(core, SupervisorInput::Triggered { feature, task, trigger });
+        }
+    }
+
     fn handle(&mut self, core: &Core, input: SupervisorInput) {
         self.supervisor.handle(wall_ms(&core.store.clock), input);
     }
 
     /// The records of an effectful run are appended again until the disk takes them. Of any other run only the end is
     /// journaled, with the next commit: if that is refused, the run is as good as never begun, and is due again.
-    fn commit(&mut self, core: &mut Core, record: BackgroundTask, awaited: bool) {
+    fn commit(&mut self, core: &mut Core, mut record: BackgroundTask, awaited: bool) {
+        if record.state != TaskRunState::Running {
+            let own = |job: &&ChildProcess| job.starter == JobStarter::Run(record.run);
+            record.jobs = core.state.open_jobs().filter(own).map(|job| job.job).collect();
+        }
         if awaited {
             self.committing.push_back(record.run);
             core.append_actor_commit(ActorCommit::Task(TaskCommit::Start), vec![record.into()]);
@@ -190,7 +242,7 @@ impl Tasks {
 
     fn run(&mut self, core: &Core, run: TaskRun) {
         let TaskRun { task, record, deadline_ms } = run;
-        let number = record.run;
+        let (number, jobs) = (record.run, self.ended_jobs.remove(&task).unwrap_or_default());
         let Some(task) = self.tasks.get(task) else { return };
         let feature = task.feature.clone();
         if core.callbacks.is_disabled(&feature) {
@@ -203,7 +255,7 @@ impl Tasks {
         let (deadline, token) = (Duration::from_millis(deadline_ms), cancel.child_token());
         let due = UNIX_EPOCH.checked_add(Duration::from_millis(record.due_ms)).unwrap_or(UNIX_EPOCH);
         let cx = BackgroundTaskContext::new(number, (record.trigger, record.attempt), due, deadline, token.clone());
-        let cx = cx.with_pod(pod_now(core));
+        let cx = cx.with_pod(pod_now(core)).with_jobs(jobs.into_iter().collect());
         (core.store.probe)("task:running");
         let (work, began) = (task.run(&core.callbacks, cx), Instant::now());
         let (registry, callbacks, cancelled) = (core.registry.clone(), core.callbacks.clone(), cancel.clone());
@@ -220,7 +272,7 @@ impl Tasks {
                 }
             };
             let disabled = (revoked || callbacks.is_disabled(&feature)).then_some(feature);
-            Ended { run: number, end, took: began.elapsed(), disabled }
+            Ended::Run(RunOver { run: number, end, took: began.elapsed(), disabled })
         });
     }
 }

@@ -57,6 +57,7 @@ enum KeyTrigger {
     Cron(&'static str, &'static str),
     Request,
     Event(ServiceEventKey),
+    ChildEnded,
 }
 
 impl TaskKey {
@@ -101,6 +102,14 @@ impl TaskKey {
     #[must_use]
     pub const fn on_event(self, event: ServiceEventKey) -> Self {
         self.on(KeyTrigger::Event(event))
+    }
+
+    /// Runs when a job of the feature has ended. Jobs that end before the run starts are one run;
+    /// [`BackgroundTaskContext::jobs`](crate::feature::BackgroundTaskContext::jobs) has their numbers. After a start of the
+    /// host nothing is repeated: [`JobHandle::list`](crate::feature::JobHandle::list) has the ends.
+    #[must_use]
+    pub const fn on_child_end(self) -> Self {
+        self.on(KeyTrigger::ChildEnded)
     }
 
     /// Whether a run that ended is followed by another one.
@@ -159,6 +168,7 @@ impl KeyTrigger {
             }
             Self::Request => TaskTrigger::Request,
             Self::Event(event) => TaskTrigger::ServiceEvent(event.event()),
+            Self::ChildEnded => TaskTrigger::ChildEnded,
         }
     }
 }
@@ -204,6 +214,8 @@ pub enum TaskTrigger {
     Request,
     /// An event of another feature's service.
     ServiceEvent(ServiceEvent),
+    /// The end of a job of the feature.
+    ChildEnded,
 }
 
 /// Whether a run that ended is followed by another one without a trigger. JSON has durations in milliseconds.
@@ -264,7 +276,11 @@ impl BackgroundTaskDeclaration {
     pub(crate) fn service_events(&self) -> impl Iterator<Item = &ServiceEvent> {
         self.triggers.iter().filter_map(|trigger| match trigger {
             TaskTrigger::ServiceEvent(event) => Some(event),
-            TaskTrigger::Start | TaskTrigger::Interval { .. } | TaskTrigger::Cron { .. } | TaskTrigger::Request => None,
+            TaskTrigger::Start
+            | TaskTrigger::Interval { .. }
+            | TaskTrigger::Cron { .. }
+            | TaskTrigger::Request
+            | TaskTrigger::ChildEnded => None,
         })
     }
 
@@ -305,7 +321,7 @@ impl BackgroundTaskDeclaration {
 impl TaskTrigger {
     fn problem(&self, name: &str) -> Option<String> {
         match self {
-            Self::Start | Self::Request | Self::ServiceEvent(_) => None,
+            Self::Start | Self::Request | Self::ServiceEvent(_) | Self::ChildEnded => None,
             Self::Interval { every_ms } => {
                 pause(&format!("the interval of background task `{name}`"), Duration::from_millis(*every_ms))
             }

@@ -6,6 +6,7 @@ use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::diagnostic::FeatureInstallError;
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::service::{ServiceEventKey, ServiceKey};
+use crate::feature::live::job::JobHandle;
 use crate::feature::live::service::ServiceHandle;
 use crate::feature::live::sink::ServiceEventSink;
 use crate::feature::live::state::PodLink;
@@ -56,6 +57,22 @@ impl FeatureServiceProvider<'_> {
             let spawner = services.spawner.as_ref().map(Spawner::derive).map_err(unavailable)?;
             stage.hold(grant, Arc::clone(spawner.door()));
             Ok(spawner)
+        })
+    }
+
+    /// The handle for jobs: commands that outlive the call that started them, confined as those of [`Self::process`].
+    ///
+    /// # Errors
+    /// As [`Self::process`]; `Unavailable` if there is no pod.
+    pub fn jobs(&mut self) -> Result<JobHandle, FeatureInstallError> {
+        let (spawner, services) = (self.process()?, self.services);
+        let mailbox = services.mailbox();
+        self.stage.call("services.jobs", "*", |stage| {
+            let (feature, presence) = (stage.feature.clone(), stage.presence());
+            let mailbox = mailbox(&feature, "jobs")?;
+            let board = services.link.as_ref().map(|link| link.jobs.clone()).unwrap_or_default();
+            let redactor = services.redactor.clone();
+            Ok(JobHandle { feature, spawner, redactor, presence, mailbox, board })
         })
     }
 

@@ -36,6 +36,8 @@ pub struct BackgroundTaskContext {
     pub deadline: Duration,
     /// What the pod did when the run began.
     pub pod: PodAtRun,
+    /// The jobs of the feature that ended since the last run of this task, for a task with the trigger `on_child_end`.
+    pub jobs: Vec<u64>,
 }
 
 /// What a pod did when a run of a background task began.
@@ -85,7 +87,13 @@ impl BackgroundTaskContext {
         deadline: Duration,
         cancel: CancellationToken,
     ) -> Self {
-        Self { run, trigger, due, attempt, cancel, deadline, pod: PodAtRun::default() }
+        Self { run, trigger, due, attempt, cancel, deadline, pod: PodAtRun::default(), jobs: Vec::new() }
+    }
+
+    /// Sets the jobs that ended.
+    #[must_use]
+    pub fn with_jobs(self, jobs: Vec<u64>) -> Self {
+        Self { jobs, ..self }
     }
 
     /// Sets what the pod does.

@@ -19,6 +19,7 @@ fn run(number: u64, task: &str, state: TaskRunState) -> BackgroundTask {
         state,
         reason: None,
         ms: ends.then_some(1),
+        jobs: Vec::new(),
     }
 }
 

@@ -173,6 +173,7 @@ fn trigger(trigger: &Value) -> String {
             let service = trigger.get("service").map(|service| text(service, "name")).unwrap_or_default();
             format!("by `{}` of {service}", text(trigger, "event"))
         }
+        "child_ended" => "after each job".to_owned(),
         other => other.to_owned(),
     }
 }

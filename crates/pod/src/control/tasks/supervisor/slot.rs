@@ -188,6 +188,7 @@ impl Slot {
             state: TaskRunState::Running,
             reason: None,
             ms: None,
+            jobs: Vec::new(),
         };
         let awaited = self.spec.effect == ToolEffect::Effectful;
         let progress = if awaited { Progress::Committing } else { Progress::Running };

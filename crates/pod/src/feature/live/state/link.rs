@@ -4,6 +4,7 @@
 use super::files::Keeper;
 use crate::feature::FeatureId;
 use crate::feature::declare::state::StateScope;
+use crate::feature::live::job::JobBoard;
 use crate::mailbox::requests::MailboxSender;
 use crate::record::FeatureState;
 use authority::Workspace;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct PodLink {
     pub(crate) mailbox: MailboxSender,
+    pub(crate) jobs: JobBoard,
     pub(super) keeper: Keeper,
     left: Arc<BTreeMap<(String, String), FeatureState>>,
     dirs: BTreeMap<StateScope, Workspace>,
@@ -23,13 +25,25 @@ pub struct PodLink {
 
 impl PodLink {
     pub(crate) fn new(mailbox: MailboxSender, keeper: Keeper, left: &BTreeMap<(String, String), FeatureState>) -> Self {
-        Self { mailbox, keeper, left: Arc::new(left.clone()), dirs: BTreeMap::new(), name: "".into() }
+        Self {
+            mailbox,
+            jobs: JobBoard::default(),
+            keeper,
+            left: Arc::new(left.clone()),
+            dirs: BTreeMap::new(),
+            name: "".into(),
+        }
     }
 
     /// Sets the name of the pod.
     #[must_use]
     pub(crate) fn named(self, name: &str) -> Self {
         Self { name: name.into(), ..self }
+    }
+
+    /// Sets the jobs of the pod.
+    pub(crate) fn with_jobs(self, jobs: JobBoard) -> Self {
+        Self { jobs, ..self }
     }
 
     pub(crate) fn name(&self) -> &str {

@@ -47,6 +47,7 @@ impl Journal {
             state: TaskRunState::Orphaned,
             reason: None,
             ms: None,
+            jobs: Vec::new(),
         });
         let open: Vec<BackgroundTask> = open.collect();
         open.iter().for_each(|record| self.commit(record));

@@ -1,0 +1,129 @@
+//! Jobs: commands that outlive the call or run that started them. A feature starts, reads and stops its own; the actor
+//! numbers, records and ends them. Does not depend on the actor.
+
+mod board;
+mod log;
+mod new;
+
+pub(crate) use board::{JobBoard, JobControl};
+pub(crate) use log::JobLog;
+pub use log::MAX_JOB_TAIL;
+pub use new::{JobError, MAX_JOB_DEADLINE, NewJob};
+
+use super::presence::{Absent, Presence};
+use crate::feature::declare::id::FeatureId;
+use crate::feature::live::task::BackgroundTaskContext;
+use crate::mailbox::requests::{DriverRequest, JobRequest, MailboxSender, NotTaken};
+use crate::record::{ChildProcess, JobStarter};
+use authority::{Redactor, Spawner};
+use llm_worker::ToolContext;
+use std::fmt;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// Starts, reads and stops the jobs of one feature; see
+/// [`FeatureServiceProvider::jobs`](crate::feature::FeatureServiceProvider::jobs). A job is confined as any child process
+/// of the feature is. It ends with the pod, and with the grant.
+#[derive(Clone)]
+pub struct JobHandle {
+    pub(crate) feature: FeatureId,
+    pub(crate) spawner: Spawner,
+    pub(crate) redactor: Redactor,
+    pub(crate) presence: Arc<Presence>,
+    pub(crate) mailbox: MailboxSender,
+    pub(crate) board: JobBoard,
+}
+
+/// The last output of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JobTail {
+    pub job: ChildProcess,
+    /// Whole lines where possible, without secrets and control characters. Empty for a job of an earlier start of the pod,
+    /// and for all but the newest jobs that ended.
+    pub text: String,
+    /// The bytes of its output so far.
+    pub bytes: u64,
+}
+
+impl From<Absent> for JobError {
+    fn from(absent: Absent) -> Self {
+        match absent {
+            Absent::Early => Self::Early,
+            Absent::Gone => Self::Revoked,
+        }
+    }
+}
+
+impl From<NotTaken> for JobError {
+    fn from(not: NotTaken) -> Self {
+        match not {
+            NotTaken::Full => Self::Busy,
+            NotTaken::Closed => Self::Closed,
+        }
+    }
+}
+
+impl From<&ToolContext> for JobStarter {
+    fn from(cx: &ToolContext) -> Self {
+        Self::Call(cx.call)
+    }
+}
+
+impl From<&BackgroundTaskContext> for JobStarter {
+    fn from(cx: &BackgroundTaskContext) -> Self {
+        Self::Run(cx.run)
+    }
+}
+
+impl JobHandle {
+    /// Starts a job and returns its number, once its start is durable. `starter` is the context of the call or run. When
+    /// this future is dropped, the job is stopped.
+    ///
+    /// # Errors
+    /// `Exhausted` while too many jobs run; `Unavailable` in a pod that does not stay, or if the log refuses; `Spawn`;
+    /// `Early` in an install; `Revoked`; `Busy`; `Closed`.
+    pub async fn start(&self, new: NewJob, starter: impl Into<JobStarter>) -> Result<u64, JobError> {
+        self.presence.check()?;
+        let (feature, spawner, redactor) = (self.feature.clone(), self.spawner.clone(), self.redactor.clone());
+        let new = NewJob { deadline: new.deadline.min(MAX_JOB_DEADLINE), ..new };
+        let (reply, answer) = oneshot::channel();
+        let request = JobRequest { feature, spawner, redactor, new, starter: starter.into(), reply };
+        self.mailbox.try_send(DriverRequest::StartJob(Box::new(request)))?;
+        self.mailbox.answered(answer).await.unwrap_or(Err(JobError::Closed))
+    }
+
+    /// The feature's jobs, oldest first: all that run, and the newest that ended, those of earlier starts of the pod
+    /// included.
+    #[must_use]
+    pub fn list(&self) -> Vec<ChildProcess> {
+        self.board.list(&self.feature)
+    }
+
+    /// The last output of a job, at most `bytes` and [`MAX_JOB_TAIL`].
+    ///
+    /// # Errors
+    /// `Unknown`.
+    pub fn tail(&self, job: u64, bytes: usize) -> Result<JobTail, JobError> {
+        let (job, log, _) = self.board.find(&self.feature, job).ok_or(JobError::Unknown(job))?;
+        let (text, written) = log.tail(bytes.min(MAX_JOB_TAIL), &self.redactor);
+        Ok(JobTail { job, text, bytes: written })
+    }
+
+    /// Ends a job with all of its processes, and waits until that is durable. A job that has ended stays as it is.
+    ///
+    /// # Errors
+    /// `Unknown`.
+    pub async fn stop(&self, job: u64) -> Result<ChildProcess, JobError> {
+        let (_, _, control) = self.board.find(&self.feature, job).ok_or(JobError::Unknown(job))?;
+        control.stop.cancel();
+        control.over.cancelled().await;
+        self.board.find(&self.feature, job).map(|(job, ..)| job).ok_or(JobError::Unknown(job))
+    }
+}
+
+impl fmt::Debug for JobHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "jobs of {}", self.feature)
+    }
+}

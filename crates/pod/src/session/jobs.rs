@@ -1,0 +1,52 @@
+//! What the journal knows of jobs: those that run, and the newest that ended. Starts and ends none.
+
+use super::fold::SessionState;
+use crate::record::{ChildProcess, JobEnd, JobEndKind};
+
+/// Most jobs of a session that run at once.
+pub const MAX_JOBS: usize = 16;
+
+/// Most ended jobs that are remembered; the oldest are forgotten.
+pub const MAX_ENDED_JOBS: usize = 64;
+
+/// The end of a job of an earlier host: its own, or that of one that ran when the host ended. Recovery writes that and runs
+/// nothing.
+pub(crate) fn ended(job: &ChildProcess, now_us: u64) -> ChildProcess {
+    match job.ended {
+        Some(_) => job.clone(),
+        None => ChildProcess { at_ms: now_us / 1000, ended: Some(JobEnd::of(JobEndKind::Lost)), ..job.clone() },
+    }
+}
+
+impl SessionState {
+    /// The jobs without an end, oldest first.
+    pub fn open_jobs(&self) -> impl Iterator<Item = &ChildProcess> {
+        self.jobs.values().filter(|job| job.ended.is_none())
+    }
+
+    /// Folds a record of a job. An error changes nothing.
+    pub(super) fn job(&mut self, record: &ChildProcess) -> Result<(), &'static str> {
+        let is_open = self.jobs.get(&record.job).map(|known| known.ended.is_none());
+        match (is_open, &record.ended) {
+            (Some(true), Some(_)) => {}
+            (Some(true), None) => return Err("that job runs already"),
+            (Some(false), _) => return Err("that job has ended"),
+            (None, None) if self.open_jobs().count() >= MAX_JOBS => return Err("too many jobs run"),
+            (None, None) => {}
+            (None, Some(_)) if self.lost.is_some() => {}
+            (None, Some(_)) => return Err("that job never began"),
+        }
+        self.job_numbers = self.job_numbers.max(record.job);
+        self.jobs.insert(record.job, record.clone());
+        let ended = self.jobs.values().filter(|job| job.ended.is_some());
+        if ended.clone().count() > MAX_ENDED_JOBS
+            && let Some(oldest) = ended.map(|job| job.job).next()
+        {
+            self.jobs.remove(&oldest);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
