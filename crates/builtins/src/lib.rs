@@ -11,6 +11,7 @@ pub mod files;
 pub mod loop_detect;
 pub mod memory;
 pub mod notes_router;
+pub mod notify_person;
 pub mod phase_recorder;
 mod plain;
 pub mod policies;
@@ -21,6 +22,7 @@ mod store_error;
 pub mod task;
 pub mod web;
 pub mod work_item;
+pub mod work_item_intake;
 pub mod write_policy;
 
 pub use clock::Now;

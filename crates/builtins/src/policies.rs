@@ -6,10 +6,12 @@ use crate::command_blocklist::{self, CommandBlocklist};
 use crate::loop_detect::{self, LoopDetect};
 use crate::memory::{self, Memory};
 use crate::notes_router::{self, NotesRouter};
+use crate::notify_person::{self, NotifyPerson};
 use crate::phase_recorder::{self, PhaseRecorder};
 use crate::schedule::{self, ScheduledPrompts};
 use crate::web::{self, Pages};
 use crate::work_item::{self, WorkItems};
+use crate::work_item_intake::{self, Intake};
 use crate::write_policy::{self, WritePolicy};
 use pod::feature::{FeatureDescriptor, FeatureId, FeatureModule};
 use serde::Deserialize;
@@ -31,7 +33,7 @@ pub struct BadSettings {
 }
 
 /// The ids of built-in features that are off unless the configuration enables them.
-pub const OPT_IN: [FeatureId; 10] = [
+pub const OPT_IN: [FeatureId; 12] = [
     loop_detect::ID,
     circuit_breaker::ID,
     write_policy::ID,
@@ -42,6 +44,8 @@ pub const OPT_IN: [FeatureId; 10] = [
     web::ID,
     command_blocklist::ID,
     schedule::ID,
+    notify_person::ID,
+    work_item_intake::ID,
 ];
 
 /// The descriptors of all [`OPT_IN`] features, for plans in which they are off.
@@ -58,6 +62,8 @@ pub fn declared() -> Vec<FeatureDescriptor> {
         web::declared(),
         command_blocklist::declared(),
         schedule::declared(),
+        notify_person::declared(),
+        work_item_intake::declared(),
     ]
 }
 
@@ -89,6 +95,8 @@ pub fn with_settings(
     modules.extend(module(of(web::ID), |Nothing {}| Ok(Pages))?);
     modules.extend(module(of(command_blocklist::ID), CommandBlocklist::new)?);
     modules.extend(module(of(schedule::ID), |settings| ScheduledPrompts::new(settings, Arc::clone(now)))?);
+    modules.extend(module(of(notify_person::ID), |settings| NotifyPerson::new(settings, Arc::clone(now)))?);
+    modules.extend(module(of(work_item_intake::ID), |settings| Intake::new(settings, Arc::clone(now)))?);
     Ok(modules)
 }
 

@@ -14,6 +14,7 @@ use testkit::{Check, CheckOutcome, CheckResult, Conformance, FeatureHost, Shared
 fn settings(id: &FeatureId) -> Settings {
     let keys = match id.name() {
         "write-policy" => json!({"scopes": ["src"]}),
+        "notify-person" => json!({"command": ["true"]}),
         _ => json!({}),
     };
     keys.as_object().unwrap().clone()
@@ -56,7 +57,7 @@ fn host() -> FeatureHost {
 
 /// With the providers that a consumer of services needs beside it.
 fn host_of(id: &FeatureId) -> FeatureHost {
-    if *id != builtins::notes_router::ID {
+    if ![builtins::notes_router::ID, builtins::work_item_intake::ID].contains(id) {
         return host();
     }
     let beside = [builtins::memory::ID, builtins::work_item::ID];
@@ -80,7 +81,12 @@ fn every_built_in_keeps_the_contract() {
     });
     let mut broken = Vec::new();
     for (id, findings) in &findings {
-        let bad = findings.iter().filter(|finding| finding.held != CheckOutcome::Yes);
+        // Their states are changed by background tasks only; tests of their own kill those at every point.
+        let untried = |finding: &CheckResult| {
+            let by_tasks = [builtins::notify_person::ID, builtins::work_item_intake::ID].contains(id);
+            by_tasks && finding.check == Check::State && matches!(finding.held, CheckOutcome::NotTried(_))
+        };
+        let bad = findings.iter().filter(|finding| finding.held != CheckOutcome::Yes && !untried(finding));
         broken.extend(bad.map(|finding| format!("{id} {finding}")));
         assert_eq!(findings.len(), Check::ALL.len(), "{id}");
     }

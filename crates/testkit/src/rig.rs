@@ -61,6 +61,8 @@ pub struct PodUnderTest {
     pub spawner: Option<Spawner>,
     /// The number of children that recovery reports as ended, or the reason why some may remain.
     pub survivors: Arc<Mutex<Result<u32, String>>>,
+    /// Adds to what the host offers to features.
+    pub offer: Arc<dyn Fn(HostServices) -> HostServices + Send + Sync>,
     permission: Arc<Permission>,
 }
 
@@ -142,6 +144,7 @@ impl PodUnderTest {
             blob_bytes: BLOB_BYTES,
             spawner: None,
             survivors: Arc::new(Mutex::new(Ok(0))),
+            offer: Arc::new(|services| services),
             permission: Arc::new(Permission { policy, workspace, sandbox: now }),
             root,
         }
@@ -376,7 +379,7 @@ impl PodUnderTest {
         let services = HostServices::none().root(HostCapability::WORKSPACE, self.permission.workspace.clone());
         let services = services.link(opening.link()).redact(self.redactor.clone());
         let services = self.spawner.iter().fold(services, |services, spawner| services.spawner(spawner.derive()));
-        let registry = builder.install(&services);
+        let registry = builder.install(&(self.offer)(services));
         for feature in &registry.report().features {
             assert_eq!(feature.outcome, InstallOutcome::Installed, "{feature:?}");
         }

@@ -4,7 +4,7 @@ use super::id::{Assignee, ItemId, ItemRef, Priority, Time, Title, WorkItemKind, 
 use crate::store_error::StoreError;
 use async_trait::async_trait;
 use llm_worker::ToolContext;
-use pod::feature::{ServiceAccess, ServiceKey};
+use pod::feature::{ServiceAccess, ServiceEventKey, ServiceKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -15,6 +15,8 @@ pub const READER: ServiceKey<dyn WorkItemReader> =
 /// The service key for writing work items.
 pub const WRITER: ServiceKey<dyn WorkItemWriter> =
     ServiceKey::new("yoi.work-items.v1").access(ServiceAccess::WorkItemWrite);
+/// The event of the store after it created or changed an item. A change by another program is no event.
+pub const CHANGED: ServiceEventKey = READER.event("changed");
 /// The version of both.
 pub(super) const VERSION: &str = "1.0.0";
 

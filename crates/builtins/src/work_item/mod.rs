@@ -18,7 +18,7 @@ mod store;
 
 use contract::VERSION;
 pub use contract::{
-    Heading, NewItem, Query, READER, ThreadEntry, Updated, WRITER, WorkItem, WorkItemChange, WorkItemList,
+    CHANGED, Heading, NewItem, Query, READER, ThreadEntry, Updated, WRITER, WorkItem, WorkItemChange, WorkItemList,
     WorkItemReader, WorkItemWriter,
 };
 pub use id::{Assignee, ItemId, ItemRef, Priority, Time, Title, WorkItemKind, WorkItemLabel, WorkItemStatus};
@@ -121,7 +121,7 @@ pub(crate) fn declared() -> FeatureDescriptor {
         .tool(&SHOW)
         .tool(&CREATE)
         .tool(&UPDATE)
-        .provides(ServiceDeclaration::of(READER, VERSION))
+        .provides(ServiceDeclaration::of(READER, VERSION).emits(CHANGED))
         .provides(ServiceDeclaration::of(WRITER, VERSION))
         .instruction("use", "Work that outlives this session belongs into a work item, not only into the answer.")
         .build()
@@ -135,8 +135,9 @@ impl FeatureModule for WorkItems {
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
         let workspace = ctx.services().fs(ROOT).map_err(absent)?;
         let directory = workspace.project().to_owned();
+        let changed = ctx.services().event(CHANGED).ok();
         let (author, now) = (Arc::clone(&self.author), Arc::clone(&self.now));
-        let store = Arc::new(WorkItemStore { files: tools::Files::new(workspace), author, now });
+        let store = Arc::new(WorkItemStore { files: tools::Files::new(workspace), author, now, changed });
         let (read, write) = (Touch::Read(directory.clone()), Touch::Write(directory));
         ctx.tools().implement_touching(&LIST, always(&read), &store, list)?;
         ctx.tools().implement_touching(&SHOW, always(&read), &store, show)?;

@@ -14,6 +14,7 @@ use crate::store_error::StoreError;
 use async_trait::async_trait;
 use authority::{FileKind, Located, LockDir};
 use llm_worker::{ErrorKind, ToolContext};
+use pod::feature::ServiceEventSink;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use tools::Before;
@@ -42,6 +43,8 @@ pub(super) struct WorkItemStore {
     pub(super) files: tools::Files,
     pub(super) author: Author,
     pub(super) now: Now,
+    /// None where the store is not provided.
+    pub(super) changed: Option<ServiceEventSink>,
 }
 
 /// An item and the folder it is in.
@@ -128,6 +131,7 @@ impl WorkItemWriter for WorkItemStore {
             self.emptied(&thread, above);
             return Err(error);
         }
+        self.tell();
         Ok(found.id)
     }
 
@@ -183,11 +187,17 @@ impl WorkItemWriter for WorkItemStore {
         record.heading.updated_at = record.heading.updated_at.max(when);
         let (before, _) = self.before(&found, "item.md", &cx)?;
         self.put(&found, "item.md", Some(before), &record.render(), &cx).await?;
+        self.tell();
         Ok(Updated { id: found.id, status: to, done })
     }
 }
 
 impl WorkItemStore {
+    /// Tells consumers that an item changed; those that are not told find it at their next look.
+    fn tell(&self) {
+        drop(self.changed.as_ref().map(ServiceEventSink::emit));
+    }
+
     /// Every item of these folders, each folder in the order of time.
     fn all(&self, folders: &[WorkItemStatus]) -> Result<Vec<LocatedItem>, StoreError> {
         let mut all = Vec::new();

@@ -21,7 +21,7 @@ use std::sync::atomic::AtomicU64;
 
 #[test]
 fn settings_out_of_bounds_and_unknown_keys_are_errors() {
-    let [loops, breaker, writes, phases, items, memory, router, web, blocklist, schedule] = OPT_IN;
+    let [loops, breaker, writes, phases, items, memory, router, web, blocklist, schedule, person, intake] = OPT_IN;
     let cases = [
         (items.clone(), json!({"author": ""}), "author"),
         (items, json!({"name": "x"}), "name"),
@@ -40,6 +40,10 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
         (schedule.clone(), json!({"prompts": [{"name": "a", "cron": "9", "text": "x"}]}), "`prompts`: a: "),
         (schedule.clone(), json!({"prompts": [{"name": "a", "cron": "0 9 * * *", "text": " "}]}), "the text is empty"),
         (schedule, json!({"prompts": [{"name": "a", "at": "x", "cron": "0 9 * * *", "text": "x"}]}), "`at`"),
+        (person.clone(), json!({}), "command"),
+        (person, json!({"url": "https://example.org"}), "url"),
+        (intake.clone(), json!({"every_minutes": 1}), "every_minutes"),
+        (intake, json!({"label": "A B"}), "labels"),
         (phases, json!({"most": 3}), "most"),
         (loops.clone(), json!({"window": 1}), "window"),
         (loops.clone(), json!({"windw": 3}), "windw"),

@@ -373,8 +373,10 @@ impl Client {
         self.transient.subscribe()
     }
 
-    /// A driver attached: runs of background tasks are told, until the result is dropped and after.
-    pub(crate) fn driver(&self) -> AttachedDriver {
+    /// Says that a person follows the pod and can answer it, until the result is dropped: runs of background tasks are
+    /// told. The server of clients does this for each attached driver.
+    #[must_use]
+    pub fn driver(&self) -> AttachedDriver {
         self.drivers.attach()
     }
 

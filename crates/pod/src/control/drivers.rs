@@ -43,8 +43,8 @@ impl Drivers {
     }
 }
 
-/// One attached driver.
-pub(crate) struct AttachedDriver(Drivers);
+/// One attached driver; see [`Client::driver`](super::Client::driver).
+pub struct AttachedDriver(Drivers);
 
 impl Drop for AttachedDriver {
     fn drop(&mut self) {

@@ -1,7 +1,7 @@
 //! What the built-in features may have: the one table. What stands in no row is refused.
 
 use pod::feature::{CapabilityPolicy, FeatureId, HostCapability};
-use pod::hook::{PreRequest, PreToolCall, ToolOutcome};
+use pod::hook::{Event, PreRequest, PreToolCall, ToolOutcome};
 
 /// Each built-in feature and what it holds. One with background tasks has `HostCapability::ANY_BACKGROUND_TASK` in its row.
 const GRANTS: &[(&str, &[HostCapability])] = &[
@@ -22,8 +22,32 @@ const GRANTS: &[(&str, &[HostCapability])] = &[
     // Its hosts are a person's to name.
     ("web", &[ANY_TOOL]),
     ("schedule", &[ANY_TOOL, HostCapability::SESSION_STATE, builtins::schedule::NOTIFY, builtins::schedule::DELIVERS]),
+    // The person writes its command, and names the host of its webhook.
+    (
+        "notify-person",
+        &[
+            HostCapability::ANY_BACKGROUND_TASK,
+            OBSERVE,
+            HostCapability::SESSION_STATE,
+            HostCapability::ANY_PROGRAM,
+            HostCapability::READ_WORKSPACE,
+            builtins::notify_person::SECRET,
+        ],
+    ),
+    (
+        "work-item-intake",
+        &[
+            HostCapability::ANY_BACKGROUND_TASK,
+            HostCapability::SESSION_STATE,
+            READ_ITEMS,
+            builtins::work_item_intake::NOTIFY,
+        ],
+    ),
     ("notes-router", &[ANY_TOOL, WRITE_ITEMS, WRITE_NOTES]),
 ];
+
+/// Reading work items through their store.
+const READ_ITEMS: HostCapability = HostCapability::WorkItemStore { read: true, write: false };
 
 /// Changing work items through whoever provides them.
 const WRITE_ITEMS: HostCapability = HostCapability::WorkItemStore { read: false, write: true };
@@ -38,6 +62,9 @@ const GATE_REQUESTS: HostCapability = HostCapability::hook::<PreRequest>();
 
 /// Seeing results, which is the same as standing where they could be changed.
 const HOOK_RESULTS: HostCapability = HostCapability::hook::<ToolOutcome>();
+
+/// Getting every record.
+const OBSERVE: HostCapability = HostCapability::hook::<Event>();
 
 const ANY_TOOL: HostCapability = HostCapability::tool("*");
 

@@ -9,9 +9,10 @@ mod recording;
 pub(crate) mod roots;
 mod stores;
 pub(crate) mod switches;
+mod webhook;
 
-use crate::config::Config;
 use crate::config::file::Mode;
+use crate::config::{Config, Sourced};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::instructions::Instructions;
@@ -31,6 +32,7 @@ use pod::permission::{Policy, SandboxState};
 use roots::{Added, AddedDirs};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 use switches::{Switched, switched};
 
@@ -52,6 +54,7 @@ pub(crate) struct Composed {
     pub(crate) capabilities: CapabilityPolicy,
     /// Those features that a person switched on.
     on: BTreeSet<FeatureId>,
+    webhook: Option<Sourced<PathBuf>>,
     access: Access,
     builder: FeatureRegistryBuilder,
     confinement: Confinement,
@@ -79,12 +82,24 @@ pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Adde
     let now = SandboxState { mode: mode.into(), enforced: authority::support().in_force(mode.into()) };
     let policy = rules(config)?;
     let host = host(config, &policy, mode, now);
-    let Switched { policy: capabilities, modules, on } = switched(config)?;
+    let Switched { policy: capabilities, modules, on, webhook } = switched(config)?;
     let builder = FeatureRegistryBuilder::new(capabilities.clone()).with_all(modules).host(host);
     let written = std::iter::once(workspace.project().to_path_buf()).chain(added.write.iter().cloned());
     let confinement = Confinement { mode: mode.into(), read: added.read.clone(), write: written.collect() };
     let permission = Permission { policy, workspace: workspace.clone(), sandbox: now };
-    Ok(Composed { project, workspace, added, permission, mode, capabilities, on, access, builder, confinement })
+    Ok(Composed {
+        project,
+        workspace,
+        added,
+        permission,
+        mode,
+        capabilities,
+        on,
+        webhook,
+        access,
+        builder,
+        confinement,
+    })
 }
 
 /// What the configuration allows, asks and denies.
@@ -144,7 +159,7 @@ impl Composed {
         let internet = Net::public(ambient, [HostPattern::any()]);
         let services = HostServices::none().root(HostCapability::WORKSPACE, self.workspace).net(internet).link(link);
         let redactor = Redactor::new(secrets).map_err(|why| Failure::new(Exit::Config, why.to_string()))?;
-        let services = services.redact(redactor);
+        let services = webhook::offer(services, &redactor, ambient, env, self.webhook.as_ref())?.redact(redactor);
         let services = stores::offer(services, &self.on, ambient, env, &self.project, self.access)?;
         let (services, no_shell) = match spawner {
             Ok(spawner) => (services.spawner(spawner), None),

@@ -2,16 +2,18 @@
 
 use super::grants;
 use crate::config::parser_text::in_words;
-use crate::config::{Config, Granted, Switches};
+use crate::config::{Config, Granted, Sourced, Switches};
 use crate::exit::{Exit, Failure};
 use crate::nearest::did_you_mean;
 use crate::show::remedy;
 use builtins::Now;
+use builtins::notify_person;
 use builtins::policies::{BadSettings, OPT_IN, Settings};
 use pod::feature::{
     CapabilityPolicy, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
 };
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -26,6 +28,8 @@ pub(crate) struct Switched {
     pub(crate) modules: Vec<Arc<dyn FeatureModule>>,
     /// Those that a person switched on.
     pub(crate) on: BTreeSet<FeatureId>,
+    /// The file with the URL of the webhook of `builtin:notify-person`, and where it is set.
+    pub(crate) webhook: Option<Sourced<PathBuf>>,
 }
 
 /// Decides; features and tools that the configuration names must be those of this build.
@@ -57,7 +61,14 @@ pub(crate) fn switched(config: &Config) -> Result<Switched, Failure> {
             policy = policy.require(id, source);
         }
     }
-    Ok(Switched { policy, modules, on })
+    let webhook = webhook(config, &on);
+    Ok(Switched { policy, modules, on, webhook })
+}
+
+fn webhook(config: &Config, on: &BTreeSet<FeatureId>) -> Option<Sourced<PathBuf>> {
+    let switches = config.features.get(&notify_person::ID.to_string()).filter(|_| on.contains(&notify_person::ID))?;
+    let Sourced { value, source } = switches.settings.get("webhook_file")?;
+    Some(Sourced::new(value.as_str()?.into(), source.clone()))
 }
 
 /// A feature that is off: it stands in plans, and nothing of it runs.

@@ -44,6 +44,7 @@ mod log_follow;
 mod log_transcripts;
 mod messages;
 mod notifications;
+mod notify_person;
 mod output_schema;
 mod oversized_answers;
 mod pod_in_use;

@@ -284,7 +284,7 @@ fn pod_now(core: &Core) -> PodAtRun {
             cause: *cause,
             reason: sanitize_lines(reason, MAX_TASK_REASON, core.registry.redactor()),
         },
-        None if *turn_open || queued.len() > 0 => PodActivity::Working,
+        None if *turn_open || !queued.is_empty() => PodActivity::Working,
         None => PodActivity::Idle,
     };
     PodAtRun::new(*turns, activity, core.drivers.until())
