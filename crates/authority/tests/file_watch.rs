@@ -101,7 +101,17 @@ fn nothing_ignored_secret_or_outside_is_reported() {
     let scene = Scene { workspace: scene.workspace.clone().with_secrets(names), ..scene };
     let mut watch = scene.watch();
     let quiet = || {
-        for path in ["target/x", "target/new/y", "a.log", ".git/index", ".env", ".env.local", "vault/key", "id_rsa"] {
+        for path in [
+            "target/x",
+            "target/new/y",
+            "a.log",
+            ".git/index",
+            ".yoi-0123456789abcdef.tmp",
+            ".env",
+            ".env.local",
+            "vault/key",
+            "id_rsa",
+        ] {
             write(&scene.at(path));
         }
         fs::write(scene.dir.path().join("outside/file"), "y").unwrap();
@@ -111,6 +121,7 @@ fn nothing_ignored_secret_or_outside_is_reported() {
     };
     assert_eq!(scene.reported(&mut watch, quiet), [""; 0]);
     assert_eq!(scene.reported(&mut watch, || write(&scene.at("keep.log"))), ["keep.log"]);
+    assert_eq!(scene.reported(&mut watch, || write(&scene.at(".yoi-1.tmp"))), [".yoi-1.tmp"]);
     // Rules that change count from then on.
     let open = || fs::write(scene.at(".gitignore"), "/out\n").unwrap();
     assert_eq!(scene.reported(&mut watch, open), [".gitignore"]);

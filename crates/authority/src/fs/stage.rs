@@ -259,6 +259,12 @@ fn temp_name(number: u64) -> OsString {
     OsString::from(format!(".yoi-{number:016x}.tmp"))
 }
 
+/// Whether a name is one that a file or directory has until it is published.
+pub(super) fn is_temp_name(name: &OsStr) -> bool {
+    let digits = name.to_str().and_then(|name| name.strip_prefix(".yoi-")?.strip_suffix(".tmp"));
+    digits.is_some_and(|digits| digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
+}
+
 /// The names from the root down.
 fn names(at: &Located) -> Vec<OsString> {
     let names: Vec<OsString> = at.relative().iter().map(OsStr::to_owned).collect();

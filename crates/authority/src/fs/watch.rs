@@ -7,6 +7,7 @@
 use super::MAX_DIR_ENTRIES;
 use super::locate::{Located, Root};
 use super::open::{FileKind, Name, entries, meta, open_dir, stat_at};
+use super::stage::is_temp_name;
 use super::walk::{MAX_WALK_DEPTH, rules};
 use super::workspace::{Access, Workspace};
 use crate::{Error, ErrorKind};
@@ -199,7 +200,7 @@ impl FileWatch {
         };
         let path = dir.join(&name);
         let is_dir = flags.contains(ReadFlags::ISDIR);
-        if name == ".git" || self.is_excluded(&path, is_dir) {
+        if is_never_watched(&name) || self.is_excluded(&path, is_dir) {
             return Ok(());
         }
         if is_dir {
@@ -244,7 +245,7 @@ impl FileWatch {
                 self.unwatched += 1;
                 continue;
             };
-            for (name, kind) in found.into_iter().filter(|(name, _)| name != ".git") {
+            for (name, kind) in found.into_iter().filter(|(name, _)| !is_never_watched(name)) {
                 let Some(kind) = kind.or_else(|| Some(meta(&stat_at(opened.as_fd(), &name).ok()?).kind)) else {
                     continue;
                 };
@@ -308,6 +309,11 @@ impl FileWatch {
         }
         self.workspace.may_hold_secrets(&at)
     }
+}
+
+/// Whether a name is that of git's own files, or of a file that is not published yet.
+fn is_never_watched(name: &OsStr) -> bool {
+    name == ".git" || is_temp_name(name)
 }
 
 /// The names in a directory; none if there are too many, or it cannot be read.

@@ -24,7 +24,7 @@ use super::pipeline::{ActorCommit, CommitResult};
 use super::queue::{self, TakeRule};
 use super::stream::{Stream, StreamEvent};
 use super::submission::{Prepared, Submissions};
-use super::tasks::{Ended, Tasks};
+use super::tasks::{TaskEvent, Tasks};
 use super::turn::{Running, TurnEvent, TurnTasks};
 use crate::mailbox::requests::Wakeup;
 use crate::record::{HoldCause, InputId, Record, Suspended, SystemItem};
@@ -102,7 +102,7 @@ enum DriverEvent {
     Prepared(Result<Prepared, JoinError>),
     Task(TurnEvent),
     Wakeup(Wakeup),
-    TaskRunEnded(Result<Ended, JoinError>),
+    Background(TaskEvent),
     TaskDue,
     Stream(StreamEvent),
     ObserversFlushed(Result<(), JoinError>),
@@ -276,7 +276,7 @@ impl Actor {
             () = turn_block.released() => DriverEvent::TurnBlockEnded,
             prepared = submissions.next() => DriverEvent::Prepared(prepared),
             result = task_result(tasks) => DriverEvent::Task(result),
-            Some(ended) = background.next_end() => DriverEvent::TaskRunEnded(ended),
+            event = background.next() => DriverEvent::Background(event),
             wakeup = pending.next(), if accepts_requests => DriverEvent::Wakeup(wakeup),
             event = streamed(stream), if room => DriverEvent::Stream(event),
             Some(flushed) = observer_flush.join_next() => DriverEvent::ObserversFlushed(flushed),
@@ -315,7 +315,7 @@ impl Actor {
                 flushed?;
                 self.stop();
             }
-            (DriverEvent::TaskRunEnded(ended), _) => self.tasks.ended(core, ended?),
+            (DriverEvent::Background(event), _) => self.tasks.take(core, event)?,
             (DriverEvent::TaskDue, _) => self.tasks.woke(core),
             (DriverEvent::Wakeup(wakeup), At::Turn(turn)) => turn.wake(core, wakeup),
             (DriverEvent::Wakeup(wakeup), _) => core.wake(wakeup, &|_| false),

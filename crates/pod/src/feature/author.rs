@@ -15,7 +15,7 @@ pub use crate::hook::{
     Change, Event, EventView, PreRequest, PreToolCall, PromptSubmit, PromptView, RequestView, ToolArguments,
     ToolCallView, ToolOutcome, ToolOutcomeView, TurnEnd, TurnEndView, Verdict,
 };
-pub use authority::Workspace;
+pub use authority::{FileChanges, Workspace};
 pub use llm_worker::tool::Touch;
 pub use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolOutput, ToolResult};
 pub use schemars::JsonSchema;

@@ -15,6 +15,7 @@ mod declare;
 mod install;
 mod live;
 
+pub use authority::FileChanges;
 pub use decide::plan::{InstallPlan, MAX_FEATURES, PlannedFeature, PlannedHook, PlannedTask, PlannedTool, Unmet};
 pub(crate) use decide::plan::{MAX_GATES, MAX_TRANSFORMS};
 pub use decide::policy::{

@@ -54,6 +54,8 @@ pub enum TriggerKind {
     ServiceEvent,
     /// The end of a job of the feature.
     ChildEnded,
+    /// Files of the project changed.
+    FileChange,
     /// The end of the run before it, by the task's restart rule.
     Restart,
 }
@@ -64,7 +66,9 @@ impl TriggerKind {
     pub fn is_scheduled(self) -> bool {
         match self {
             Self::Interval | Self::Cron => true,
-            Self::Start | Self::Request | Self::ServiceEvent | Self::ChildEnded | Self::Restart => false,
+            Self::Start | Self::Request | Self::ServiceEvent | Self::ChildEnded | Self::FileChange | Self::Restart => {
+                false
+            }
         }
     }
 }

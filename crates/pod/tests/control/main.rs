@@ -14,6 +14,7 @@ mod cancel;
 mod checkpoints;
 mod client_model;
 mod disk_faults;
+mod file_changes;
 mod fixtures;
 mod fold;
 mod foreign_text;

@@ -233,13 +233,20 @@ fn task(n: u64, state: Option<&SessionState>) -> Record {
         TaskRunState::Orphaned,
     ];
     let begins = open.is_none() && !n.is_multiple_of(4);
-    let triggers =
-        [TriggerKind::Start, TriggerKind::Interval, TriggerKind::Cron, TriggerKind::Request, TriggerKind::Restart];
+    let triggers = [
+        TriggerKind::Start,
+        TriggerKind::Interval,
+        TriggerKind::Cron,
+        TriggerKind::Request,
+        TriggerKind::ServiceEvent,
+        TriggerKind::FileChange,
+        TriggerKind::Restart,
+    ];
     BackgroundTask {
         run: open.map_or(next, |open| open.run),
         feature,
         task,
-        trigger: triggers[(n % 5) as usize],
+        trigger: triggers[(n % 7) as usize],
         attempt: (n % 3) as u32 + 1,
         due_ms: n % 1000,
         at_ms: n % 999,

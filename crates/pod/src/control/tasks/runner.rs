@@ -6,11 +6,12 @@
 //!        └── one of: requested, committed, ended, the time has come
 //! ```
 
+use super::files::{ChangedFiles, FileReport};
 use super::jobs::{JobOver, Jobs};
 use super::supervisor::{
     RequestTime, Supervisor, SupervisorEffect, SupervisorInput, TaskOutlook, TaskRun, TaskRunEnd, TaskSpec,
 };
-use crate::control::core::Core;
+use crate::control::core::{Core, Fatal};
 use crate::control::pipeline::{ActorCommit, TaskCommit};
 use crate::control::status::BackgroundTaskView;
 use crate::feature::{
@@ -22,6 +23,7 @@ use crate::record::{BackgroundTask, ChildProcess, JobStarter, MAX_TASK_REASON, T
 use crate::session::fold::{Hold, SessionState};
 use crate::session::jobs::MAX_ENDED_JOBS;
 use crate::session::tasks::OpenTaskRun;
+use authority::FileChanges;
 use llm_worker::ToolEffect;
 use session_store::Clock;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -39,6 +41,7 @@ pub(in crate::control) struct Tasks {
     runs: JoinSet<Ended>,
     /// The runs that have not ended, with what cancels them.
     running: BTreeMap<u64, CancellationToken>,
+    files: ChangedFiles,
     /// The runs whose beginning is on its way into the log, in the order of the commits.
     committing: VecDeque<u64>,
     /// Ends of runs that are on their way into the log.
@@ -47,6 +50,12 @@ pub(in crate::control) struct Tasks {
     /// Of each task with the trigger, by its position: the jobs that ended since its last run.
     ended_jobs: BTreeMap<usize, BTreeSet<u64>>,
     is_closed: bool,
+}
+
+/// What the actor waits for here.
+pub(in crate::control) enum TaskEvent {
+    Ended(Result<Ended, JoinError>),
+    Files(FileReport),
 }
 
 /// What ended: a run or a job.
@@ -80,11 +89,13 @@ impl Tasks {
         }
         let supervisor = Supervisor::start(wall_ms(&core.store.clock), specs, &core.state.tasks, core.state.task_runs);
         let (running, committing) = (BTreeMap::new(), VecDeque::new());
+        let files = ChangedFiles::watch(&tasks, core.callbacks.runtime());
         Self {
             tasks,
             supervisor,
             runs: JoinSet::new(),
             running,
+            files,
             committing,
             ending: 0,
             jobs: Jobs::new(core),
@@ -145,6 +156,7 @@ impl Tasks {
     /// Ends all runs and jobs; none begins from now on. Returns whether that is done, and in the log.
     pub(in crate::control) fn close(&mut self, core: &mut Core) -> bool {
         if !std::mem::replace(&mut self.is_closed, true) {
+            self.files.close();
             self.handle(core, SupervisorInput::Close);
             self.advance(core);
         }
@@ -163,18 +175,44 @@ impl Tasks {
         self.handle(core, SupervisorInput::Woke);
     }
 
-    /// The next end of a run or a job; `None` while none runs. Cancel-safe.
-    pub(in crate::control) async fn next_end(&mut self) -> Option<Result<Ended, JoinError>> {
-        self.runs.join_next().await
+    /// The next event; pending while no run is open and no file changes. Cancel-safe.
+    pub(in crate::control) async fn next(&mut self) -> TaskEvent {
+        tokio::select! {
+            biased;
+            Some(ended) = self.runs.join_next() => TaskEvent::Ended(ended),
+            Some(report) = self.files.next() => TaskEvent::Files(report),
+            else => std::future::pending().await,
+        }
     }
 
-    /// Takes an end of [`Self::next_end`].
-    pub(in crate::control) fn ended(&mut self, core: &mut Core, ended: Ended) {
+    /// Takes an event of [`Self::next`].
+    pub(in crate::control) fn take(&mut self, core: &mut Core, event: TaskEvent) -> Result<(), Fatal> {
+        match event {
+            TaskEvent::Ended(ended) => self.ended(core, ended?),
+            TaskEvent::Files(FileReport::Unwatched(text)) => core.outbox.show(Event::warning(text)),
+            TaskEvent::Files(FileReport::Changed(changes)) => self.changed(core, &changes),
+        }
+        Ok(())
+    }
+
+    fn changed(&mut self, core: &Core, changes: &FileChanges) {
+        (core.store.probe)("files:changed");
+        let reads = |task: &RegisteredTask| task.files.as_ref().is_some_and(|project| project.door().enter().is_ok());
+        let named = |task: &RegisteredTask| (task.feature.to_string(), task.name.clone());
+        let each = self.tasks.iter().enumerate().filter(|(_, task)| reads(task));
+        for (at, (feature, task)) in each.map(|(at, task)| (at, named(task))).collect::<Vec<_>>() {
+            self.files.add(at, changes.clone());
+            self.handle(core, SupervisorInput::Triggered { feature, task, trigger: TriggerKind::FileChange });
+        }
+    }
+
+    fn ended(&mut self, core: &mut Core, ended: Ended) {
         let RunOver { run, end, took, disabled } = match ended {
             Ended::Run(run) => run,
             Ended::Job(job) => return self.jobs.over(core, job),
         };
         self.running.remove(&run);
+        self.files.end(run, end == TaskRunEnd::Completed);
         (core.store.probe)("task:ended");
         self.handle(core, SupervisorInput::Ended { run, end, ms: millis(took) });
         if let Some(feature) = disabled {
@@ -241,9 +279,9 @@ impl Tasks {
     }
 
     fn run(&mut self, core: &Core, run: TaskRun) {
-        let TaskRun { task, record, deadline_ms } = run;
-        let (number, jobs) = (record.run, self.ended_jobs.remove(&task).unwrap_or_default());
-        let Some(task) = self.tasks.get(task) else { return };
+        let TaskRun { task: at, record, deadline_ms } = run;
+        let (number, jobs) = (record.run, self.ended_jobs.remove(&at).unwrap_or_default());
+        let Some(task) = self.tasks.get(at) else { return };
         let feature = task.feature.clone();
         if core.callbacks.is_disabled(&feature) {
             let why = TaskRunEnd::Failed("not run: the feature is disabled because its code did not return".to_owned());
@@ -256,6 +294,7 @@ impl Tasks {
         let due = UNIX_EPOCH.checked_add(Duration::from_millis(record.due_ms)).unwrap_or(UNIX_EPOCH);
         let cx = BackgroundTaskContext::new(number, (record.trigger, record.attempt), due, deadline, token.clone());
         let cx = cx.with_pod(pod_now(core)).with_jobs(jobs.into_iter().collect());
+        let cx = cx.with_changes(self.files.begin(at, number));
         (core.store.probe)("task:running");
         let (work, began) = (task.run(&core.callbacks, cx), Instant::now());
         let (registry, callbacks, cancelled) = (core.registry.clone(), core.callbacks.clone(), cancel.clone());

@@ -58,6 +58,7 @@ enum KeyTrigger {
     Request,
     Event(ServiceEventKey),
     ChildEnded,
+    FileChange,
 }
 
 impl TaskKey {
@@ -110,6 +111,14 @@ impl TaskKey {
     #[must_use]
     pub const fn on_child_end(self) -> Self {
         self.on(KeyTrigger::ChildEnded)
+    }
+
+    /// Runs after files of the project changed, and none did for half a second, or ten seconds after the first change. The
+    /// feature must request reading the project; without the grant the task is left out. Ignored files, `.git` and files
+    /// that may hold secrets do not count, and neither do changes before the watch begins, at the start of the host.
+    #[must_use]
+    pub const fn on_file_change(self) -> Self {
+        self.on(KeyTrigger::FileChange)
     }
 
     /// Whether a run that ended is followed by another one.
@@ -169,6 +178,7 @@ impl KeyTrigger {
             Self::Request => TaskTrigger::Request,
             Self::Event(event) => TaskTrigger::ServiceEvent(event.event()),
             Self::ChildEnded => TaskTrigger::ChildEnded,
+            Self::FileChange => TaskTrigger::FileChange,
         }
     }
 }
@@ -216,6 +226,8 @@ pub enum TaskTrigger {
     ServiceEvent(ServiceEvent),
     /// The end of a job of the feature.
     ChildEnded,
+    /// Changes of the project's files.
+    FileChange,
 }
 
 /// Whether a run that ended is followed by another one without a trigger. JSON has durations in milliseconds.
@@ -266,10 +278,12 @@ impl BackgroundTaskDeclaration {
         HostCapability::ContributeBackgroundTask { name: self.name.clone().into() }
     }
 
-    /// What it needs besides its own capability: the services whose events start it are among that.
+    /// What it needs besides its own capability: the services whose events start it and the files that it watches are among
+    /// that.
     pub(crate) fn all_needs(&self) -> impl Iterator<Item = HostCapability> + '_ {
         let admissions = self.service_events().map(|event| event.service.admission());
-        self.needs.iter().cloned().chain(admissions)
+        let files = self.is_on_file_change().then_some(HostCapability::READ_WORKSPACE);
+        self.needs.iter().cloned().chain(admissions).chain(files)
     }
 
     /// The events that start it.
@@ -280,8 +294,14 @@ impl BackgroundTaskDeclaration {
             | TaskTrigger::Interval { .. }
             | TaskTrigger::Cron { .. }
             | TaskTrigger::Request
-            | TaskTrigger::ChildEnded => None,
+            | TaskTrigger::ChildEnded
+            | TaskTrigger::FileChange => None,
         })
+    }
+
+    /// Whether changes of files start it.
+    pub(crate) fn is_on_file_change(&self) -> bool {
+        self.triggers.contains(&TaskTrigger::FileChange)
     }
 
     /// Whether the feature itself can request a run.
@@ -313,6 +333,12 @@ impl BackgroundTaskDeclaration {
         if let Some(event) = foreign {
             return Some(format!("background task `{name}` runs by {event}, which the feature does not require"));
         }
+        let files = HostCapability::READ_WORKSPACE;
+        if self.is_on_file_change() && !requested.iter().any(|asked| asked.covers(&files)) {
+            return Some(format!(
+                "background task `{name}` runs when files change, and the feature does not request {files}"
+            ));
+        }
         let trigger = triggers.iter().find_map(|trigger| trigger.problem(name));
         trigger.or_else(|| restart.problem(name)).or_else(unrequested)
     }
@@ -321,7 +347,7 @@ impl BackgroundTaskDeclaration {
 impl TaskTrigger {
     fn problem(&self, name: &str) -> Option<String> {
         match self {
-            Self::Start | Self::Request | Self::ServiceEvent(_) | Self::ChildEnded => None,
+            Self::Start | Self::Request | Self::ServiceEvent(_) | Self::ChildEnded | Self::FileChange => None,
             Self::Interval { every_ms } => {
                 pause(&format!("the interval of background task `{name}`"), Duration::from_millis(*every_ms))
             }

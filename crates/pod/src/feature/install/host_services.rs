@@ -29,19 +29,7 @@ impl FeatureServiceProvider<'_> {
     /// `Denied` without a grant for reading `root`; `Unavailable` when the host has no such root.
     pub fn fs(&mut self, root: &str) -> Result<Workspace, FeatureInstallError> {
         let services = self.services;
-        self.stage.call("services.fs", root, |stage| {
-            let wish =
-                |write| HostCapability::ScopedFs { root: root.to_owned().into(), read: true, write, execute: false };
-            let reads = stage.granted(&wish(false))?;
-            let unavailable = || stage.unavailable(wish(false).to_string(), NOT_OFFERED);
-            let whole = services.roots.get(root).ok_or_else(unavailable)?;
-            let (grant, handle) = match stage.granted(&wish(true)) {
-                Ok(writes) => (writes, whole.derive()),
-                Err(_denied) => (reads, whole.read_only()),
-            };
-            stage.hold(grant, Arc::clone(handle.door()));
-            Ok(handle)
-        })
+        self.stage.call("services.fs", root, |stage| services.fs(stage, root))
     }
 
     /// The handle for starting confined child processes: any program.
@@ -208,6 +196,20 @@ impl HostServices {
     pub fn link(mut self, link: PodLink) -> Self {
         self.link = Some(link);
         self
+    }
+
+    /// A directory handle for the feature of this stage, attenuated to its grant.
+    pub(super) fn fs(&self, stage: &mut Stage, root: &str) -> Result<Workspace, FeatureInstallError> {
+        let wish = |write| HostCapability::ScopedFs { root: root.to_owned().into(), read: true, write, execute: false };
+        let reads = stage.granted(&wish(false))?;
+        let unavailable = || stage.unavailable(wish(false).to_string(), NOT_OFFERED);
+        let whole = self.roots.get(root).ok_or_else(unavailable)?;
+        let (grant, handle) = match stage.granted(&wish(true)) {
+            Ok(writes) => (writes, whole.derive()),
+            Err(_denied) => (reads, whole.read_only()),
+        };
+        stage.hold(grant, Arc::clone(handle.door()));
+        Ok(handle)
     }
 
     pub(super) fn mailbox(

@@ -215,7 +215,7 @@ impl Installing {
             let doors = doors.collect();
             hook.merge(doors, &mut self.hooks);
         }
-        for BackgroundTaskContribution { name, declaration, body, events, .. } in tasks {
+        for BackgroundTaskContribution { name, declaration, body, events, files, .. } in tasks {
             let door = self.registry.grants.contributes(&feature, declaration.implied());
             self.registry.tasks.push(RegisteredTask {
                 feature: feature.clone(),
@@ -223,6 +223,7 @@ impl Installing {
                 declaration,
                 door,
                 events,
+                files,
                 body,
             });
         }

@@ -20,7 +20,7 @@ use crate::feature::live::service::{Service, ServiceHandle, Services};
 use crate::feature::live::sink::ServiceEventSink;
 use crate::feature::live::task::{GrantedEvent, TaskHandle};
 use crate::mailbox::requests::MailboxSender;
-use authority::{Door, Redactor};
+use authority::{Door, Redactor, Workspace};
 use llm_worker::ToolDefinition;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -304,8 +304,12 @@ impl Stage {
         Ok(Staging::Staged)
     }
 
-    /// Takes a background task that equals its declaration.
-    pub(crate) fn task(&mut self, mut task: BackgroundTaskContribution) -> Result<Staging, FeatureInstallError> {
+    /// Takes a background task that equals its declaration. `project` gives the granted handle of the project's files.
+    pub(crate) fn task(
+        &mut self,
+        mut task: BackgroundTaskContribution,
+        project: impl FnOnce(&mut Self) -> Result<Workspace, FeatureInstallError>,
+    ) -> Result<Staging, FeatureInstallError> {
         let (kind, name, feature) = (TASK, task.name.clone(), self.feature.clone());
         if self.leaves_out(ContributionKind::Task, &name) {
             return Ok(Staging::Skipped);
@@ -320,6 +324,9 @@ impl Stage {
         for event in task.declaration.service_events() {
             let (_, door) = self.service_door(&event.service)?;
             task.events.push(GrantedEvent { event: event.clone(), door });
+        }
+        if task.declaration.is_on_file_change() {
+            task.files = Some(project(self)?);
         }
         self.tasks.insert(name, task);
         Ok(Staging::Staged)

@@ -3,10 +3,12 @@
 use super::host_services::HostServices;
 use super::probe::Staging;
 use super::stage::Stage;
+use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::diagnostic::FeatureInstallError;
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::task::{BackgroundTaskDeclaration, TaskKey};
 use crate::feature::live::task::{BackgroundTaskContext, GrantedEvent, TaskBody, TaskHandle, TaskResult};
+use authority::Workspace;
 use std::sync::Arc;
 
 /// Stages background tasks; see [`FeatureInstallContext::background_tasks`]. A task is an async method of the feature's
@@ -38,8 +40,9 @@ impl BackgroundTaskRegistrar<'_> {
     /// # Errors
     /// Not declared, staged twice, or not what was declared.
     pub fn register(&mut self, task: BackgroundTaskContribution) -> Result<Staging, FeatureInstallError> {
-        let name = task.name.clone();
-        self.stage.call("background_tasks", &name, |stage| stage.task(task))
+        let (name, services) = (task.name.clone(), self.services);
+        let project = |stage: &mut Stage| services.fs(stage, HostCapability::WORKSPACE);
+        self.stage.call("background_tasks", &name, |stage| stage.task(task, project))
     }
 
     /// The handle that requests runs of a task with the trigger `on_request`; usable once the feature is installed.
@@ -62,6 +65,8 @@ pub struct BackgroundTaskContribution {
     pub(crate) body: TaskBody,
     /// Set by the stage.
     pub(crate) events: Vec<GrantedEvent>,
+    /// Set by the registrar.
+    pub(crate) files: Option<Workspace>,
 }
 
 impl BackgroundTaskContribution {
@@ -74,6 +79,6 @@ impl BackgroundTaskContribution {
     {
         let declaration = key.declaration();
         let body: TaskBody = Arc::new(move |cx| Box::pin(body(cx)));
-        Self { feature_id, name: declaration.name.clone(), declaration, body, events: Vec::new() }
+        Self { feature_id, name: declaration.name.clone(), declaration, body, events: Vec::new(), files: None }
     }
 }

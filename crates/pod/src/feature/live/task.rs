@@ -9,7 +9,7 @@ use crate::foreign::{Broke, CallbackFailure, Callbacks, contained};
 use crate::mailbox::requests::{DriverRequest, MailboxSender, RunTime, TaskRequest};
 use crate::record::HoldCause;
 pub use crate::record::TriggerKind;
-use authority::Door;
+use authority::{Door, FileChanges, Workspace};
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -38,6 +38,9 @@ pub struct BackgroundTaskContext {
     pub pod: PodAtRun,
     /// The jobs of the feature that ended since the last run of this task, for a task with the trigger `on_child_end`.
     pub jobs: Vec<u64>,
+    /// For a task with the trigger [`on_file_change`](crate::feature::TaskKey::on_file_change): what changed since its last
+    /// run that completed. Empty if another trigger started the run and nothing changed.
+    pub changes: FileChanges,
 }
 
 /// What a pod did when a run of a background task began.
@@ -87,7 +90,8 @@ impl BackgroundTaskContext {
         deadline: Duration,
         cancel: CancellationToken,
     ) -> Self {
-        Self { run, trigger, due, attempt, cancel, deadline, pod: PodAtRun::default(), jobs: Vec::new() }
+        let (pod, jobs, changes) = (PodAtRun::default(), Vec::new(), FileChanges::default());
+        Self { run, trigger, due, attempt, cancel, deadline, pod, jobs, changes }
     }
 
     /// Sets the jobs that ended.
@@ -100,6 +104,12 @@ impl BackgroundTaskContext {
     #[must_use]
     pub fn with_pod(self, pod: PodAtRun) -> Self {
         Self { pod, ..self }
+    }
+
+    /// Sets what changed.
+    #[must_use]
+    pub fn with_changes(self, changes: FileChanges) -> Self {
+        Self { changes, ..self }
     }
 }
 
@@ -163,6 +173,8 @@ pub struct RegisteredTask {
     /// The door of the task's grant: each step of a run enters it; shut when the grant is revoked.
     pub door: Arc<Door>,
     pub(crate) events: Vec<GrantedEvent>,
+    /// The project, read-only, for a task that runs when files change.
+    pub(crate) files: Option<Workspace>,
     pub(crate) body: TaskBody,
 }
 
@@ -216,7 +228,7 @@ impl RegisteredTask {
 
 impl fmt::Debug for RegisteredTask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { feature, name, declaration, door: _, events: _, body: _ } = self;
+        let Self { feature, name, declaration, door: _, events: _, files: _, body: _ } = self;
         write!(f, "{name} of {feature}, {:?}", declaration.triggers)
     }
 }

@@ -316,3 +316,27 @@ fn every_end_of_a_run_is_a_value() {
     };
     assert_eq!(ends(hour, revoke, |_| pending()), (Err(TaskFailure::Revoked), true));
 }
+
+#[test]
+fn a_task_watches_files_only_with_a_grant_to_read_them() {
+    const LOOK: TaskKey = TaskKey::new("look", ToolEffect::ReadOnly).on_file_change();
+    let asking = declaring("user:a", &[]).background_task(&LOOK);
+    let asking = asking.request(CapabilityRequest::optional(HostCapability::READ_WORKSPACE, "to look")).build();
+    let silent = declaring("user:a", &[]).background_task(&LOOK).build();
+    let runs = CapabilityPolicy::nothing().grant(id("user:a"), HostCapability::background_task("*"), "test");
+    let reads = runs.clone().grant(id("user:a"), HostCapability::READ_WORKSPACE, "test");
+    let planned = |policy: &CapabilityPolicy, of: &FeatureDescriptor| {
+        let plan = build(policy.clone(), vec![with(of.clone(), |_| Ok(()))]).plan();
+        let skipped = plan.features[0].skipped_contributions.iter().map(|skipped| skipped.reason.clone());
+        let told = plan.features[0].diagnostics.iter().map(|diagnostic| diagnostic.message.clone()).chain(skipped);
+        (plan.features[0].background_tasks.len(), told.collect::<Vec<_>>().join(", "))
+    };
+    assert_eq!(planned(&reads, &asking), (1, String::new()));
+    let (left, why) = planned(&runs, &asking);
+    assert!(left == 0 && why.contains("it needs ScopedFs"), "{left} {why}");
+    let (left, why) = planned(&reads, &silent);
+    assert!(
+        left == 0 && why.contains("`look` runs when files change, and the feature does not request"),
+        "{left} {why}"
+    );
+}

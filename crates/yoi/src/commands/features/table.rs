@@ -174,6 +174,7 @@ fn trigger(trigger: &Value) -> String {
             format!("by `{}` of {service}", text(trigger, "event"))
         }
         "child_ended" => "after each job".to_owned(),
+        "file_change" => "when files change".to_owned(),
         other => other.to_owned(),
     }
 }

@@ -45,8 +45,8 @@ impl TaskSpec {
             match trigger {
                 TaskTrigger::Start => spec.at_start = true,
                 TaskTrigger::Request => spec.on_request = true,
-                // The driver knows which events are granted, and which jobs ended.
-                TaskTrigger::ServiceEvent(_) | TaskTrigger::ChildEnded => {}
+                // The driver knows which events and files are granted, and which jobs ended.
+                TaskTrigger::ServiceEvent(_) | TaskTrigger::ChildEnded | TaskTrigger::FileChange => {}
                 TaskTrigger::Interval { every_ms } => {
                     spec.schedules.push(Schedule::Interval(Interval::new(*every_ms)));
                 }
