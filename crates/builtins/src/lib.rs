@@ -20,6 +20,7 @@ pub mod search;
 pub mod shell;
 mod store_error;
 pub mod task;
+pub mod watch;
 pub mod web;
 pub mod work_item;
 pub mod work_item_intake;

@@ -9,6 +9,7 @@ use crate::notes_router::{self, NotesRouter};
 use crate::notify_person::{self, NotifyPerson};
 use crate::phase_recorder::{self, PhaseRecorder};
 use crate::schedule::{self, ScheduledPrompts};
+use crate::watch::{self, ProjectWatch};
 use crate::web::{self, Pages};
 use crate::work_item::{self, WorkItems};
 use crate::work_item_intake::{self, Intake};
@@ -33,7 +34,7 @@ pub struct BadSettings {
 }
 
 /// The ids of built-in features that are off unless the configuration enables them.
-pub const OPT_IN: [FeatureId; 12] = [
+pub const OPT_IN: [FeatureId; 13] = [
     loop_detect::ID,
     circuit_breaker::ID,
     write_policy::ID,
@@ -46,6 +47,7 @@ pub const OPT_IN: [FeatureId; 12] = [
     schedule::ID,
     notify_person::ID,
     work_item_intake::ID,
+    watch::ID,
 ];
 
 /// The descriptors of all [`OPT_IN`] features, for plans in which they are off.
@@ -64,6 +66,7 @@ pub fn declared() -> Vec<FeatureDescriptor> {
         schedule::declared(),
         notify_person::declared(),
         work_item_intake::declared(),
+        watch::declared(),
     ]
 }
 
@@ -94,6 +97,7 @@ pub fn with_settings(
     modules.extend(module(of(notes_router::ID), |Nothing {}| Ok(NotesRouter))?);
     modules.extend(module(of(web::ID), |Nothing {}| Ok(Pages))?);
     modules.extend(module(of(command_blocklist::ID), CommandBlocklist::new)?);
+    modules.extend(module(of(watch::ID), |settings| Ok(ProjectWatch(settings)))?);
     modules.extend(module(of(schedule::ID), |settings| ScheduledPrompts::new(settings, Arc::clone(now)))?);
     modules.extend(module(of(notify_person::ID), |settings| NotifyPerson::new(settings, Arc::clone(now)))?);
     modules.extend(module(of(work_item_intake::ID), |settings| Intake::new(settings, Arc::clone(now)))?);

@@ -10,6 +10,7 @@ mod refused_updates;
 mod rig;
 mod schedule;
 mod tasks;
+mod watch;
 mod write_policy;
 
 use builtins::policies::{self, OPT_IN};
@@ -21,7 +22,8 @@ use std::sync::atomic::AtomicU64;
 
 #[test]
 fn settings_out_of_bounds_and_unknown_keys_are_errors() {
-    let [loops, breaker, writes, phases, items, memory, router, web, blocklist, schedule, person, intake] = OPT_IN;
+    let [loops, breaker, writes, phases, items, memory, router, web, blocklist, schedule, person, intake, watch] =
+        OPT_IN;
     let cases = [
         (items.clone(), json!({"author": ""}), "author"),
         (items, json!({"name": "x"}), "name"),
@@ -44,6 +46,7 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
         (person, json!({"url": "https://example.org"}), "url"),
         (intake.clone(), json!({"every_minutes": 1}), "every_minutes"),
         (intake, json!({"label": "A B"}), "labels"),
+        (watch, json!({"wake": "yes"}), "boolean"),
         (phases, json!({"most": 3}), "most"),
         (loops.clone(), json!({"window": 1}), "window"),
         (loops.clone(), json!({"windw": 3}), "windw"),

@@ -43,6 +43,10 @@ const GRANTS: &[(&str, &[HostCapability])] = &[
             builtins::work_item_intake::NOTIFY,
         ],
     ),
+    (
+        "watch",
+        &[HostCapability::READ_WORKSPACE, GATE_REQUESTS, OBSERVE, builtins::watch::NOTIFY, builtins::watch::LOOKS],
+    ),
     ("notes-router", &[ANY_TOOL, WRITE_ITEMS, WRITE_NOTES]),
 ];
 
