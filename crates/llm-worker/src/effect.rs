@@ -29,7 +29,7 @@ pub enum Fact<P: Payload> {
     },
     /// A call was judged, or gates decided before a request. A call without this fact was not judged, because the turn
     /// ended first.
-    Judged(P::Judgement),
+    Judged(P::AuthorizationRecord),
     /// An allowed call is about to run.
     Started { call: CallId, start: P::Start },
     /// A call has its result: exactly one per call.
@@ -219,7 +219,7 @@ pub enum Input<P: Payload> {
     /// The request failed; no complete answer will arrive.
     ModelFailed(ModelError),
     /// A call was judged.
-    Judged { id: CallId, verdict: CallVerdict<P>, judgement: P::Judgement },
+    Judged { id: CallId, verdict: CallVerdict<P>, authorization: P::AuthorizationRecord },
     /// A call ended, in whichever way.
     ToolDone {
         id: CallId,
@@ -253,7 +253,7 @@ pub enum Input<P: Payload> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gated<P: Payload> {
     /// The record of their verdicts; written before the other facts.
-    pub judgement: Option<P::Judgement>,
+    pub authorization: Option<P::AuthorizationRecord>,
     /// Items to add to the request.
     pub notes: Vec<P::Note>,
     /// End the turn instead of sending the request; the notes are kept.
@@ -262,7 +262,7 @@ pub struct Gated<P: Payload> {
 
 impl<P: Payload> Default for Gated<P> {
     fn default() -> Self {
-        Self { judgement: None, notes: Vec::new(), stop: None }
+        Self { authorization: None, notes: Vec::new(), stop: None }
     }
 }
 

@@ -13,7 +13,7 @@ pub trait Payload: Sized + fmt::Debug {
     /// An item that the host adds, with the data for its record.
     type Note: fmt::Debug;
     /// The data recorded with a verdict.
-    type Judgement: fmt::Debug;
+    type AuthorizationRecord: fmt::Debug;
     /// The data that an allowed call runs with and that is recorded with its start.
     type Start: fmt::Debug;
     /// Further data recorded with a result. For a call that was cancelled after its start and before it ran, it is made

@@ -79,8 +79,8 @@ pub(super) fn answer_facts<P: Payload>(judging: Judging<P>, halt: Option<&str>) 
     for Proposed { id, state, .. } in judging.calls {
         let verdict = match state {
             CallState::Proposed | CallState::Asked => None,
-            CallState::Judged(verdict, judgement) => {
-                facts.push(Fact::Judged(judgement));
+            CallState::Judged(verdict, authorization) => {
+                facts.push(Fact::Judged(authorization));
                 Some(verdict)
             }
         };

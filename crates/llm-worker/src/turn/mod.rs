@@ -108,7 +108,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// impl Payload for Host {
 ///     type Proof = Durable;
 ///     type Note = Item;
-///     type Judgement = ();
+///     type AuthorizationRecord = ();
 ///     type Start = ();
 ///     type Ending = ();
 ///

@@ -78,7 +78,7 @@ pub(super) enum CallState<P: Payload> {
     Proposed,
     /// The host was asked and has not answered.
     Asked,
-    Judged(CallVerdict<P>, P::Judgement),
+    Judged(CallVerdict<P>, P::AuthorizationRecord),
 }
 
 impl<P: Payload> Default for Judging<P> {

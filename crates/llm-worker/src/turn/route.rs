@@ -21,7 +21,7 @@ impl<P: Payload> Turn<P> {
             Input::Gated(gated) => self.gated(gated),
             Input::Model(event) => self.model(event),
             Input::ModelFailed(error) => self.model_failed(error),
-            Input::Judged { id, verdict, judgement } => self.judged(id, verdict, judgement),
+            Input::Judged { id, verdict, authorization } => self.judged(id, verdict, authorization),
             Input::ToolDone { id, outcome, ending } => self.tool_done(id, outcome, ending),
             Input::Committed(proof) => self.committed(proof.into_request()),
             Input::Refused(request) => self.refused(request),
@@ -57,7 +57,7 @@ impl<P: Payload> Turn<P> {
         if let Some(index) = gated.notes.iter().position(|note| !host_may_add(&P::item(note))) {
             return Err(IllegalInput::Item(index));
         }
-        let mut facts: Vec<_> = gated.judgement.into_iter().map(Fact::Judged).collect();
+        let mut facts: Vec<_> = gated.authorization.into_iter().map(Fact::Judged).collect();
         facts.append(pending_facts);
         facts.extend(gated.notes.into_iter().map(Fact::Note));
         match gated.stop {
@@ -112,7 +112,12 @@ impl<P: Payload> Turn<P> {
         self.step(vec![Fact::Item(dropped(&error.message))]);
     }
 
-    fn judged(&mut self, id: CallId, verdict: CallVerdict<P>, judgement: P::Judgement) -> Result<(), IllegalInput> {
+    fn judged(
+        &mut self,
+        id: CallId,
+        verdict: CallVerdict<P>,
+        authorization: P::AuthorizationRecord,
+    ) -> Result<(), IllegalInput> {
         let Phase::Judging(judging) = &mut self.phase else {
             return if self.withdrawn.verdicts.remove(&id) { Ok(()) } else { Err(IllegalInput::Call(id)) };
         };
@@ -120,7 +125,7 @@ impl<P: Payload> Turn<P> {
         if !matches!(call.state, CallState::Asked) {
             return Err(IllegalInput::Call(id));
         }
-        call.state = CallState::Judged(verdict, judgement);
+        call.state = CallState::Judged(verdict, authorization);
         if judging.calls.iter().all(|call| matches!(call.state, CallState::Judged(..))) {
             let judging = mem::take(judging);
             self.start_calls(judging);

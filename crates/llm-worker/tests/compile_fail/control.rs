@@ -16,7 +16,7 @@ impl Acknowledged<Host> for Ack {
 impl Payload for Host {
     type Proof = Ack;
     type Note = String;
-    type Judgement = ();
+    type AuthorizationRecord = ();
     type Start = ();
     type Ending = ();
 

@@ -100,15 +100,15 @@ impl Authorization {
 
     /// The input for the turn machine.
     pub(crate) fn into_input(self, id: CallId) -> Input<Journaled> {
-        let Self { verdict, rule, gate, allowed: mut judgement, transforms } = self;
+        let Self { verdict, rule, gate, allowed: mut authorization, transforms } = self;
         let decision = match &verdict {
             CallVerdict::Allow(_) => Decision::Allow,
             CallVerdict::Refuse { reason } => Decision::Refuse { reason: reason.clone() },
             CallVerdict::Invalid { problem } => Decision::Invalid { reason: problem.clone() },
             CallVerdict::Abort { reason } => Decision::Abort { reason: reason.clone() },
         };
-        judgement.push(VerdictGiven { call: Some(id), decision, rule, gate, transforms });
-        Input::Judged { id, verdict, judgement }
+        authorization.push(VerdictGiven { call: Some(id), decision, rule, gate, transforms });
+        Input::Judged { id, verdict, authorization }
     }
 }
 
@@ -121,7 +121,7 @@ pub(crate) struct Authorizer {
     generation: u64,
     /// `<session>/<epoch>`, the prefix of every idempotency key.
     key: Arc<str>,
-    /// A permit for each call under judgement: parsing runs code of tools, which may hang.
+    /// A permit for each call that is being authorized: parsing runs code of tools, which may hang.
     slots: Arc<Semaphore>,
     /// Calls that pass hooks are judged one after another, in their order: a gate may count them.
     in_order: Arc<Mutex<()>>,

@@ -24,7 +24,7 @@ pub(crate) struct Journaled;
 impl Payload for Journaled {
     type Proof = Ack;
     type Note = Note;
-    type Judgement = Vec<VerdictGiven>;
+    type AuthorizationRecord = Vec<VerdictGiven>;
     type Start = Box<Authorized>;
     type Ending = CallEnd;
 
@@ -155,7 +155,7 @@ impl Acknowledged<Journaled> for Ack {
     }
 }
 
-/// One fact, one record; a judgement has one for each verdict.
+/// One fact, one record; an authorization has one for each verdict.
 fn add_record(records: &mut Vec<Record>, fact: &Fact<Journaled>, turn: &TurnInfo) {
     records.push(match fact {
         Fact::Judged(verdicts) => return records.extend(verdicts.iter().cloned().map(Record::from)),

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
-/// One action of a call: the unit of judgement.
+/// One action of a call: the unit of authorization.
 pub(super) enum Target {
     Path {
         way: AccessMode,

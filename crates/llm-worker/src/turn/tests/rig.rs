@@ -44,7 +44,7 @@ impl From<Start> for Ending {
 impl Payload for Host {
     type Proof = Ack;
     type Note = Item;
-    type Judgement = String;
+    type AuthorizationRecord = String;
     type Start = Start;
     type Ending = Ending;
 
@@ -60,7 +60,7 @@ pub(super) fn judged(id: CallId, verdict: CallVerdict<Host>) -> Input<Host> {
         CallVerdict::Invalid { .. } => "invalid",
         CallVerdict::Abort { .. } => "abort",
     };
-    Input::Judged { id, verdict, judgement: format!("judged{}:{word}", id.number()) }
+    Input::Judged { id, verdict, authorization: format!("judged{}:{word}", id.number()) }
 }
 
 pub(super) fn allowed(id: CallId) -> Input<Host> {

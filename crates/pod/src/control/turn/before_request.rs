@@ -39,15 +39,15 @@ impl Running {
 
     /// The gates have answered.
     pub(super) fn request_gates_answered(&mut self, core: &Core, gates: &GateOutcome) -> Result<(), Fatal> {
-        let judgement = gates::verdicts(HookPoint::PreRequest, None, gates);
-        self.gated(core, Some(judgement), gates::refusal(gates).map(|reason| TurnStop::Aborted { reason }))
+        let authorization = gates::verdicts(HookPoint::PreRequest, None, gates);
+        self.gated(core, Some(authorization), gates::refusal(gates).map(|reason| TurnStop::Aborted { reason }))
     }
 
     /// Clears or stops the next request. Waiting notifications are committed with it.
     fn gated(
         &mut self,
         core: &Core,
-        judgement: Option<Vec<VerdictGiven>>,
+        authorization: Option<Vec<VerdictGiven>>,
         stop: Option<TurnStop>,
     ) -> Result<(), Fatal> {
         let deliver = |notice: &NotificationQueued| {
@@ -63,7 +63,7 @@ impl Running {
                 joining().map(|waiting| waiting.input).filter(|input| !self.taking.contains(input)).collect();
             self.taking.extend(new);
         }
-        Ok(self.turn.handle(Input::Gated(Gated { judgement, notes, stop }))?)
+        Ok(self.turn.handle(Input::Gated(Gated { authorization, notes, stop }))?)
     }
 
     /// Whether the cost limit is reached.

@@ -60,10 +60,10 @@ pub enum Revoke {
 /// The doors of one feature while it installs. The host shares it with the install, so that a feature that is abandoned
 /// holds no authority, even while its thread runs.
 #[derive(Clone, Default)]
-pub(crate) struct FeatureGrants(Arc<Mutex<Holdings>>, Arc<Presence>);
+pub(crate) struct FeatureGrants(Arc<Mutex<GrantHandles>>, Arc<Presence>);
 
 #[derive(Default)]
-struct Holdings {
+struct GrantHandles {
     given_up: bool,
     held: Vec<GrantHandle>,
 }
@@ -75,23 +75,23 @@ impl FeatureGrants {
 
     /// Records a door; shuts it at once if the feature was abandoned.
     pub(crate) fn hold(&self, held: GrantHandle) {
-        let mut holding = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if holding.given_up {
+        let mut handles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if handles.given_up {
             drop(held.shut(Revoke::Now));
         }
-        holding.held.push(held);
+        handles.held.push(held);
     }
 
     /// The existing door of this grant.
     pub(crate) fn find(&self, capability: &HostCapability) -> Option<Arc<Door>> {
-        let holding = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        holding.held.iter().find(|held| held.capability == *capability).map(|held| Arc::clone(&held.door))
+        let handles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        handles.held.iter().find(|held| held.capability == *capability).map(|held| Arc::clone(&held.door))
     }
 
     /// The existing door of this service.
     pub(crate) fn service(&self, wanted: &Arc<Service>) -> Option<Arc<Door>> {
-        let holding = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        holding.held.iter().find_map(|held| match &held.about {
+        let handles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        handles.held.iter().find_map(|held| match &held.about {
             About::Used(service) if Arc::ptr_eq(service, wanted) => Some(Arc::clone(&held.door)),
             About::Used(_) | About::Operations | About::Provided(_) => None,
         })
@@ -100,9 +100,9 @@ impl FeatureGrants {
     /// Shuts all doors, and every later one.
     pub(crate) fn give_up(&self) {
         self.1.set_removed();
-        let mut holding = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        holding.given_up = true;
-        for held in &holding.held {
+        let mut handles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        handles.given_up = true;
+        for held in &handles.held {
             // Running uses are not awaited.
             drop(held.shut(Revoke::Now));
         }
@@ -140,9 +140,9 @@ pub(crate) struct GrantLedger {
 
 impl GrantLedger {
     /// Adds an installed feature with its doors.
-    pub(crate) fn extend(&mut self, feature: &FeatureId, holdings: &FeatureGrants) {
-        self.handles.extend(holdings.take().into_iter().map(|held| (feature.clone(), held)));
-        self.presence.insert(feature.clone(), Arc::clone(holdings.presence()));
+    pub(crate) fn extend(&mut self, feature: &FeatureId, grants: &FeatureGrants) {
+        self.handles.extend(grants.take().into_iter().map(|held| (feature.clone(), held)));
+        self.presence.insert(feature.clone(), Arc::clone(grants.presence()));
     }
 
     /// The door of a tool or hook; shared by all under the same grant.

@@ -70,7 +70,7 @@ enum Part {
     /// Whether the model is offered the tool.
     Surface,
     /// Whether a call may run.
-    Judgement,
+    Authorization,
     /// How the call runs, and how its result is treated.
     Run,
 }
@@ -101,7 +101,7 @@ impl Route {
         let mut asking =
             RouteBuilder { feature, tool, plan: &plan, config, composed: &composed, no_shell, steps: Vec::new() };
         let shown = planned.filter(|planned| asking.surface(planned));
-        let expected = shown.map(|planned| asking.judgement(planned));
+        let expected = shown.map(|planned| asking.authorization(planned));
         if shown.is_some() {
             asking.run();
         }
@@ -132,7 +132,7 @@ impl Route {
             if part != Some(step.part) {
                 page.line(match step.part {
                     Part::Surface => "is the tool available?",
-                    Part::Judgement => "is a call allowed? checked in this order:",
+                    Part::Authorization => "is a call allowed? checked in this order:",
                     Part::Run => "how does it run?",
                 });
                 part = Some(step.part);
@@ -249,14 +249,14 @@ impl<'a> RouteBuilder<'a> {
     }
 
     /// Whether a call may run: the host's gates in their order, with the hooks of features where they stand.
-    fn judgement(&mut self, planned: &PlannedFeature) -> Vec<Expectation> {
+    fn authorization(&mut self, planned: &PlannedFeature) -> Vec<Expectation> {
         for (feature, hook) in self.hooks(HookPoint::ToolArguments) {
             let text = format!("`{}` of {feature} may rewrite its arguments; {}", hook.name, failing(hook));
-            self.say(Part::Judgement, Mark::Note, text, None);
+            self.say(Part::Authorization, Mark::Note, text, None);
         }
         let fit =
             "host:arguments: the arguments must match the tool's schema; otherwise the model is told what was expected";
-        self.say(Part::Judgement, Mark::Depends, fit, None);
+        self.say(Part::Authorization, Mark::Depends, fit, None);
         let permission = &self.composed.permission;
         let all = permission.policy.expect(&self.tool.name, self.tool.effect, permission.sandbox);
         let mut expected: Vec<Expectation> = all.into_iter().filter(|met| comes_up(met.action, planned)).collect();
@@ -268,7 +268,7 @@ impl<'a> RouteBuilder<'a> {
         }
         for (feature, hook) in self.hooks(HookPoint::PreToolCall) {
             let text = format!("gate `{}` of {feature} runs at each call; {}", hook.name, failing(hook));
-            self.say(Part::Judgement, Mark::Depends, text, None);
+            self.say(Part::Authorization, Mark::Depends, text, None);
         }
         expected
     }
@@ -294,7 +294,7 @@ impl<'a> RouteBuilder<'a> {
             let opaque = if opaque { ", and where a command cannot be analyzed" } else { "" };
             let by = if said.text == met.what { String::new() } else { format!(" by `{}`", said.text) };
             let text = format!("host:permission: {}{on}{opaque}: {}{by}", met.what, word(said.decision));
-            self.say(Part::Judgement, mark, text, Some(said.source.clone()));
+            self.say(Part::Authorization, mark, text, Some(said.source.clone()));
         }
     }
 
