@@ -190,7 +190,7 @@ fn checked(text: &str, parsed: Result<url::Url, ParseError>) -> Result<url::Url,
         Err(_) => "the host contains a character that is not allowed",
         Ok(url) if !matches!(url.scheme(), "http" | "https") => "the scheme must be http or https",
         Ok(url) if !url.username().is_empty() || url.password().is_some() => {
-            "the URL must not contain a user name or password"
+            "it must not contain a user name or password"
         }
         Ok(url) if url.port() == Some(0) => "the port must be 1 to 65535",
         Ok(url) if host(&url).bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:".contains(&byte)) => {

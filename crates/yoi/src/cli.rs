@@ -62,7 +62,7 @@ pub(crate) enum Command {
     /// Follow a running pod and talk to it, line by line
     #[command(after_help = ATTACH)]
     Attach(AttachArgs),
-    /// Send a notification to the model of a running pod, which reads it at its next step
+    /// Send a notification to the model of a running pod; the model reads it at its next step
     #[command(after_help = EXIT_CODES)]
     Notify(NotifyArgs),
     /// Show what a pod is doing, which inputs are waiting, and why it does not continue
@@ -148,7 +148,7 @@ pub(crate) struct StartArgs {
     /// Name of the pod, which is created if it does not exist
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: String,
-    /// The first input; `-` reads it from stdin. Without INPUT, the pod waits for `yoi send`
+    /// An input; `-` reads it from stdin. Without INPUT, a new pod waits for `yoi send`
     #[arg(value_name = "INPUT")]
     pub(crate) prompt: Option<OsString>,
     #[command(flatten)]
@@ -403,10 +403,10 @@ pub(crate) struct FeatureNewArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct GrantArgs {
-    /// Entries to select: by number, by key, or by the first 8 or more digits of the digest. Without ENTRY, all entries are listed
+    /// Entries, by number, by key, or by the first 8 or more digits of the digest. Without ENTRY and --all, the command lists the entries
     #[arg(value_name = "ENTRY", conflicts_with = "all")]
     pub(crate) entries: Vec<String>,
-    /// Select all entries
+    /// Take all entries
     #[arg(long)]
     pub(crate) all: bool,
     /// Print one JSON document

@@ -118,9 +118,12 @@ impl ScheduledPrompts {
         }
         let mut configured: Vec<ConfiguredPrompt> = Vec::new();
         for PromptSettings { name, cron, time_zone: own, text } in prompts {
-            if !plain::is_slug(&name, MAX_NAME) || configured.iter().any(|other| other.name == name) {
-                let wanted = "expected small letters, digits and single dashes, and each name once";
-                return Err(format!("`prompts`: `{}` is not a valid name; {wanted}", name.escape_debug()));
+            if !plain::is_slug(&name, MAX_NAME) {
+                let wanted = format!("lowercase letters, digits and single dashes, at most {MAX_NAME} bytes");
+                return Err(format!("`prompts`: `{}` is not a valid name; use {wanted}", name.escape_debug()));
+            }
+            if configured.iter().any(|other| other.name == name) {
+                return Err(format!("`prompts`: the name `{name}` is used twice"));
             }
             let time_zone = own.unwrap_or_else(|| time_zone.clone());
             let checked = Cron::parse(&cron, &time_zone).and(prompts::check_text(&text));

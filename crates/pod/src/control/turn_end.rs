@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// How the reason begins when a turn was ended because a record of the model's answer is too large for the journal.
-pub const ANSWER_NOT_STORED: &str = "the model's answer cannot be stored";
+pub const ANSWER_NOT_STORED: &str = "the journal cannot store the model's answer";
 
 /// The end of a turn, for the client that submitted its input.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -339,7 +339,9 @@ impl Pending {
         let waiting = pod.state.notices.len() + in_flight;
         let used = self.used.entry(feature.clone()).or_default();
         let declined = if used.notices >= per_turn {
-            Some(format!("{sender} has already sent {per_turn} notifications in this turn; that is the limit"))
+            Some(format!(
+                "the limit of {sender} is reached: notifications per turn: {per_turn}; send it after the next turn"
+            ))
         } else if waiting >= MAX_WAITING {
             Some(format!("{waiting} notifications are already waiting for the model's next step"))
         } else {
@@ -369,8 +371,12 @@ impl Pending {
         *own = own.saturating_add(1);
         let (own, all) = (*own, self.wakes.values().fold(0_u32, |all, one| all.saturating_add(*one)));
         if own == MAX_WAKES + 1 || (own <= MAX_WAKES && all == MAX_ALL_WAKES + 1) {
-            let whose = if feature.is_some() { "its notifications" } else { "notifications of clients" };
-            let text = format!("the pod was woken too often; for up to an hour, {whose} wait for the next turn");
+            let whose = feature.as_ref().map_or_else(|| "clients".to_owned(), ToString::to_string);
+            let text = match own > MAX_WAKES {
+                true => format!("notifications of {whose} started {MAX_WAKES} turns within an hour"),
+                false => format!("notifications started {MAX_ALL_WAKES} turns within an hour"),
+            };
+            let text = format!("{text}; for up to an hour, those of {whose} wait for the next turn");
             outbox.show(Event::Alert(Alert { level: AlertLevel::Warning, from: feature, text }));
         }
         own <= MAX_WAKES && all <= MAX_ALL_WAKES

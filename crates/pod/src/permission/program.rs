@@ -95,7 +95,7 @@ fn plain(key: &str, text: &str) -> Result<(), String> {
         return Err(format!("`{key}` has {} bytes; expected 1 to {MAX_NAME}", text.len()));
     }
     if text.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        return Err(format!("`{key}` = `{shown}` is more than one word; write subcommands in `subcommand`"));
+        return Err(format!("`{key}` must be one word, not `{shown}`"));
     }
     if text.contains(|c: char| "*?[]{}$'\"\\;&|<>()`~".contains(c)) {
         let what = if key == "program" { "the name of a program" } else { "a subcommand" };

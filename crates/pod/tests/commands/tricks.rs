@@ -95,14 +95,14 @@ fn layers_go_together_part_by_part() {
 fn rules_about_programs_that_cannot_work_are_refused() {
     let bad: Vec<(Rule, &str)> = vec![
         (about("", Deny), "0 bytes"),
-        (Rule { program: Some("git push".into()), ..Rule::new("Bash", Deny) }, "more than one word"),
+        (Rule { program: Some("git push".into()), ..Rule::new("Bash", Deny) }, "must be one word"),
         (about("r*", Deny), "cannot contain patterns or quotes"),
         (about("'rm'", Deny), "cannot contain patterns or quotes"),
         (about("~/x", Deny), "cannot contain patterns or quotes"),
         (about("/bin/", Deny), "is not the name of a program"),
         (about("./..", Deny), "is not the name of a program"),
         (about(&"x".repeat(257), Deny), "257 bytes"),
-        (about("r\u{1}m", Deny), "more than one word"),
+        (about("r\u{1}m", Deny), "must be one word"),
         (about("git -C", Deny), "first argument that is not an option"),
         (about("cargo +nightly", Deny), "first argument that is not an option"),
         (about("git push,", Deny), "0 bytes"),

@@ -45,8 +45,9 @@ Installation:
 pub(super) const START: &str = "\
 A stopped or crashed pod starts with the directory, model and options of its
 last start. Options on the command line override them one by one. If the pod
-is already running, the command changes nothing: without INPUT and options it
-succeeds (exit 0); with them it fails (exit 75).
+is already running, the command changes nothing. It then succeeds (exit 0) if it
+has no INPUT, no --foreground and no option that a pod records; otherwise it
+fails (exit 75).
 
 Signals to the process of a pod: TERM interrupts the turn and ends the
 process, and the next start continues the turn; HUP reloads limits, permission
@@ -61,7 +62,7 @@ with a slash is a command:
   /pause        hold the pod before its next model request
   /resume       continue the held pod
   /status       show what the pod is doing
-  /detach       leave; the pod keeps working
+  /detach       detach; the pod keeps running
   /help         list these commands
 A line that begins with a space is always an input. The end of stdin and
 Ctrl-C detach, too. If the process of the pod dies or the connection is lost,

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &AttachArgs, env: &Env) -> Result<Exit, Failure> {
         // What a script sent and the pod did not take is no success; a person has seen it.
         let failed = session.failed.filter(|_| !env.stdin_terminal);
         match stop {
-            Stop::Detached => note(&format!("detached: {name} keeps working")),
+            Stop::Detached => note(&format!("detached: {name} keeps running")),
             Stop::Unread => {}
             Stop::Failed(failure) => return Err(failure),
             Stop::Ended(PodEnded { failure: Some(failure) }) => return Err(of_wire(failure)),

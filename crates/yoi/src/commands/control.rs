@@ -139,7 +139,7 @@ fn recorded(dir: &Path) -> Result<RecordedEnd, Failure> {
 
 /// Says that a pod is stopped, and what `yoi status` says about it. `told`: why it could not end in good order.
 fn stopped(name: &str, end: RecordedEnd, told: Option<Failure>) -> Result<Exit, Failure> {
-    let kept = "what it acknowledged is kept";
+    let kept = "accepted inputs are kept";
     match (end, told) {
         (RecordedEnd::There, _) => out::line(&format!("{name} is stopped")),
         (RecordedEnd::Missing, Some(Failure { exit, message, help: _ })) => {
@@ -149,7 +149,7 @@ fn stopped(name: &str, end: RecordedEnd, told: Option<Failure>) -> Result<Exit, 
         }
         (RecordedEnd::Missing, None) => {
             out::line(&format!(
-                "{name} is stopped before it could record its end; {kept}, `yoi start {name}` recovers it"
+                "{name} is stopped, but could not record its end; {kept}; `yoi start {name}` recovers it"
             ));
         }
     }

@@ -186,7 +186,10 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
             }
             (_, None, Some(Shortfall::NotUnderstood)) => ("the prompt was not understood".to_owned(), None),
             (_, None, Some(Shortfall::NotDone)) => {
-                ("the request was not carried out".to_owned(), answer_hint(output, pod))
+                let text = "the request was not carried out; the answer says why".to_owned();
+                let examples =
+                    pod.is_planner.then(|| "`yoi run -m offline help` prints examples of requests".to_owned());
+                (text, answer_hint(output, pod).or(examples))
             }
             (AnswerForm::Free | AnswerForm::Fits { .. } | AnswerForm::Missing, None, None) => return None,
         },
@@ -210,7 +213,7 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
         Outcome::CostLimit => ("the cost limit was reached".to_owned(), Some(go_on(", or raise --max-cost"))),
         Outcome::Aborted { reason } => {
             let help = reason.starts_with(ANSWER_NOT_STORED).then(|| "ask for a shorter answer".to_owned());
-            (format!("the run was ended: {reason}"), help)
+            (reason.clone(), help)
         }
         Outcome::Cancelled => match ending {
             Some(Ending::Timeout) => ("the time limit was reached".to_owned(), Some(go_on(", or raise --timeout"))),

@@ -170,8 +170,12 @@ fn task_run(run: &BackgroundTask) -> Option<String> {
     };
     let took = run.ms.map_or_else(String::new, |ms| format!(" after {ms} ms"));
     let reason = run.reason.as_ref().map_or_else(String::new, |reason| format!(": {}", indent(reason)));
-    let (feature, task, state) = (&run.feature, &run.task, run.state.word().replace('_', " "));
-    Some(format!("{mark} task {task} of {feature}, run {}: {state}{took}{reason}", run.run))
+    let state = match run.state {
+        TaskRunState::Orphaned => "interrupted".to_owned(),
+        state => state.word().replace('_', " "),
+    };
+    let (feature, task) = (&run.feature, &run.task);
+    Some(format!("{mark} background task {task} of {feature}, run {}: {state}{took}{reason}", run.run))
 }
 
 fn job(process: &ChildProcess) -> String {

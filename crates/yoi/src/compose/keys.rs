@@ -84,8 +84,8 @@ pub(crate) fn of(ambient: &Ambient, provider: &str, config: &Config, env: &Env) 
         (KeyRule::None, _) => Ok(None),
         (KeyRule::Required(_), Some(variable)) => {
             let key = env.text(variable).map(str::trim).filter(|key| !key.is_empty()).ok_or_else(|| {
-                Failure::new(Exit::Config, format!("{variable} is empty"))
-                    .help("set it to an API key, or choose another model with -m")
+                Failure::new(Exit::Config, format!("no API key for {provider}: {variable} is empty"))
+                    .help(format!("set {variable}, or choose another model with -m"))
             })?;
             Ok(Some(Secret::new(ambient, variable, key.to_owned())))
         }

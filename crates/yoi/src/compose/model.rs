@@ -78,7 +78,7 @@ pub(crate) fn choose(config: &Config, env: &Env) -> ModelChoice {
             return ModelChoice { name: format!("{}/{model}", provider.name), why: format!("{variable} is set") };
         }
     }
-    ModelChoice { name: OFFLINE.to_owned(), why: format!("{PLANNER}, because no language model is configured") }
+    ModelChoice { name: OFFLINE.to_owned(), why: format!("{PLANNER}; no language model is configured") }
 }
 
 /// Refuses a name that can be no model's, whatever keys there are.

@@ -12,8 +12,9 @@ const MAX_COST: f64 = 1e6;
 impl Config {
     pub(super) fn check(&self) -> Result<(), Failure> {
         if let Some(Sourced { value, source }) = &self.model {
+            let at = if source.starts_with("YOI_") { "" } else { " `model`:" };
             model::named(value, self)
-                .map_err(|failure| Failure { message: format!("{source}: `model`: {}", failure.message), ..failure })?;
+                .map_err(|failure| Failure { message: format!("{source}:{at} {}", failure.message), ..failure })?;
         }
         range("max_steps", self.max_steps.value >= 1, &self.max_steps.source, "at least 1")?;
         if let Some(Sourced { value, source }) = &self.max_cost {
@@ -56,7 +57,7 @@ fn check_provider(name: &str, endpoint: &Endpoint) -> Result<(), Failure> {
     let (value, at) = (&endpoint.value, format!("providers.{name}"));
     BaseUrl::parse(&value.base_url).map_err(|e| {
         Failure::new(Exit::Config, format!("{}: {at}.base_url: {e}", endpoint.place("base_url")))
-            .help("write it as in http://127.0.0.1:8080/v1")
+            .help("write a URL such as http://127.0.0.1:8080/v1")
     })?;
     let ok = value.attempts.is_none_or(|n| (1..=20).contains(&n));
     range(&format!("{at}.attempts"), ok, endpoint.place("attempts"), "1 to 20")?;
@@ -70,9 +71,10 @@ fn range(name: &str, ok: bool, source: &str, range: &str) -> Result<(), Failure>
     if ok {
         return Ok(());
     }
-    let help = match source.starts_with("YOI_") {
-        true => format!("unset {source} to use the default"),
-        false => "delete the line to use the default".to_owned(),
-    };
-    Err(Failure::new(Exit::Config, format!("{source}: `{name}` must be {range}")).help(help))
+    Err(match source.starts_with("YOI_") {
+        true => Failure::new(Exit::Config, format!("{source}: the value must be {range}"))
+            .help(format!("unset {source} to use the default")),
+        false => Failure::new(Exit::Config, format!("{source}: `{name}` must be {range}"))
+            .help("delete the line to use the default"),
+    })
 }

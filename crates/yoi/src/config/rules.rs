@@ -76,6 +76,6 @@ fn layer(FileRules { source, rules }: &FileRules) -> Result<Layer, Failure> {
             Some("program" | "subcommand") => "program = \"git\" and subcommand = [\"push\"]",
             Some(_) | None => "tool = \"Bash\" and decision = \"deny\"",
         };
-        Failure::new(Exit::Config, message).help(format!("write the rule as in {example}"))
+        Failure::new(Exit::Config, message).help(format!("write a rule such as {example}"))
     })
 }

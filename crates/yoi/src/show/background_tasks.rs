@@ -32,7 +32,7 @@ pub(crate) fn run_text(run: &OpenRunStatus) -> String {
 fn now_text(task: &BackgroundTaskStatus, hosted: bool, now_ms: u64) -> String {
     match (&task.run, &task.off, task.next_due_ms) {
         (Some(run), _, _) if hosted => format!("runs for {} ({})", ago(run.since_ms, now_ms), run_text(run)),
-        (Some(run), _, _) => format!("run {} has no end; the next start records it as orphaned", run.run),
+        (Some(run), _, _) => format!("run {} has no end; the next start records it as interrupted", run.run),
         (None, Some(why), _) => format!("off until the next start: {}", line(why, REASON)),
         (None, None, Some(due)) if due > now_ms => {
             format!("next run in {} ({})", ago(now_ms, due), utc(due.saturating_mul(1000)))
@@ -50,7 +50,7 @@ fn last_text(last: &EndedRunStatus, now_ms: u64) -> String {
 
 /// `timed_out` as `timed out`.
 fn word(word: &str) -> String {
-    line(word, REASON).replace('_', " ")
+    if word == "orphaned" { "interrupted".to_owned() } else { line(word, REASON).replace('_', " ") }
 }
 
 fn ago(from_ms: u64, to_ms: u64) -> String {
@@ -102,7 +102,7 @@ mod tests {
             (
                 BackgroundTaskStatus { run: Some(open()), ..task() },
                 false,
-                "run 7 has no end; the next start records it as orphaned",
+                "run 7 has no end; the next start records it as interrupted",
             ),
             (
                 BackgroundTaskStatus {

@@ -74,8 +74,10 @@ fn refused(error: &Error, name: &str) -> Failure {
         ErrorKind::NotWaiting => fail(Exit::Usage, format!("`yoi status {name}` lists the inputs that wait")),
         ErrorKind::Over => fail(Exit::Failed, format!("`yoi log {name}` shows its answer")),
         ErrorKind::Required => fail(Exit::Config, format!("run `yoi start {name}` again once the key is set")),
-        ErrorKind::Working => Failure::new(Exit::Busy, "the pod is working, and undo is possible only between turns")
-            .help(format!("`yoi cancel {name}` ends the turn")),
+        ErrorKind::Working => {
+            Failure::new(Exit::Busy, format!("{name} is working; undo is possible only between turns"))
+                .help(format!("`yoi cancel {name}` ends the turn"))
+        }
         ErrorKind::Closing => Failure::new(Exit::Unavailable, format!("{name} is stopping"))
             .help(format!("`yoi start {name}` starts it again once it has stopped")),
         // The pod is older than the method.

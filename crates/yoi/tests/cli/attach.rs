@@ -102,7 +102,7 @@ fn typed_lines_are_inputs_and_leaving_changes_nothing() {
     client.types("/status").until("state     working").until("queue     2 inputs wait");
     client.types("/help").until("/steer INPUT").types("/detach");
     let (first, done) = client.leaves();
-    assert_eq!(first.last().unwrap(), "[detached: p keeps working]\n");
+    assert_eq!(first.last().unwrap(), "[detached: p keeps running]\n");
     assert_eq!(done.ends(0).err, "");
     assert!(!host.is_gone());
     // The working directory names the pod.
@@ -118,7 +118,7 @@ fn typed_lines_are_inputs_and_leaving_changes_nothing() {
         .until("── turn 2: done");
     client.types("/cancel").until("[p has no running turn]");
     let (second, done) = client.leaves();
-    assert_eq!((second.last().unwrap().as_str(), done.ends(0).err), ("[detached: p keeps working]\n", String::new()));
+    assert_eq!((second.last().unwrap().as_str(), done.ends(0).err), ("[detached: p keeps running]\n", String::new()));
     let log = scene.yoi(&["log", "p"]).ends(0).out;
     let log: Vec<&str> = log.lines().collect();
     assert_eq!(transcript(&second), log, "the page and what followed are the whole transcript");
@@ -161,7 +161,7 @@ fn the_end_of_the_pod_ends_it_and_ctrl_c_only_detaches() {
     let interrupted = Attached::start(&scene, &["p"]);
     signal(interrupted.child.id(), Signal::INT);
     let (seen, done) = interrupted.leaves();
-    assert_eq!(seen.last().unwrap(), "[detached: p keeps working]\n");
+    assert_eq!(seen.last().unwrap(), "[detached: p keeps running]\n");
     done.ends(0);
     let mut client = Attached::start(&scene, &["p"]);
     client.types("go").until("── turn 1: done");
@@ -179,7 +179,7 @@ fn a_script_is_told_what_was_not_done() {
     let host = Host::start(&scene, &["-m", &scene.script("s.jsonl", &[json!({ "text": "\u{1b}[2Jone" })])]);
     let done = scene.fed(&["attach", "p"], b"/nonsense\n\ngo\n").ends(2);
     let done = done.says(&["there is no command `/nonsense`", "/steer INPUT"]);
-    done.prints(&["[input 1 is accepted]", "[detached: p keeps working]"]);
+    done.prints(&["[input 1 is accepted]", "[detached: p keeps running]"]);
     until("the input was worked on", || scene.yoi(&["log", "p"]).out.contains("turn 1: done"));
     let done = scene.yoi(&["attach", "p"]).ends(0).prints(&["> go", "── turn 1: done"]);
     assert!(!done.out.contains('\u{1b}'), "{}", done.out);
@@ -320,14 +320,16 @@ fn a_person_sees_the_runs_of_tasks_that_failed() {
         let of_tasks = lines.iter().filter(|line| line.contains("task look of builtin:f"));
         of_tasks.map(|line| line.get(8..).unwrap_or_default().to_owned()).collect()
     };
-    let orphaned = "… task look of builtin:f, run 4: orphaned: the pod's process ended during the run; its effects may \
+    let orphaned = "… background task look of builtin:f, run 4: interrupted: the pod's process ended during the run; its effects may \
                     have happened, and it is not run again for this cause";
-    let timed_out = "✗ task look of builtin:f, run 2: timed out after 30 ms: too slow";
+    let timed_out = "✗ background task look of builtin:f, run 2: timed out after 30 ms: too slow";
     assert_eq!(tasks(&transcript(&seen)), [timed_out, orphaned]);
     let log = scene.yoi(&["log", "p"]).ends(0).prints(&["1 background task and 0 calls interrupted"]).out.clone();
     let log: Vec<&str> = log.lines().collect();
-    let (completed, cancelled) =
-        ("  task look of builtin:f, run 1: completed after 20 ms", "… task look of builtin:f, run 3: cancelled");
+    let (completed, cancelled) = (
+        "  background task look of builtin:f, run 1: completed after 20 ms",
+        "… background task look of builtin:f, run 3: cancelled",
+    );
     assert_eq!(tasks(&log), [completed, timed_out, cancelled, orphaned]);
     host.end(Signal::TERM);
     scene.sound("p");

@@ -37,8 +37,7 @@ fn what_is_wrong_in_a_file_is_said_with_its_line() {
         assert!(!doctor.out.contains(CANARY), "{text}");
     }
     scene.config(&format!("{}user:{CANARY}@h/v1\"\n", "[providers.x]\napi = \"openai-chat\"\nbase_url = \"http://"));
-    let done =
-        scene.yoi(&["run", "-m", "x/y", "hi"]).ends(78).says(&["the URL must not contain a user name or password"]);
+    let done = scene.yoi(&["run", "-m", "x/y", "hi"]).ends(78).says(&["it must not contain a user name or password"]);
     assert!(!done.err.contains(CANARY));
     assert_eq!(scene.pods(), Vec::<String>::new());
 }

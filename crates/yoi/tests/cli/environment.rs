@@ -130,7 +130,7 @@ fn the_planner_says_what_it_is_and_a_key_chooses_another() {
     scene
         .yoi(&["run", "list the files"])
         .ends(0)
-        .says(&["model: offline (a rule-based planner, because no language model is configured)"]);
+        .says(&["model: offline (a rule-based planner; no language model is configured)"]);
     let mut command = scene.command(&["models"]);
     command.env("ANTHROPIC_API_KEY", "sk-canary-0123456789");
     let done = finish(command.spawn().unwrap()).ends(0);

@@ -39,7 +39,7 @@ fn what_is_off_is_listed_with_its_switch() {
     let shown = scene.yoi(&["features"]).ends(0).prints(&[
         "✓ builtin:files",
         "- builtin:loop-detect",
-        "off; to switch it on, set enabled = true under\n    [features.\"builtin:loop-detect\"]",
+        "disabled; to enable it, set enabled = true under\n    [features.\"builtin:loop-detect\"]",
     ]);
     fits(&shown.out);
     for id in builtins::policies::OPT_IN {
@@ -124,7 +124,7 @@ fn a_route_names_grant_gate_and_rule() {
     let scene = Scene::new();
     let (_, route) = explained(&scene, "Bash");
     assert_eq!((&route["feature"], &route["effect"]), (&json!("builtin:shell"), &json!("effectful")));
-    has(&route, "yes", "builtin:shell is on", "default");
+    has(&route, "yes", "builtin:shell is enabled", "default");
     has(&route, "yes", "it may offer the tool Bash", "default");
     has(&route, "yes", "it may start any program", "default");
     scene.config(
@@ -155,7 +155,11 @@ fn a_route_of_a_tool_that_is_off_or_unknown_says_so() {
     let scene = Scene::new();
     scene.config("[features.\"builtin:shell\"]\nenabled = false\n");
     let (shown, route) = explained(&scene, "Bash");
-    shown.prints(&["✗ builtin:shell is off: enabled = false in", "config.toml:2", "the model is not offered Bash"]);
+    shown.prints(&[
+        "✗ builtin:shell is disabled: enabled = false in",
+        "config.toml:2",
+        "the model is not offered Bash",
+    ]);
     assert_eq!(route["verdict"], "absent");
     scene
         .yoi(&["features", "--explain", "Bahs"])

@@ -212,7 +212,7 @@ fn files_are_undone_between_turns() {
     let run = stays.client(&["run", "--pod", "p", "go"]);
     reached(&stays.scene.file("started"));
     stays.scene.yoi(&["diff", "p"]).ends(0).prints(&["new.txt"]);
-    stays.scene.yoi(&["undo", "p"]).ends(75).says(&["the pod is working", "yoi cancel p"]);
+    stays.scene.yoi(&["undo", "p"]).ends(75).says(&["p is working", "yoi cancel p"]);
     assert!(stays.scene.file("new.txt").exists());
     stays.release();
     finish(run).ends(0);

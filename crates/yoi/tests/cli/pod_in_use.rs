@@ -34,7 +34,7 @@ fn only_one_works_in_a_pod_and_others_may_look() {
     refused.says(&["held is running: --model applies only when a pod starts", "yoi stop held"]);
     scene.yoi(&["run", "-c", "-m", &model, "me too"]).ends(2);
     let client = scene.command(&["run", "-c", "me too"]).spawn().unwrap();
-    scene.yoi(&["undo", "held"]).ends(75).says(&["the pod is working"]);
+    scene.yoi(&["undo", "held"]).ends(75).says(&["held is working"]);
     scene.yoi(&["rm", "held"]).ends(75).says(&["in use by process", &pid]);
     scene.yoi(&["rm", "held", "--purge"]).ends(75).says(&["in use by process"]);
     scene.yoi(&["ls"]).ends(0).prints(&["held", "working"]);

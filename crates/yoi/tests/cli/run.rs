@@ -18,7 +18,7 @@ fn the_answer_alone_is_on_stdout() {
     let last = done.err.lines().last().unwrap();
     assert!(last.starts_with("2 steps · ") && last.ends_with(&format!(" s · {pod} (yoi log {pod})")), "{last}");
     assert!(
-        done.err.starts_with("model: offline (a rule-based planner, because no language model is configured)"),
+        done.err.starts_with("model: offline (a rule-based planner; no language model is configured)"),
         "{}",
         done.err
     );

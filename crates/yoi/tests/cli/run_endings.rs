@@ -277,7 +277,7 @@ fn an_answer_that_fits_no_record_is_no_disks_fault() {
     let scene = Scene::new();
     let long = scene.script("long.jsonl", &[json!({ "text": "\u{1}".repeat(300 * 1024) }), json!({ "text": "short" })]);
     let done = scene.yoi(&["run", "--pod", "p", "-m", &long, "go"]).ends(3);
-    assert!(done.err.contains("the run was ended: the model's answer cannot be stored"), "{}", done.err);
+    assert!(done.err.contains("error: the journal cannot store the model's answer"), "{}", done.err);
     let short = scene.script("short.jsonl", &[json!({ "text": "short" })]);
     scene.yoi(&["run", "--pod", "p", "-m", &short, "again"]).ends(0);
     scene.yoi(&["verify", "p"]).ends(0);

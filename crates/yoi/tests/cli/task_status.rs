@@ -42,7 +42,7 @@ fn an_orphaned_run_is_shown_before_and_after_the_next_start() {
         "2 background tasks, 1 without an end",
         "user:press refresh: run 1 failed",
         "ago: no luck",
-        "user:press sweep: run 2 has no end; the next start records it as orphaned",
+        "user:press sweep: run 2 has no end; the next start records it as interrupted",
     ]);
     let task = status()["tasks"][0].clone();
     let open = json!({ "run": 2, "trigger": "cron", "attempt": 1, "due_ms": 1, "since_ms": 2 });
@@ -51,8 +51,8 @@ fn an_orphaned_run_is_shown_before_and_after_the_next_start() {
     scene.yoi(&["run", "--pod", "p", "-m", &model, "two"]).ends(0);
     let orphaned = status()["tasks"][0].clone();
     assert_eq!((&orphaned["task"], &orphaned["last"]["state"]), (&json!("sweep"), &json!("orphaned")));
-    let shown = ["user:press sweep: run 2 orphaned", "the pod's process ended during the run"];
+    let shown = ["user:press sweep: run 2 interrupted", "the pod's process ended during the run"];
     scene.yoi(&["status", "p"]).ends(0).prints(&shown);
-    scene.yoi(&["log", "p"]).ends(0).prints(&["task sweep of user:press, run 2: orphaned"]);
+    scene.yoi(&["log", "p"]).ends(0).prints(&["background task sweep of user:press, run 2: interrupted"]);
     scene.sound("p");
 }

@@ -52,7 +52,7 @@ pub(super) fn means(held: &HostCapability) -> Option<String> {
         HostCapability::SecretRef { id } => Some(format!("hold the secret {id}")),
         HostCapability::StateStore { scope } => Some(format!("keep state {}", scope_text(&scope.to_string()))),
         HostCapability::EmitModelNotification { max_bytes, per_turn } => {
-            Some(format!("send messages to the model ({max_bytes} bytes, {per_turn} a turn)"))
+            Some(format!("send notifications to the model (at most {max_bytes} bytes each, {per_turn} per turn)"))
         }
         HostCapability::EmitUserAlert => Some("alert you".to_owned()),
     }

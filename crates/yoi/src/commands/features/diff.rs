@@ -170,7 +170,7 @@ const FIELDS: [(&str, &str); 14] = [
     ("installed_hooks", "hook"),
     ("installed_tools", "tool"),
     ("instructions", "instruction"),
-    ("live", "on"),
+    ("live", "enabled"),
     ("outcome", "state"),
     ("schema_bytes", "bytes of tool schemas"),
     ("skipped_contributions", "without"),

@@ -70,7 +70,7 @@ enum Part {
     /// Whether the model is offered the tool.
     Surface,
     /// Whether a call may run.
-    Authorization,
+    Judgement,
     /// How the call runs, and how its result is treated.
     Run,
 }
@@ -132,7 +132,7 @@ impl Route {
             if part != Some(step.part) {
                 page.line(match step.part {
                     Part::Surface => "is the tool available?",
-                    Part::Authorization => "is a call allowed? checked in this order:",
+                    Part::Judgement => "is a call allowed? checked in this order:",
                     Part::Run => "how does it run?",
                 });
                 part = Some(step.part);
@@ -196,7 +196,12 @@ impl<'a> RouteBuilder<'a> {
         let switch = self.config.features.get(&id.to_string());
         let source = switch.and_then(|switches| switches.enabled.as_ref()).map(|enabled| enabled.source.clone());
         let source = source.or_else(|| switch.filter(|s| s.on()).map(|s| s.at.clone()));
-        self.say(Part::Surface, Mark::Yes, format!("{id} is on"), Some(source.unwrap_or_else(|| "default".to_owned())));
+        self.say(
+            Part::Surface,
+            Mark::Yes,
+            format!("{id} is enabled"),
+            Some(source.unwrap_or_else(|| "default".to_owned())),
+        );
         let own = HostCapability::ContributeTool { name: tool.name.clone().into() };
         let requests = self.feature.requests.iter();
         let needed = requests.filter(|asked| asked.need == Need::Required || tool.needs.contains(&asked.capability));
@@ -243,7 +248,7 @@ impl<'a> RouteBuilder<'a> {
                 let part = planned.grants.granted().iter().find(|held| asked.covers(held));
                 let mark = if part.is_some() { Mark::Note } else { Mark::No };
                 let planned = serde_json::to_value(planned).unwrap_or_default();
-                self.say(Part::Surface, mark, format!("to {meaning}: {}", refusal(reason, &planned)), None);
+                self.say(Part::Surface, mark, format!("it may not {meaning}: {}", refusal(reason, &planned)), None);
             }
         }
     }
@@ -252,11 +257,11 @@ impl<'a> RouteBuilder<'a> {
     fn authorization(&mut self, planned: &PlannedFeature) -> Vec<Expectation> {
         for (feature, hook) in self.hooks(HookPoint::ToolArguments) {
             let text = format!("`{}` of {feature} may rewrite its arguments; {}", hook.name, failing(hook));
-            self.say(Part::Authorization, Mark::Note, text, None);
+            self.say(Part::Judgement, Mark::Note, text, None);
         }
         let fit =
             "host:arguments: the arguments must match the tool's schema; otherwise the model is told what was expected";
-        self.say(Part::Authorization, Mark::Depends, fit, None);
+        self.say(Part::Judgement, Mark::Depends, fit, None);
         let permission = &self.composed.permission;
         let all = permission.policy.expect(&self.tool.name, self.tool.effect, permission.sandbox);
         let mut expected: Vec<Expectation> = all.into_iter().filter(|met| comes_up(met.action, planned)).collect();
@@ -268,7 +273,7 @@ impl<'a> RouteBuilder<'a> {
         }
         for (feature, hook) in self.hooks(HookPoint::PreToolCall) {
             let text = format!("gate `{}` of {feature} runs at each call; {}", hook.name, failing(hook));
-            self.say(Part::Authorization, Mark::Depends, text, None);
+            self.say(Part::Judgement, Mark::Depends, text, None);
         }
         expected
     }
@@ -294,7 +299,7 @@ impl<'a> RouteBuilder<'a> {
             let opaque = if opaque { ", and where a command cannot be analyzed" } else { "" };
             let by = if said.text == met.what { String::new() } else { format!(" by `{}`", said.text) };
             let text = format!("host:permission: {}{on}{opaque}: {}{by}", met.what, word(said.decision));
-            self.say(Part::Authorization, mark, text, Some(said.source.clone()));
+            self.say(Part::Judgement, mark, text, Some(said.source.clone()));
         }
     }
 
@@ -382,8 +387,8 @@ fn conclusion(tool: &str, verdict: Verdict, expected: &[Expectation], gated: boo
                 fitting.map(|met| format!("`{}`", met.what)).collect::<Vec<_>>().join(", ")
             };
             match (kinds(true), kinds(false)) {
-                (runs, refused) if refused.is_empty() => format!("a call of {tool} runs for {runs}{gates}"),
-                (runs, refused) => format!("a call of {tool} runs for {runs}{gates}; it is refused for {refused}"),
+                (runs, refused) if refused.is_empty() => format!("a call of {tool} is allowed by {runs}{gates}"),
+                (runs, refused) => format!("a call of {tool} is allowed by {runs}{gates}; it is refused by {refused}"),
             }
         }
     }

@@ -1,4 +1,4 @@
-//! `yoi features`: what is on, what is off, and why; what changed between starts; what decides a call.
+//! `yoi features`: what is enabled, what is disabled, and why; what changed between starts; what decides a call.
 
 mod capability_text;
 mod diff;

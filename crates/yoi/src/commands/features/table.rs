@@ -118,10 +118,10 @@ fn left_out(feature: &Value) -> BTreeMap<&str, Vec<&str>> {
 pub(super) fn why_off(feature: &Value) -> String {
     match text(feature, "disabled_by") {
         DEFAULT => {
-            format!("off; to switch it on, set enabled = true under [features.\"{}\"]", text(feature, "feature_id"))
+            format!("disabled; to enable it, set enabled = true under [features.\"{}\"]", text(feature, "feature_id"))
         }
-        "" => "off".to_owned(),
-        source => format!("off: enabled = false in {source}"),
+        "" => "disabled".to_owned(),
+        source => format!("disabled: enabled = false in {source}"),
     }
 }
 
@@ -129,10 +129,10 @@ fn sum(document: &Value) -> String {
     let features = list(document, "features");
     let count = |outcome: &str| features.iter().filter(|f| text(f, "outcome") == outcome).count();
     let (degraded, on) = (count("degraded"), count("installed") + count("degraded"));
-    let mut words = vec![format!("{on} on")];
+    let mut words = vec![format!("{on} enabled")];
     words.extend((degraded > 0).then(|| format!("{degraded} of them degraded")));
     words.extend(Some(count("skipped")).filter(|n| *n > 0).map(|n| format!("{n} skipped")));
-    words.push(format!("{} off", count("disabled")));
+    words.push(format!("{} disabled", count("disabled")));
     format!("{}; {}", words.join(", "), numbered(features.iter().map(|f| names(f).count() as u64).sum(), "tool"))
 }
 

@@ -294,7 +294,8 @@ impl Slot {
     /// The task failed too often. Returns what people are told.
     fn exceed(&mut self, count: usize) -> SupervisorEffect {
         let why = restarts::limit_text(count, self.spec.restart);
-        let text = format!("background task `{}` {why}; it is off until the pod starts again", self.spec.task);
+        let text =
+            format!("background task `{}` {why}; it does not run until the pod is started again", self.spec.task);
         self.turn_off(why);
         SupervisorEffect::Alert { feature: self.spec.feature.clone(), text }
     }

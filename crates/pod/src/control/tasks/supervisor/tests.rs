@@ -238,7 +238,7 @@ fn failures_restart_up_to_the_limit() {
     after(&mut it, 11_000, SupervisorInput::Woke, &["begin 2 Restart attempt 2 due 11000", "run 2 of 0"]);
     after(&mut it, 12_000, ended(2, TaskRunEnd::TimedOut("slow".into())), &["end 2 timed_out: slow"]);
     after(&mut it, 22_000, SupervisorInput::Woke, &["begin 3 Restart attempt 3 due 22000", "run 3 of 0"]);
-    let off = "background task `t` failed 3 times within 1h; it is off until the pod starts again";
+    let off = "background task `t` failed 3 times within 1h; it does not run until the pod is started again";
     after(&mut it, 23_000, failed(3), &["end 3 failed: no disk", off]);
     after(&mut it, 24_000, requested(RequestTime::Now), &[]);
     assert_eq!(it.next_look(NOW + 24_000), None);

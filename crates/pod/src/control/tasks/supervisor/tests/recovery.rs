@@ -132,13 +132,16 @@ fn a_task_that_ends_its_hosts_stays_off() {
     };
     let recent = [NOW - 30_000, NOW - 20_000, NOW - 5];
     let mut it = start_known(&t, known(TaskRunState::Orphaned, recent));
-    assert_eq!(told(&mut it), ["background task `t` failed 3 times within 1m; it is off until the pod starts again"]);
+    assert_eq!(
+        told(&mut it),
+        ["background task `t` failed 3 times within 1m; it does not run until the pod is started again"]
+    );
     assert_eq!(it.next_look(NOW), None);
     // Out of the window: it may try.
     let mut it = start_known(&t, known(TaskRunState::Orphaned, [NOW - 60_000, NOW - 20_000, NOW - 5]));
     assert_eq!(told(&mut it), ["begin 8 Start attempt 1 due 0", "run 8 of 0"]);
     // Those before the start count, too.
-    let off = "background task `t` failed 3 times within 1m; it is off until the pod starts again";
+    let off = "background task `t` failed 3 times within 1m; it does not run until the pod is started again";
     after(&mut it, 5, failed(8), &["end 8 failed: no disk", off]);
     // A host that lived on switched it off; the start is a new budget.
     let mut it = start_known(&t, known(TaskRunState::Failed, recent));
