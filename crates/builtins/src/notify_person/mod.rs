@@ -203,7 +203,7 @@ struct Live {
     notes: RunningNotes,
     /// None where the task is left out.
     task: Option<TaskHandle>,
-    /// The newest answer, if messages have it; not known after a restart.
+    /// The answer of the newest turn, if messages have it; not known after a restart.
     answer: Mutex<Option<String>>,
 }
 
@@ -213,16 +213,23 @@ impl Live {
     fn watch(&self, view: &EventView) {
         match &*view.record {
             Record::TurnFinished(_) | Record::Suspended(_) => self.look_in(self.delay()),
-            Record::TurnStarted(_) | Record::Resumed(_) => {
+            Record::TurnStarted(_) => {
+                // The answer of an older turn is not the one that a message is about.
+                self.answered(None);
                 drop(self.task.as_ref().map(TaskHandle::clear));
             }
+            Record::Resumed(_) => drop(self.task.as_ref().map(TaskHandle::clear)),
             Record::ItemAdded(ItemAdded { item: Item::Assistant { text } }) if self.settings.include_answer => {
-                *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.clone());
+                self.answered(Some(text.clone()));
             }
             // The one that was missed may have been one of these.
             _ if view.missed > 0 => self.look_in(self.delay()),
             _ => {}
         }
+    }
+
+    fn answered(&self, text: Option<String>) {
+        *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
 
     /// Requests a run at a time from now.

@@ -142,7 +142,9 @@ fn a_command_that_hangs_is_stopped_and_costs_no_turn() {
     turn(&live);
     // Its deadline by the clock of the pod, which stands still between these steps.
     let failed = || deliveries(&live, status().folded).events.front().is_some_and(|first| first.reason.is_some());
+    let began = Instant::now();
     while !failed() {
+        assert!(began.elapsed() < PATIENCE, "the command was not stopped");
         live.advance(Duration::from_secs(1));
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -166,6 +168,22 @@ fn an_hour_has_few_messages_and_the_next_one_comes_later() {
     passes(&live, 2, DeliveryState::Sent);
     drop(live.close());
     assert_eq!(server.keys(0), ["session-1-idle", "session-2-idle", "session-3-idle"]);
+}
+
+#[test]
+fn an_answer_is_in_the_message_only_if_it_is_configured() {
+    let told = |include_answer| {
+        let settings = Settings { include_answer, ..settings(Some("printf '%s' \"$0\" > told.txt")) };
+        let live = open(pod(settings, AttemptLimits::USUAL, None));
+        turn(&live);
+        passes(&live, 0, DeliveryState::Sent);
+        let text = fs::read_to_string(live.pod.project.join("told.txt")).unwrap();
+        drop(live.close());
+        text
+    };
+    let without = told(false);
+    assert_eq!(without, "pod session is idle after turn 1; attach with `yoi attach session`");
+    assert_eq!(told(true), format!("{without}\n\nanswer 0"));
 }
 
 /// One turn, and time until its message is sent. Returns what is left if the pod was killed.
