@@ -203,7 +203,7 @@ pub fn registry(workspace: Workspace, link: PodLink) -> FeatureRegistry {
 
 fn permission(workspace: Workspace) -> Permission {
     let now = SandboxState { mode: SandboxMode::WorkspaceWrite, enforced: true };
-    let terms = HostTerms { read: "Read", remedy: |remedy| format!("{remedy:?}") };
+    let terms = HostTerms { read: "Read", shell: "Bash", jobs: "JobStart", remedy: |remedy| format!("{remedy:?}") };
     Permission { policy: Policy::new(terms, Vec::new()), workspace, sandbox: now }
 }
 

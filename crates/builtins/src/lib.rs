@@ -8,6 +8,7 @@ pub mod circuit_breaker;
 mod clock;
 pub mod command_blocklist;
 pub mod files;
+pub mod jobs;
 pub mod loop_detect;
 pub mod memory;
 pub mod notes_router;

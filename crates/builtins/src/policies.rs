@@ -3,6 +3,7 @@
 use crate::circuit_breaker::{self, CircuitBreaker};
 use crate::clock::Now;
 use crate::command_blocklist::{self, CommandBlocklist};
+use crate::jobs::{self, Jobs};
 use crate::loop_detect::{self, LoopDetect};
 use crate::memory::{self, Memory};
 use crate::notes_router::{self, NotesRouter};
@@ -34,7 +35,7 @@ pub struct BadSettings {
 }
 
 /// The ids of built-in features that are off unless the configuration enables them.
-pub const OPT_IN: [FeatureId; 13] = [
+pub const OPT_IN: [FeatureId; 14] = [
     loop_detect::ID,
     circuit_breaker::ID,
     write_policy::ID,
@@ -48,6 +49,7 @@ pub const OPT_IN: [FeatureId; 13] = [
     notify_person::ID,
     work_item_intake::ID,
     watch::ID,
+    jobs::ID,
 ];
 
 /// The descriptors of all [`OPT_IN`] features, for plans in which they are off.
@@ -67,6 +69,7 @@ pub fn declared() -> Vec<FeatureDescriptor> {
         notify_person::declared(),
         work_item_intake::declared(),
         watch::declared(),
+        jobs::declared(),
     ]
 }
 
@@ -101,6 +104,7 @@ pub fn with_settings(
     modules.extend(module(of(schedule::ID), |settings| ScheduledPrompts::new(settings, Arc::clone(now)))?);
     modules.extend(module(of(notify_person::ID), |settings| NotifyPerson::new(settings, Arc::clone(now)))?);
     modules.extend(module(of(work_item_intake::ID), |settings| Intake::new(settings, Arc::clone(now)))?);
+    modules.extend(module(of(jobs::ID), Jobs::new)?);
     Ok(modules)
 }
 

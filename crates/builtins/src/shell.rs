@@ -11,7 +11,7 @@ use tools::{bash, read_output};
 pub const ID: FeatureId = FeatureId::builtin("shell");
 
 /// The shell, looked up in the children's `PATH`.
-const PROGRAM: &str = "bash";
+pub(crate) const PROGRAM: &str = "bash";
 
 /// Each command has its own timeout; the host waits for the longest one.
 const BASH: ToolKey<bash::Args> =

@@ -29,6 +29,7 @@ fn examples() -> Vec<(&'static str, Value)> {
         ("Grep", json!({"pattern": "o"})),
         ("Bash", json!({"command": "cat a.txt"})),
         ("Bash", json!({"command": "sleep 30"})),
+        ("JobStart", json!({"command": "true"})),
         (
             "MemoryWrite",
             json!({"name": "how-to-build", "description": "How it is built.", "kind": "procedure", "text": "With cargo."}),

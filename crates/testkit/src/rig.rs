@@ -111,7 +111,8 @@ impl PodRun {
 }
 
 /// The terms of a host without flags: a remedy is its debug text, which tests search for.
-pub const TERMS: HostTerms = HostTerms { read: "Read", remedy: |remedy| format!("{remedy:?}") };
+pub const TERMS: HostTerms =
+    HostTerms { read: "Read", shell: "Bash", jobs: "JobStart", remedy: |remedy| format!("{remedy:?}") };
 
 impl PodUnderTest {
     /// A pod with this script and these tools, in a memory file system if there is one.

@@ -93,17 +93,26 @@ pub async fn run(live: Arc<Shell>, args: Args, cx: ToolContext) -> ToolResult {
     summary(&ended, deadline)
 }
 
-/// The timeout of the command, or the error that it may not run.
-fn judge(args: &Args, host: Duration) -> Result<Duration, ToolError> {
-    if args.command.trim().is_empty() {
+/// Whether a shell can be given this command.
+///
+/// # Errors
+/// `FixInput` for an empty or too long command, or one with a NUL byte.
+pub fn check(command: &str) -> Result<(), ToolError> {
+    if command.trim().is_empty() {
         return Err(fix("the command is empty"));
     }
-    if args.command.len() > MAX_COMMAND {
+    if command.len() > MAX_COMMAND {
         return Err(fix(format!("the command has more than {MAX_COMMAND} bytes; Write a script and run that")));
     }
-    if args.command.contains('\0') {
+    if command.contains('\0') {
         return Err(fix("a command cannot contain a NUL byte"));
     }
+    Ok(())
+}
+
+/// The timeout of the command, or the error that it may not run.
+fn judge(args: &Args, host: Duration) -> Result<Duration, ToolError> {
+    check(&args.command)?;
     if args.timeout_s == 0 || args.timeout_s > MAX_TIMEOUT_S {
         return Err(fix(format!("timeout_s must be 1 to {MAX_TIMEOUT_S}")));
     }

@@ -4,6 +4,7 @@
 
 mod circuit_breaker;
 mod command_blocklist;
+mod jobs;
 mod loop_detect;
 mod phase_recorder;
 mod refused_updates;
@@ -22,7 +23,7 @@ use std::sync::atomic::AtomicU64;
 
 #[test]
 fn settings_out_of_bounds_and_unknown_keys_are_errors() {
-    let [loops, breaker, writes, phases, items, memory, router, web, blocklist, schedule, person, intake, watch] =
+    let [loops, breaker, writes, phases, items, memory, router, web, blocklist, schedule, person, intake, watch, jobs] =
         OPT_IN;
     let cases = [
         (items.clone(), json!({"author": ""}), "author"),
@@ -47,6 +48,8 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
         (intake.clone(), json!({"every_minutes": 1}), "every_minutes"),
         (intake, json!({"label": "A B"}), "labels"),
         (watch, json!({"wake": "yes"}), "boolean"),
+        (jobs.clone(), json!({"max_jobs": 9}), "`max_jobs` is 9; expected 1 to 8"),
+        (jobs, json!({"max_hours": 169}), "`max_hours` is 169; expected 1 to 168"),
         (phases, json!({"most": 3}), "most"),
         (loops.clone(), json!({"window": 1}), "window"),
         (loops.clone(), json!({"windw": 3}), "windw"),

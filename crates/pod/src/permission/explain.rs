@@ -75,7 +75,9 @@ impl Policy {
             RuleStatement { source, text, decision: by_row, path: None, host: None, program: None, decides: false };
         let (mut statements, mut deciding) = (vec![default_statement], 0);
         let decision = self.in_order(by_row, |layer| {
-            let meets = |placed: &&Placed| placed.rule.is_about_tool(tool) && action.is_met_by(&placed.rule);
+            let meets = |placed: &&Placed| {
+                placed.rule.is_about_tools(self.terms.ruled_as(tool)) && action.is_met_by(&placed.rule)
+            };
             let rules: Vec<_> = layer.rules.iter().filter(meets).collect();
             // The last match decides: rules before one about everything have no effect.
             let last = rules.iter().rposition(|placed| placed.rule.is_about_everything());

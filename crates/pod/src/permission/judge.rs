@@ -68,7 +68,7 @@ impl Policy {
     /// Judges a call. If it names several things, the strictest decision applies.
     #[must_use]
     pub fn judge(&self, call: &CallFacts<'_>, workspace: &Workspace, now: SandboxState) -> PolicyDecision {
-        let ruled = self.layers.iter().any(|layer| layer.names_programs(call.tool));
+        let ruled = self.layers.iter().any(|layer| layer.names_programs(self.terms.ruled_as(call.tool)));
         let parts = ruled || table::command(now.confined()) != RuleDecision::Allow;
         let targets = place::targets(call.effect, call.touches, workspace, parts);
         let answers = targets.iter().map(|target| self.answer(call, target, now));
@@ -87,7 +87,7 @@ impl Policy {
         let row = table::answering(target, now.mode == SandboxMode::ReadOnly);
         let mut origin = Origin::DefaultRule(row);
         let decision = self.in_order(row.decision(now.confined()), |layer| {
-            let Placed { rule, source, .. } = layer.speaks(call.tool, self.terms.read, target)?;
+            let Placed { rule, source, .. } = layer.speaks(self.terms.ruled_as(call.tool), self.terms.read, target)?;
             origin = Origin::Rule { source, text: rule.to_string() };
             Some(rule.decision)
         });

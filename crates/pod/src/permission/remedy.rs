@@ -48,6 +48,19 @@ pub enum AlternativeRemedy {
 pub struct HostTerms {
     /// The tool whose rules also say which files a command may name.
     pub read: &'static str,
+    /// The tool that runs shell commands, and the one that starts them as jobs: rules about the first are about both.
+    pub shell: &'static str,
+    pub jobs: &'static str,
     /// Renders a remedy as text; the text ends up in results, requests and the journal.
     pub remedy: fn(&Remedy) -> String,
+}
+
+impl HostTerms {
+    /// The tools whose rules are about the calls of this one.
+    pub(super) fn ruled_as<'a>(&self, tool: &'a str) -> [&'a str; 2]
+    where
+        Self: 'a,
+    {
+        [tool, if tool == self.jobs { self.shell } else { tool }]
+    }
 }

@@ -164,15 +164,15 @@ impl Layer {
         Ok(Self { rules: checked })
     }
 
-    /// Whether a rule of the layer is about the programs that a tool's commands run.
-    pub(super) fn names_programs(&self, tool: &str) -> bool {
-        self.rules.iter().any(|placed| placed.rule.is_about_tool(tool) && placed.rule.program.is_some())
+    /// Whether a rule of the layer is about the programs that commands of these tools run.
+    pub(super) fn names_programs(&self, tools: [&str; 2]) -> bool {
+        self.rules.iter().any(|placed| placed.rule.is_about_tools(tools) && placed.rule.program.is_some())
     }
 
     /// The last rule that matches. For a file that a command names, rules about the tool `read` apply, too.
-    pub(super) fn speaks(&self, tool: &str, read: &str, target: &Target) -> Option<&Placed> {
+    pub(super) fn speaks(&self, tools: [&str; 2], read: &str, target: &Target) -> Option<&Placed> {
         let command = matches!(target, Target::Path { command: true, .. });
-        let about = |rule: &Rule| rule.is_about_tool(tool) || (command && rule.is_about_tool(read));
+        let about = |rule: &Rule| rule.is_about_tools(tools) || (command && rule.is_about_tool(read));
         let matches = |Placed { rule, scope, .. }: &&Placed| about(rule) && scope.hits(rule.decision, target);
         self.rules.iter().rev().find(matches)
     }
@@ -187,6 +187,10 @@ impl Rule {
 
     pub(super) fn is_about_tool(&self, tool: &str) -> bool {
         self.tool == "*" || self.tool == tool
+    }
+
+    pub(super) fn is_about_tools(&self, tools: [&str; 2]) -> bool {
+        tools.iter().any(|tool| self.is_about_tool(tool))
     }
 
     pub(super) fn is_about_everything(&self) -> bool {

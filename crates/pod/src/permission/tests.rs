@@ -11,7 +11,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-pub(crate) const TERMS: HostTerms = HostTerms { read: "Read", remedy: |remedy| format!("{remedy:?}") };
+pub(crate) const TERMS: HostTerms =
+    HostTerms { read: "Read", shell: "Bash", jobs: "JobStart", remedy: |remedy| format!("{remedy:?}") };
 
 const FEATURE: FeatureId = FeatureId::builtin("files");
 const CONFINED: SandboxState = SandboxState { mode: SandboxMode::WorkspaceWrite, enforced: true };

@@ -47,6 +47,18 @@ const GRANTS: &[(&str, &[HostCapability])] = &[
         "watch",
         &[HostCapability::READ_WORKSPACE, GATE_REQUESTS, OBSERVE, builtins::watch::NOTIFY, builtins::watch::LOOKS],
     ),
+    (
+        "jobs",
+        &[
+            ANY_TOOL,
+            HostCapability::READ_WORKSPACE,
+            HostCapability::ANY_PROGRAM,
+            HostCapability::SESSION_STATE,
+            HostCapability::EmitUserAlert,
+            builtins::jobs::NOTIFY,
+            builtins::jobs::TELLS,
+        ],
+    ),
     ("notes-router", &[ANY_TOOL, WRITE_ITEMS, WRITE_NOTES]),
 ];
 

@@ -5,8 +5,12 @@ use pod::permission::{AlternativeRemedy, HostTerms, Remedy};
 use std::path::Path;
 
 /// What this program calls things.
-pub(crate) const TERMS: HostTerms =
-    HostTerms { read: "Read", remedy: |remedy| words(remedy, "with --sandbox workspace-write") };
+pub(crate) const TERMS: HostTerms = HostTerms {
+    read: "Read",
+    shell: "Bash",
+    jobs: builtins::jobs::START_TOOL,
+    remedy: |remedy| words(remedy, "with --sandbox workspace-write"),
+};
 
 /// As [`TERMS`], for a run with `--read-only`.
 pub(crate) const TERMS_READ_ONLY: HostTerms =

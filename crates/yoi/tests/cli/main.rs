@@ -34,6 +34,7 @@ mod host_log;
 mod hostile;
 mod hosts;
 mod instructions;
+mod jobs;
 mod key_redaction;
 mod later_formats;
 mod left_running;

@@ -7,10 +7,11 @@ use crate::feature::{JobBoard, JobControl, JobError, JobLog, NewJob, escape_line
 use crate::mailbox::requests::{DriverRequest, JobRequest, MailboxSender};
 use crate::record::{ChildProcess, JobEnd, JobEndKind, MAX_JOB_TEXT};
 use crate::session::jobs::MAX_JOBS;
-use authority::{ChildExit, ChildResult, Redactor, Spawner};
+use authority::{ChildExit, ChildResult, Redactor, SpawnedChild, Spawner};
 use session_store::Clock;
 use std::collections::BTreeMap;
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
@@ -121,10 +122,10 @@ impl JobHost {
         let JobRequest { feature, spawner, redactor, new, starter, reply } = request;
         let command = line(&new.command, &redactor);
         let deadline_ms = u64::try_from(new.deadline.as_millis()).unwrap_or(u64::MAX);
-        let child = match spawn(&spawner, job, new).await {
+        let child = match spawn(spawner, job, new).await {
             Ok(child) => child,
             Err(error) => {
-                drop(reply.send(Err(error.into())));
+                drop(reply.send(Err(error)));
                 return None;
             }
         };
@@ -162,9 +163,14 @@ impl JobHost {
     }
 }
 
-async fn spawn(spawner: &Spawner, job: u64, new: NewJob) -> Result<authority::SpawnedChild, authority::Error> {
+/// On a thread of its own: what git would run is read before the start.
+async fn spawn(spawner: Spawner, job: u64, new: NewJob) -> Result<SpawnedChild, JobError> {
     let NewJob { program, args, cwd, command: _, deadline } = new;
-    spawner.spawn(authority::Job { program, args, cwd, call: format!("job-{job}"), deadline }).await
+    let job = authority::Job { program, args, cwd, call: format!("job-{job}"), deadline };
+    let runtime = Handle::current();
+    let started = tokio::task::spawn_blocking(move || runtime.block_on(spawner.spawn(job)));
+    let lost = |error| JobError::Unavailable(format!("the start of the job failed: {error}"));
+    Ok(started.await.map_err(lost)??)
 }
 
 fn end(result: ChildResult) -> JobEnd {
