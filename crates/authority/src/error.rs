@@ -111,7 +111,7 @@ fn kind_of(error: &io::Error) -> ErrorKind {
 const CODES: &[(Errno, &str)] = &[
     (Errno::MFILE, "this process has reached its limit of open files; raise `ulimit -n`"),
     (Errno::NFILE, "the system has reached its limit of open files; close other programs"),
-    (Errno::FBIG, "a file would exceed the size limit of this process; raise `ulimit -f`"),
+    (Errno::FBIG, "a file would exceed the file size limit of this process (`ulimit -f`)"),
     (Errno::NOMEM, "the system has no memory left; close other programs"),
     (
         Errno::AGAIN,

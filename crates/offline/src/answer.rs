@@ -205,7 +205,7 @@ pub(crate) fn examples(content: &str) -> Vec<String> {
     EXAMPLES.split("; ").filter(fits).map(fill).collect()
 }
 
-const MODEL: &str = "For a language model: set OPENAI_API_KEY, or run `yoi run -m PROVIDER/NAME \"…\"`; `yoi models` lists what can be used.";
+const MODEL: &str = "For a language model: set OPENAI_API_KEY, or run `yoi run -m PROVIDER/MODEL \"…\"`; `yoi models` lists what can be used.";
 
 pub(crate) fn help(examples: &[String]) -> String {
     format!(

@@ -61,7 +61,7 @@ impl DiskFault {
 const LIMITS: &[(Errno, &str)] = &[
     (Errno::MFILE, "this process has reached its limit of open files; raise `ulimit -n`"),
     (Errno::NFILE, "the system has reached its limit of open files; close other programs"),
-    (Errno::FBIG, "the file would exceed the size limit of this process; raise `ulimit -f`"),
+    (Errno::FBIG, "the file would exceed the file size limit of this process (`ulimit -f`)"),
     (Errno::NOMEM, "the system has no memory left; close other programs"),
     (Errno::IO, "the disk reported an error; check the system log and the disk"),
 ];

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 /// Commands that take one text besides a pod.
 const WITH_TEXT: [&str; 3] = ["yoi send", "yoi start", "yoi notify"];
 
-const QUOTES: &str = "write the text in quotes";
+const QUOTES: &str = "write it in quotes";
 
 /// Prints a usage error and gives the exit code; help that nobody asked for is one, too.
 pub(crate) fn report(error: &clap::Error, args: &[OsString], command: Command) -> ExitCode {
@@ -54,7 +54,7 @@ fn failure(error: &clap::Error, args: &[OsString], program: Command) -> Failure 
             (format!("the prompt must be one argument; `{argument}` is a second one"), in_quotes(args, &argument))
         }
         ErrorKind::UnknownArgument if WITH_TEXT.contains(&path.as_str()) && !argument.starts_with('-') => {
-            (format!("the text must be one argument; `{argument}` is a second one"), QUOTES.to_owned())
+            (format!("the input must be one argument; `{argument}` is a second one"), QUOTES.to_owned())
         }
         ErrorKind::UnknownArgument => {
             let what = if argument.starts_with('-') { "option" } else { "argument" };

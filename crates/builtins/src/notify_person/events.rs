@@ -100,7 +100,7 @@ impl Deliveries {
         let suppressed = if by_person {
             Some("a person did it")
         } else {
-            seen.filter(|seen| *seen >= delivery.since_ms).map(|_| "a driver was attached")
+            seen.filter(|seen| *seen >= delivery.since_ms).map(|_| "a client was attached that can send inputs")
         };
         if let Some(why) = suppressed {
             delivery.set(DeliveryState::Suppressed, now, Some(why));

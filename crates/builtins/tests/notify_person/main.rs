@@ -74,7 +74,7 @@ fn a_driver_who_is_or_was_attached_needs_no_message() {
     let driver = live.client().driver();
     turn(&live);
     let suppressed = passes(&live, 0, DeliveryState::Suppressed);
-    assert_eq!(suppressed.reason.as_deref(), Some("a driver was attached"));
+    assert_eq!(suppressed.reason.as_deref(), Some("a client was attached that can send inputs"));
     drop(driver);
     live.advance(HOUR);
     turn(&live);

@@ -97,10 +97,10 @@ pub struct Refused<T> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The disk refused; the log was rolled back to the commit before.
-    #[error("the journal failed: {0}")]
+    #[error("journal: {0}")]
     Disk(DiskFault),
     /// No space or quota left. A `suspended` record still fits through `append_reserved`.
-    #[error("the journal failed because the disk is full: {0}")]
+    #[error("journal: the disk is full: {0}")]
     Full(DiskFault),
     /// [`MAX_QUEUE`](crate::MAX_QUEUE) batches are waiting already.
     #[error("the journal's queue is full")]

@@ -47,7 +47,8 @@ A stopped or crashed pod starts with the directory, model and options of its
 last start. Options on the command line override them one by one. If the pod
 is already running, the command changes nothing. It then succeeds (exit 0) if it
 has no INPUT, no --foreground and no option that a pod records; otherwise it
-fails (exit 75).
+fails (exit 75). A pod that is held because its API key was missing is started
+again with the key.
 
 Signals to the process of a pod: TERM interrupts the turn and ends the
 process, and the next start continues the turn; HUP reloads limits, permission

@@ -25,7 +25,7 @@ pub(crate) fn host_failure(error: &HostError, name: Option<&str>) -> Failure {
     let failure = Failure::new(exit, error.to_string());
     match (exit, name) {
         (Exit::Journal, Some(name)) => {
-            failure.help(format!("what was recorded is kept; fix the cause, then continue with --pod {name}"))
+            failure.help(format!("fix that, then run `yoi run --pod {name} \"continue\"`; what was recorded is kept"))
         }
         (Exit::Data, Some(name)) => failure.help(salvage(name)),
         (Exit::Failed, Some(name)) => failure.help(format!("ask for less at a time, then continue with --pod {name}")),

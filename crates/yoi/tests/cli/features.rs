@@ -222,7 +222,7 @@ fn a_person_narrows_and_widens_what_a_feature_may_do() {
     let (_, route) = explained(&scene, "Grep");
     has(&route, "yes", "it may read the project", "config.toml:1");
     scene.config("[features.\"builtin:shell\"]\ngrant = { process = [] }\n");
-    scene.yoi(&["features"]).ends(0).prints(&["✗ builtin:shell", "it needs to start any program"]);
+    scene.yoi(&["features"]).ends(0).prints(&["✗ builtin:shell", "it requires permission to start any program"]);
     let wrong: [(&str, &[&str]); 3] = [
         ("grant = { netwrk = [] }\n", &["config.toml:2:", "netwrk", "did you mean `network`?"]),
         ("grant = { fs = { workspace = \"rw\" } }\n", &["config.toml:2:", "rw"]),

@@ -215,14 +215,14 @@ impl<'a> RouteBuilder<'a> {
             let needed = diagnostic.message.strip_prefix(&denied).and_then(|text| text.split_once(": "));
             let why = needed.map_or_else(
                 || diagnostic.message.clone(),
-                |(asked, _)| format!("it needs to {}", in_words(asked, &document)),
+                |(asked, _)| format!("it requires permission to {}", in_words(asked, &document)),
             );
             self.say(Part::Surface, Mark::No, format!("{id} is skipped: {why}"), None);
         }
         for skipped in planned.skipped_contributions.iter().filter(|skipped| skipped.name == tool.name) {
             let why = skipped.reason.split_once(": ").map_or(&*skipped.reason, |(needed, _)| needed);
             let why = match why.strip_prefix("it needs ") {
-                Some(asked) => format!("it needs to {}", in_words(asked, &document)),
+                Some(asked) => format!("it requires permission to {}", in_words(asked, &document)),
                 None => why.to_owned(),
             };
             self.say(Part::Surface, Mark::No, format!("{} is not installed: {why}", tool.name), None);

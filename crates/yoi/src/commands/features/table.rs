@@ -87,7 +87,9 @@ fn row(page: &mut Page, feature: &Value, width: usize) {
 pub(super) fn diagnostic_words(message: &str, feature: &Value) -> String {
     let denied = format!("{} was denied ", text(feature, "feature_id"));
     match message.strip_prefix(&denied).and_then(|denial| denial.split_once(": ")) {
-        Some((what, why)) => format!("it needs to {}; {}", in_words(what, feature), refusal(why, feature)),
+        Some((what, why)) => {
+            format!("it requires permission to {}; {}", in_words(what, feature), refusal(why, feature))
+        }
         None => in_words(message, feature),
     }
 }
