@@ -9,9 +9,10 @@ use crate::latch::PATIENCE;
 use crate::points::Killed;
 use crate::rig::PodUnderTest;
 use llm_worker::effect::Outcome;
-use pod::control::{Activity, ActorEnd, Callbacks, Client, Event, Outbox, PodStatus};
+use pod::control::{Activity, ActorEnd, BackgroundTaskView, Callbacks, Client, Event, Outbox, PodStatus};
 use pod::foreign::MAX_THREADS;
 use pod::host::{self, HostError};
+use pod::record::Record;
 use pod::session::fold::SessionState;
 use pod::session::restore::{Restored, decode};
 use session_store::{Journal, OpenError, Reader};
@@ -162,6 +163,33 @@ impl LivePod {
     /// It takes longer than [`PATIENCE`].
     pub fn try_settled(&self) -> Option<PodStatus> {
         self.try_until(|status| self.is_settled(status))
+    }
+
+    /// Runs the background tasks that are due by the pod's clock, and waits until each run since the start has ended and
+    /// its end is in the log.
+    ///
+    /// # Panics
+    /// As [`Self::until`]; a run that does not end by itself, or whose end the disk refuses, takes longer.
+    pub fn run_due(&self) -> PodStatus {
+        // What features have requested is taken before the answer.
+        drop(self.ask(self.client.status()));
+        self.until(|status| {
+            let now_ms = self.pod.clock.now() / 1000;
+            let rests =
+                |task: &BackgroundTaskView| task.open.is_none() && task.next_due_ms.is_none_or(|due| due > now_ms);
+            let ended = self.pod.points.came().iter().filter(|point| *point == "task:ended").count();
+            status.tasks.iter().all(rests) && self.recorded_ends(status.folded) == ended
+        })
+    }
+
+    /// The ends of this start's runs in the log up to this record.
+    fn recorded_ends(&self, upto: u64) -> usize {
+        self.pod.records().into_iter().filter(|(seq, _)| *seq <= upto).fold(0, |ends, (_, record)| match record {
+            Record::HostStarted(_) => 0,
+            // Nothing ran of a run without a duration.
+            Record::BackgroundTask(run) => ends + usize::from(run.ms.is_some()),
+            _ => ends,
+        })
     }
 
     fn is_settled(&self, status: &PodStatus) -> bool {

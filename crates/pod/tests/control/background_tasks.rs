@@ -166,20 +166,38 @@ fn an_effectful_run_is_in_the_log_before_it_begins_and_another_once_it_ended() {
 }
 
 #[test]
+fn run_due_returns_when_all_that_was_due_has_ended() {
+    let rare = TaskKey::new("rare", ToolEffect::Effectful).every(HOUR * 2);
+    let (hourly, rare) = (Worker::quick(LOOKS), Worker::new("rare", rare, |_, _| Box::pin(async { Ok(()) })));
+    let live = live(stays(&[hourly.clone(), rare.clone()], 0));
+    let ends = || {
+        assert!(live.run_due().tasks.iter().all(|task| task.open.is_none()));
+        states(&live.pod).iter().filter(|(_, state)| *state == TaskRunState::Completed).count()
+    };
+    assert_eq!(ends(), 0);
+    live.advance(HOUR);
+    assert_eq!((ends(), ends()), (1, 1));
+    live.advance(HOUR);
+    assert_eq!(ends(), 3);
+    assert_eq!((hourly.began().len(), rare.began().len()), (2, 1));
+    sound(&live.close().pod, "what was due");
+}
+
+#[test]
 fn a_run_that_was_missed_while_the_pod_was_down_runs_once() {
     let worker = Worker::quick(HOURLY);
     let first = live(stays(std::slice::from_ref(&worker), 0));
     first.advance(HOUR);
-    ended(&first, 1);
+    first.run_due();
     let pod = first.close().pod;
     pod.clock.advance(10 * 3_600_000_000 + 60_000_000);
     let again = live(pod);
-    ended(&again, 2);
+    again.run_due();
     // The next one is due an hour after the newest that was missed.
     again.advance(Duration::from_secs(58 * 60));
     assert_eq!(worker.began().len(), 2);
     again.advance(Duration::from_secs(2 * 60));
-    ended(&again, 3);
+    again.run_due();
     assert_eq!(worker.began(), [(1, 1), (2, 1), (3, 1)]);
     sound(&again.close().pod, "a missed run");
 }
@@ -190,16 +208,16 @@ fn a_feature_runs_its_task_now_and_at_a_time() {
     let live = live(stays(std::slice::from_ref(&worker), 0));
     let handle = worker.handle.lock().unwrap().clone().unwrap();
     handle.run_now().unwrap();
-    ended(&live, 1);
+    live.run_due();
     let at =
         |after: u64| std::time::UNIX_EPOCH + Duration::from_micros(live.pod.clock.now()) + Duration::from_secs(after);
     handle.run_at(at(100)).unwrap();
     handle.run_at(at(50)).unwrap();
-    live.ask(live.client().status());
+    live.run_due();
     live.advance(Duration::from_secs(49));
     assert_eq!(worker.began().len(), 1);
     live.advance(Duration::from_secs(1));
-    ended(&live, 2);
+    live.run_due();
     handle.run_at(at(50)).unwrap();
     handle.clear().unwrap();
     live.ask(live.client().status());
@@ -217,7 +235,7 @@ fn a_run_wakes_the_pod_once() {
         live.advance(HOUR);
         live.until(|status| status.turns == turn && status.activity == Activity::Idle);
     }
-    ended(&live, 2);
+    live.run_due();
     let over = live.close();
     assert_eq!((over.state().turns, over.state().notices.len()), (2, 0));
     sound(&over.pod, "woken by a task");

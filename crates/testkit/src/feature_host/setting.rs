@@ -66,6 +66,7 @@ impl Setting {
         let ambient = ambient();
         let state = |name| directory(&ambient, &self.dirs.join(name));
         let link = link.files(StateScope::Pod, state("pod-state")).files(StateScope::User, state("user-state"));
+        let project = workspace.project().to_owned();
         let services = HostServices::none().root(HostCapability::WORKSPACE, workspace);
         // No host can be reached, whatever is granted: tests do not connect.
         let services = services.net(Net::to(&ambient, [])).link(link);
@@ -79,7 +80,9 @@ impl Setting {
                 && root != HostCapability::WORKSPACE
             {
                 let number = roots.len();
-                roots.entry(root.clone()).or_insert_with(|| directory(&ambient, &self.dirs.join(number.to_string())));
+                // In the project, where writing is allowed by default.
+                let dir = project.join(format!("root-{number}"));
+                roots.entry(root.clone()).or_insert_with(|| directory(&ambient, &dir));
             }
         }
         roots.into_iter().fold(services, |services, (name, dir)| services.root(name, dir))
