@@ -9,6 +9,7 @@ mod clock;
 pub mod command_blocklist;
 pub mod files;
 pub mod jobs;
+pub mod list_features;
 pub mod loop_detect;
 pub mod memory;
 pub mod notes_router;

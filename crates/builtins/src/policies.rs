@@ -4,6 +4,7 @@ use crate::circuit_breaker::{self, CircuitBreaker};
 use crate::clock::Now;
 use crate::command_blocklist::{self, CommandBlocklist};
 use crate::jobs::{self, Jobs};
+use crate::list_features::{self, ListFeatures};
 use crate::loop_detect::{self, LoopDetect};
 use crate::memory::{self, Memory};
 use crate::notes_router::{self, NotesRouter};
@@ -35,7 +36,7 @@ pub struct BadSettings {
 }
 
 /// The ids of built-in features that are off unless the configuration enables them.
-pub const OPT_IN: [FeatureId; 14] = [
+pub const OPT_IN: [FeatureId; 15] = [
     loop_detect::ID,
     circuit_breaker::ID,
     write_policy::ID,
@@ -50,6 +51,7 @@ pub const OPT_IN: [FeatureId; 14] = [
     work_item_intake::ID,
     watch::ID,
     jobs::ID,
+    list_features::ID,
 ];
 
 /// The descriptors of all [`OPT_IN`] features, for plans in which they are off.
@@ -70,6 +72,7 @@ pub fn declared() -> Vec<FeatureDescriptor> {
         work_item_intake::declared(),
         watch::declared(),
         jobs::declared(),
+        list_features::declared(),
     ]
 }
 
@@ -105,6 +108,7 @@ pub fn with_settings(
     modules.extend(module(of(notify_person::ID), |settings| NotifyPerson::new(settings, Arc::clone(now)))?);
     modules.extend(module(of(work_item_intake::ID), |settings| Intake::new(settings, Arc::clone(now)))?);
     modules.extend(module(of(jobs::ID), Jobs::new)?);
+    modules.extend(module(of(list_features::ID), |Nothing {}| Ok(ListFeatures))?);
     Ok(modules)
 }
 

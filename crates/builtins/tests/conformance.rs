@@ -15,6 +15,7 @@ fn settings(id: &FeatureId) -> Settings {
     let keys = match id.name() {
         "write-policy" => json!({"scopes": ["src"]}),
         "notify-person" => json!({"command": ["true"]}),
+        "work-item" => json!({"read_first": true}),
         _ => json!({}),
     };
     keys.as_object().unwrap().clone()

@@ -110,6 +110,13 @@ pub struct WorkItemChange {
     pub assignee: Option<Assignee>,
 }
 
+impl WorkItemChange {
+    /// No change of this item.
+    pub(super) fn none(id: ItemRef) -> Self {
+        Self { id, comment: None, status: None, title: None, kind: None, priority: None, labels: None, assignee: None }
+    }
+}
+
 /// The result of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkItemList {

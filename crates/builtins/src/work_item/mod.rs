@@ -14,6 +14,7 @@ mod answer;
 mod contract;
 mod format;
 mod id;
+mod read_first;
 mod store;
 
 use contract::VERSION;
@@ -26,12 +27,15 @@ pub use store::{MAX_ITEMS, MAX_LISTED, MAX_TEXT};
 
 use crate::clock::Now;
 use crate::plain;
+use crate::store_error::StoreError;
 use llm_worker::tool::Touch;
 use llm_worker::{ToolContext, ToolEffect, ToolResult};
 use pod::feature::{
-    CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
-    HostCapability, ServiceDeclaration, ToolKey,
+    CapabilityRequest, FeatureDescriptor, FeatureDescriptorBuilder, FeatureId, FeatureInstallContext,
+    FeatureInstallError, FeatureModule, HostCapability, ServiceDeclaration, ToolKey,
 };
+use pod::hook::ToolCallView;
+use read_first::ReadFirst;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -67,6 +71,8 @@ const UPDATE: ToolKey<WorkItemChange> = ToolKey::new(
     "Comment on a work item, move it to open, pending or closed, or change its fields.",
 )
 .needs(WRITES);
+const COMMENT: ToolKey<NewComment> =
+    ToolKey::new("WorkItemComment", ToolEffect::Effectful, "Add a comment to the thread of a work item.").needs(WRITES);
 
 /// `[features."builtin:work-item"]`.
 #[derive(Clone, Debug, Deserialize)]
@@ -74,12 +80,14 @@ const UPDATE: ToolKey<WorkItemChange> = ToolKey::new(
 pub struct Settings {
     /// The author name in the events of threads; one line of at most 120 bytes.
     pub author: String,
+    /// Denies comments on items, and changes of their status, before the session has read or created the item.
+    pub read_first: bool,
 }
 
 impl Default for Settings {
     /// A name that shows that the author was no person.
     fn default() -> Self {
-        Self { author: "yoi".to_owned() }
+        Self { author: "yoi".to_owned(), read_first: false }
     }
 }
 
@@ -89,6 +97,7 @@ type Author = Arc<str>;
 /// The feature that adds tools for the project's work items, and provides them to other features.
 pub struct WorkItems {
     author: Author,
+    read_first: bool,
     now: Now,
 }
 
@@ -99,7 +108,7 @@ impl WorkItems {
     /// A value outside of its limits; the text names its key.
     pub fn new(settings: Settings, now: Now) -> Result<Self, String> {
         plain::line("`author`", &settings.author, id::MAX_AUTHOR)?;
-        Ok(Self { author: settings.author.into(), now })
+        Ok(Self { author: settings.author.into(), read_first: settings.read_first, now })
     }
 }
 
@@ -111,7 +120,22 @@ struct Show {
     id: ItemRef,
 }
 
+/// A comment.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[schemars(description = "")]
+struct NewComment {
+    /// Id, its beginning, or its slug.
+    id: ItemRef,
+    /// Markdown.
+    comment: String,
+}
+
+/// The feature with its default settings.
 pub(crate) fn declared() -> FeatureDescriptor {
+    builder().build()
+}
+
+fn builder() -> FeatureDescriptorBuilder {
     FeatureDescriptor::builder(ID)
         .display_name("Work items")
         .version(env!("CARGO_PKG_VERSION"))
@@ -121,15 +145,18 @@ pub(crate) fn declared() -> FeatureDescriptor {
         .tool(&SHOW)
         .tool(&CREATE)
         .tool(&UPDATE)
+        .tool(&COMMENT)
         .provides(ServiceDeclaration::of(READER, VERSION).emits(CHANGED))
         .provides(ServiceDeclaration::of(WRITER, VERSION))
         .instruction("use", "Work that outlives this session belongs into a work item, not only into the answer.")
-        .build()
 }
 
 impl FeatureModule for WorkItems {
     fn descriptor(&self) -> FeatureDescriptor {
-        declared()
+        match self.read_first {
+            true => builder().gate(&read_first::GATE).state(&read_first::READ_ITEMS).build(),
+            false => declared(),
+        }
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
@@ -139,10 +166,20 @@ impl FeatureModule for WorkItems {
         let (author, now) = (Arc::clone(&self.author), Arc::clone(&self.now));
         let store = Arc::new(WorkItemStore { files: tools::Files::new(workspace), author, now, changed });
         let (read, write) = (Touch::Read(directory.clone()), Touch::Write(directory));
-        ctx.tools().implement_touching(&LIST, always(&read), &store, list)?;
-        ctx.tools().implement_touching(&SHOW, always(&read), &store, show)?;
-        ctx.tools().implement_touching(&CREATE, always(&write), &store, create)?;
-        ctx.tools().implement_touching(&UPDATE, always(&write), &store, update)?;
+        let mut live = Live { store: Arc::clone(&store), read_first: None };
+        if self.read_first {
+            let known = Arc::clone(&store);
+            let changed = Box::new(move |call: &ToolCallView| known.id_of(&changed_item(call)?).ok());
+            let rule = Arc::new(ReadFirst { changed, items: ctx.state(&read_first::READ_ITEMS)? });
+            ctx.hooks().gate(&read_first::GATE, &rule, ReadFirst::judge)?;
+            live.read_first = Some(rule);
+        }
+        let live = Arc::new(live);
+        ctx.tools().implement_touching(&LIST, always(&read), &live, Live::list)?;
+        ctx.tools().implement_touching(&SHOW, always(&read), &live, Live::show)?;
+        ctx.tools().implement_touching(&CREATE, always(&write), &live, Live::create)?;
+        ctx.tools().implement_touching(&UPDATE, always(&write), &live, Live::update)?;
+        ctx.tools().implement_touching(&COMMENT, always(&write), &live, Live::comment)?;
         ctx.services().provide(READER, Arc::clone(&store) as Arc<dyn WorkItemReader>)?;
         ctx.services().provide(WRITER, store as Arc<dyn WorkItemWriter>)?;
         Ok(())
@@ -165,20 +202,56 @@ fn absent(error: FeatureInstallError) -> FeatureInstallError {
     }
 }
 
-async fn list(store: Arc<WorkItemStore>, query: Query, _: ToolContext) -> ToolResult {
-    Ok(answer::listing(&store.list(query).await?))
+/// The item that a call comments on or moves, as the call names it.
+fn changed_item(call: &ToolCallView) -> Option<ItemRef> {
+    if call.feature != ID {
+        return None;
+    }
+    if call.tool == COMMENT.name() {
+        return serde_json::from_str(&call.arguments).ok().map(|NewComment { id, .. }| id);
+    }
+    let change: Option<WorkItemChange> = serde_json::from_str(&call.arguments).ok();
+    let change = change.filter(|_| call.tool == UPDATE.name())?;
+    (change.comment.is_some() || change.status.is_some()).then_some(change.id)
 }
 
-async fn show(store: Arc<WorkItemStore>, args: Show, _: ToolContext) -> ToolResult {
-    Ok(answer::item(&store.show(args.id).await?))
+/// The tools.
+struct Live {
+    store: Arc<WorkItemStore>,
+    read_first: Option<Arc<ReadFirst>>,
 }
 
-async fn create(store: Arc<WorkItemStore>, item: NewItem, cx: ToolContext) -> ToolResult {
-    let id = store.create(item, cx).await?;
-    Ok(tools::answer(&format!("{id}: created, open"), String::new()))
-}
+impl Live {
+    async fn list(self: Arc<Self>, query: Query, _: ToolContext) -> ToolResult {
+        Ok(answer::listing(&self.store.list(query).await?))
+    }
 
-async fn update(store: Arc<WorkItemStore>, change: WorkItemChange, cx: ToolContext) -> ToolResult {
-    let Updated { id, status, done } = store.update(change, cx).await?;
-    Ok(tools::answer(&format!("{id}: {}; it is {status}", done.join(", ")), String::new()))
+    async fn show(self: Arc<Self>, args: Show, _: ToolContext) -> ToolResult {
+        let item = self.store.show(args.id).await?;
+        if let Some(rule) = &self.read_first {
+            rule.add(&item.heading.id).await?;
+        }
+        Ok(answer::item(&item))
+    }
+
+    async fn create(self: Arc<Self>, item: NewItem, cx: ToolContext) -> ToolResult {
+        let id = self.store.create(item, cx).await?;
+        if let Some(rule) = &self.read_first {
+            // The item exists. If this is not kept, the session has to read it.
+            rule.add(&id).await.ok();
+        }
+        Ok(tools::answer(&format!("{id}: created, open"), String::new()))
+    }
+
+    async fn update(self: Arc<Self>, change: WorkItemChange, cx: ToolContext) -> ToolResult {
+        let Updated { id, status, done } = self.store.update(change, cx).await?;
+        Ok(tools::answer(&format!("{id}: {}; it is {status}", done.join(", ")), String::new()))
+    }
+
+    async fn comment(self: Arc<Self>, args: NewComment, cx: ToolContext) -> ToolResult {
+        let NewComment { id, comment } = args;
+        let comment = Some(comment).filter(|text| !text.trim().is_empty());
+        let comment = Some(comment.ok_or_else(|| StoreError::fix("`comment` is empty; write what to add"))?);
+        self.update(WorkItemChange { comment, ..WorkItemChange::none(id) }, cx).await
+    }
 }

@@ -218,6 +218,11 @@ impl WorkItemStore {
         Ok(all)
     }
 
+    /// The id of the one item that is meant.
+    pub(super) fn id_of(&self, item: &ItemRef) -> Result<ItemId, StoreError> {
+        self.find(item).map(|found| found.id)
+    }
+
     /// The one item that is meant; an exact id wins.
     fn find(&self, item: &ItemRef) -> Result<LocatedItem, StoreError> {
         let mut meant = self.all(&WorkItemStatus::ALL)?;

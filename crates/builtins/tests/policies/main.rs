@@ -5,6 +5,7 @@
 mod circuit_breaker;
 mod command_blocklist;
 mod jobs;
+mod list_features;
 mod loop_detect;
 mod phase_recorder;
 mod refused_updates;
@@ -23,8 +24,23 @@ use std::sync::atomic::AtomicU64;
 
 #[test]
 fn settings_out_of_bounds_and_unknown_keys_are_errors() {
-    let [loops, breaker, writes, phases, items, memory, router, web, blocklist, schedule, person, intake, watch, jobs] =
-        OPT_IN;
+    let [
+        loops,
+        breaker,
+        writes,
+        phases,
+        items,
+        memory,
+        router,
+        web,
+        blocklist,
+        schedule,
+        person,
+        intake,
+        watch,
+        jobs,
+        features,
+    ] = OPT_IN;
     let cases = [
         (items.clone(), json!({"author": ""}), "author"),
         (items, json!({"name": "x"}), "name"),
@@ -57,6 +73,7 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
         (breaker, json!({"rest_s": 4000}), "rest_s"),
         (writes.clone(), json!({}), "scopes"),
         (writes, json!({"scopes": ["../x"]}), "scopes"),
+        (features, json!({"words": "x"}), "words"),
         (builtins::files::ID, json!({"speed": 3}), "speed"),
     ];
     let clock = clock(&Arc::new(AtomicU64::new(BEGAN)));

@@ -4,6 +4,7 @@
 
 mod memory;
 mod notes_router;
+mod read_first;
 mod rig;
 mod tickets_script;
 mod work_items;

@@ -11,7 +11,8 @@ use std::sync::Arc;
 const FIX: ErrorKind = ErrorKind::FixInput;
 
 pub(crate) fn feature(seconds: &Seconds) -> Granted {
-    let module = WorkItems::new(Settings { author: "tester".to_owned() }, seconds.clock()).unwrap();
+    let module =
+        WorkItems::new(Settings { author: "tester".to_owned(), ..Settings::default() }, seconds.clock()).unwrap();
     (Arc::new(module), vec![HostCapability::tool("*"), work_item::WRITE, work_item::PROVIDE])
 }
 

@@ -17,7 +17,16 @@ const GRANTS: &[(&str, &[HostCapability])] = &[
     ("command-blocklist", &[GATE_CALLS, HOOK_RESULTS, HostCapability::ANY_RESULT, HostCapability::EmitUserAlert]),
     ("phase-recorder", &[ANY_TOOL, HostCapability::SESSION_STATE]),
     ("write-policy", &[GATE_CALLS, HostCapability::READ_WORKSPACE]),
-    ("work-item", &[ANY_TOOL, builtins::work_item::WRITE, builtins::work_item::PROVIDE]),
+    (
+        "work-item",
+        &[
+            ANY_TOOL,
+            GATE_CALLS,
+            HostCapability::SESSION_STATE,
+            builtins::work_item::WRITE,
+            builtins::work_item::PROVIDE,
+        ],
+    ),
     ("memory", &[ANY_TOOL, builtins::memory::WRITE, builtins::memory::PROVIDE]),
     // Its hosts are a person's to name.
     ("web", &[ANY_TOOL]),
@@ -59,6 +68,7 @@ const GRANTS: &[(&str, &[HostCapability])] = &[
             builtins::jobs::TELLS,
         ],
     ),
+    ("list-features", &[ANY_TOOL, builtins::list_features::RECORDS]),
     ("notes-router", &[ANY_TOOL, WRITE_ITEMS, WRITE_NOTES]),
 ];
 
