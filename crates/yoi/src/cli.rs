@@ -367,8 +367,8 @@ pub(crate) struct FeaturesArgs {
     /// Show what changed between start N and start M of the pod. M is the last start by default. The first start has the number 1
     #[arg(long, value_name = "N[..M]", conflicts_with = "plan")]
     pub(crate) diff: Option<Span>,
-    /// Show the rules that decide about calls of TOOL, and where each rule is written
-    #[arg(long, value_name = "TOOL", conflicts_with_all = ["plan", "diff"])]
+    /// Show the rules that decide about calls of a tool and where each is written, or when a background task runs
+    #[arg(long, value_name = "TOOL|TASK", conflicts_with_all = ["plan", "diff"])]
     pub(crate) explain: Option<String>,
     /// Show the capabilities that were granted at the pod's last start and not used since
     #[arg(long, conflicts_with_all = ["plan", "diff", "explain"])]

@@ -164,7 +164,7 @@ fn a_route_of_a_tool_that_is_off_or_unknown_says_so() {
     scene
         .yoi(&["features", "--explain", "Bahs"])
         .ends(2)
-        .says(&["no feature has a tool `Bahs`", "did you mean `Bash`?"]);
+        .says(&["no feature has a tool or a background task `Bahs`", "did you mean `Bash`?"]);
     scene.yoi(&["features", "--explain", "Bash", "--plan"]).ends(2);
     scene.yoi(&["features", "--diff", "1"]).ends(2).says(&["--diff needs the name of a pod"]);
 }
@@ -331,13 +331,14 @@ fn findings_of_opening_are_printed_even_if_the_run_fails() {
 fn the_schemas_are_those_that_ship() {
     let scene = Scene::new();
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
-    let all: [(&str, &[&str]); 6] = [
+    let all: [(&str, &[&str]); 7] = [
         ("config.schema.json", &["config", "schema"]),
         ("features-plan.json", &["features", "--schema"]),
         ("features-report.json", &["features", "POD", "--schema"]),
         ("features-diff.json", &["features", "POD", "--diff", "1", "--schema"]),
         ("features-unused.json", &["features", "POD", "--unused", "--schema"]),
         ("features-explain.json", &["features", "--explain", "TOOL", "--schema"]),
+        ("features-explain-task.json", &["features", "--explain", "deliver", "--schema"]),
     ];
     for (file, args) in all {
         let shipped: Value = serde_json::from_str(&fs::read_to_string(docs.join(file)).unwrap()).unwrap();

@@ -1,4 +1,5 @@
-//! What `yoi status` and `yoi log` tell of background tasks from the journal alone.
+//! What people are told of background tasks: by `yoi status` and `yoi log` from the journal alone, by `yoi features --explain`
+//! before a start.
 
 use crate::scene::Scene;
 use serde_json::{Value, json};
@@ -55,4 +56,30 @@ fn an_orphaned_run_is_shown_before_and_after_the_next_start() {
     scene.yoi(&["status", "p"]).ends(0).prints(&shown);
     scene.yoi(&["log", "p"]).ends(0).prints(&["background task sweep of user:press, run 2: interrupted"]);
     scene.sound("p");
+}
+
+#[test]
+fn a_task_is_explained_with_its_grants_triggers_and_rules() {
+    let scene = Scene::new();
+    let off = scene.yoi(&["features", "--explain", "deliver"]).ends(0);
+    off.prints(&[
+        "background task deliver of builtin:schedule: safe to repeat",
+        "✗ builtin:schedule is",
+        "so deliver does not run",
+    ]);
+    scene.config("[features.\"builtin:schedule\"]\nenabled = true\n");
+    scene.yoi(&["features", "--explain", "deliver"]).ends(0).prints(&[
+        "is the task installed?",
+        "✓ builtin:schedule is enabled",
+        "✓ it may run the background task deliver (default)",
+        "✓ it may send notifications to the model",
+        "when does it run?\n  - at each start\n  - on request\n",
+        "one run at a time; a run is cancelled after 60 s",
+        "so deliver runs in each pod that `yoi start` starts",
+    ]);
+    let task = scene.yoi(&["features", "--explain", "builtin:schedule/deliver", "--json"]).ends(0).json();
+    assert_eq!((&task["installed"], &task["triggers"][0]["text"]), (&json!(true), &json!("at each start")));
+    assert_eq!(task["restart"]["restart"], "on_failure");
+    let schema = scene.yoi(&["features", "--explain", "deliver", "--schema"]).ends(0).json();
+    assert!(schema["properties"]["triggers"].is_object());
 }

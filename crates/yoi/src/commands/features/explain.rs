@@ -1,8 +1,7 @@
 //! `yoi features --explain TOOL`: every decision about calls of a tool, in order, each with its result and source.
 
-use super::capability_text::{in_words, words};
+use super::availability::{Contribution, Mark, Part, Step, effect_text, render, time};
 use super::page::Page;
-use super::table::{refusal, why_off};
 use crate::compose::roots::Added;
 use crate::compose::{Composed, compose};
 use crate::config::Config;
@@ -11,10 +10,7 @@ use crate::exit::{Exit, Failure};
 use crate::nearest::did_you_mean;
 use authority::Ambient;
 use llm_worker::ToolEffect;
-use pod::feature::{
-    Admission, FeatureDescriptor, HostCapability, InstallOutcome, InstallPlan, Need, PlannedFeature, PlannedHook,
-    ToolDeclaration,
-};
+use pod::feature::{FeatureDescriptor, HostCapability, InstallPlan, PlannedFeature, PlannedHook, ToolDeclaration};
 use pod::hook::{FailureRule, HookPoint};
 use pod::permission::{ActionKind, Expectation, RuleDecision};
 use schemars::JsonSchema;
@@ -48,43 +44,6 @@ enum Verdict {
     Refused,
     /// The model is not offered the tool.
     Absent,
-}
-
-/// One decision.
-#[derive(Debug, Serialize, JsonSchema)]
-struct Step {
-    /// The question that it belongs to.
-    part: Part,
-    mark: Mark,
-    /// Its subject and reason.
-    text: String,
-    /// Where the rule is written.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    source: Option<String>,
-}
-
-/// The questions that the decisions answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Part {
-    /// Whether the model is offered the tool.
-    Surface,
-    /// Whether a call may run.
-    Judgement,
-    /// How the call runs, and how its result is treated.
-    Run,
-}
-
-/// The result of a decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Mark {
-    Yes,
-    No,
-    /// It depends on the call.
-    Depends,
-    /// Nothing is decided; a remark.
-    Note,
 }
 
 impl Route {
@@ -121,41 +80,25 @@ impl Route {
 
     pub(super) fn render(&self) -> Page {
         let mut page = Page::default();
-        let effect = match self.effect {
-            ToolEffect::ReadOnly => "changes nothing",
-            ToolEffect::Idempotent => "safe to repeat",
-            ToolEffect::Effectful => "not safe to repeat",
-        };
+        let effect = effect_text(self.effect);
         page.wrapped("", &format!("{} of {}: {effect}", self.tool, self.feature));
-        let mut part = None;
-        for step in &self.steps {
-            if part != Some(step.part) {
-                page.line(match step.part {
-                    Part::Surface => "is the tool available?",
-                    Part::Judgement => "is a call allowed? checked in this order:",
-                    Part::Run => "how does it run?",
-                });
-                part = Some(step.part);
-            }
-            let mark = match step.mark {
-                Mark::Yes => "✓",
-                Mark::No => "✗",
-                Mark::Depends => "?",
-                Mark::Note => "-",
-            };
-            let source = step.source.as_ref().map(|source| format!(" ({source})")).unwrap_or_default();
-            page.wrapped(&format!("  {mark} "), &format!("{}{source}", step.text));
-        }
+        page.append(render(&self.steps, |part| match part {
+            Part::Surface => "is the tool available?",
+            Part::Judgement => "is a call allowed? checked in this order:",
+            Part::Schedule | Part::Run => "how does it run?",
+        }));
         page.wrapped("so ", &self.conclusion);
         page
     }
 }
 
-fn unknown(tool: &str, all: &[FeatureDescriptor]) -> Failure {
+fn unknown(name: &str, all: &[FeatureDescriptor]) -> Failure {
     let names: Vec<&str> = all.iter().flat_map(|feature| &feature.tools).map(|tool| tool.name.as_str()).collect();
-    let meant = did_you_mean(tool, &names);
-    let what = format!("no feature has a tool `{tool}`");
-    Failure::new(Exit::Usage, what).help(format!("{meant}known tools: {}", names.join(", ")))
+    let tasks: Vec<&str> = all.iter().flat_map(|of| &of.background_tasks).map(|task| task.name.as_str()).collect();
+    let meant = did_you_mean(name, &[&*names, &*tasks].concat());
+    let what = format!("no feature has a tool or a background task `{name}`");
+    let tasks = if tasks.is_empty() { String::new() } else { format!("; known tasks: {}", tasks.join(", ")) };
+    Failure::new(Exit::Usage, what).help(format!("{meant}known tools: {}{tasks}", names.join(", ")))
 }
 
 /// A tool, everything that has a say, and what was said so far.
@@ -187,70 +130,12 @@ impl<'a> RouteBuilder<'a> {
 
     /// Whether the model is shown the tool, and by whose leave.
     fn surface(&mut self, planned: &PlannedFeature) -> bool {
-        let (id, tool) = (&self.feature.id, self.tool);
-        if planned.outcome == InstallOutcome::Disabled {
-            let planned = serde_json::to_value(planned).unwrap_or_default();
-            self.say(Part::Surface, Mark::No, format!("{id} is {}", why_off(&planned)), None);
-            return false;
-        }
-        let switch = self.config.features.get(&id.to_string());
-        let source = switch.and_then(|switches| switches.enabled.as_ref()).map(|enabled| enabled.source.clone());
-        let source = source.or_else(|| switch.filter(|s| s.on()).map(|s| s.at.clone()));
-        self.say(
-            Part::Surface,
-            Mark::Yes,
-            format!("{id} is enabled"),
-            Some(source.unwrap_or_else(|| "default".to_owned())),
-        );
+        let tool = self.tool;
         let own = HostCapability::ContributeTool { name: tool.name.clone().into() };
-        let requests = self.feature.requests.iter();
-        let needed = requests.filter(|asked| asked.need == Need::Required || tool.needs.contains(&asked.capability));
-        for capability in std::iter::once(&own).chain(needed.map(|request| &request.capability)) {
-            self.grant(capability, planned, &self.composed.capabilities.admission(id, capability));
-        }
-        let document = serde_json::to_value(planned).unwrap_or_default();
-        // The steps above have the reason of a denial.
-        let denied = format!("{id} was denied ");
-        for diagnostic in planned.diagnostics.iter().filter(|_| !planned.outcome.is_live()) {
-            let needed = diagnostic.message.strip_prefix(&denied).and_then(|text| text.split_once(": "));
-            let why = needed.map_or_else(
-                || diagnostic.message.clone(),
-                |(asked, _)| format!("it requires permission to {}", in_words(asked, &document)),
-            );
-            self.say(Part::Surface, Mark::No, format!("{id} is skipped: {why}"), None);
-        }
-        for skipped in planned.skipped_contributions.iter().filter(|skipped| skipped.name == tool.name) {
-            let why = skipped.reason.split_once(": ").map_or(&*skipped.reason, |(needed, _)| needed);
-            let why = match why.strip_prefix("it needs ") {
-                Some(asked) => format!("it requires permission to {}", in_words(asked, &document)),
-                None => why.to_owned(),
-            };
-            self.say(Part::Surface, Mark::No, format!("{} is not installed: {why}", tool.name), None);
-        }
-        let starts = self.feature.requests.iter().any(|r| matches!(r.capability, HostCapability::Process { .. }));
-        if let Some(why) = self.no_shell.take().filter(|_| starts) {
-            self.say(Part::Surface, Mark::No, format!("commands cannot run here: {why}"), None);
-            return false;
-        }
-        planned.outcome.is_live() && planned.tools.iter().any(|planned| planned.name == tool.name)
-    }
-
-    fn grant(&mut self, asked: &HostCapability, planned: &PlannedFeature, admission: &Admission) {
-        let Admission { granted, row, source, reason } = admission;
-        let meaning = words(asked);
-        match granted {
-            true => self.say(Part::Surface, Mark::Yes, format!("it may {meaning}"), source.clone()),
-            false if row.is_some() => {
-                self.say(Part::Surface, Mark::No, format!("it may not {meaning}"), source.clone());
-            }
-            false => {
-                let reason = reason.as_deref().unwrap_or_default();
-                let part = planned.grants.granted().iter().find(|held| asked.covers(held));
-                let mark = if part.is_some() { Mark::Note } else { Mark::No };
-                let planned = serde_json::to_value(planned).unwrap_or_default();
-                self.say(Part::Surface, mark, format!("it may not {meaning}: {}", refusal(reason, &planned)), None);
-            }
-        }
+        let contribution = Contribution { feature: self.feature, name: &tool.name, own, needs: &tool.needs };
+        let (steps, is_possible) = contribution.availability(planned, self.config, self.composed, self.no_shell.take());
+        self.steps.extend(steps);
+        is_possible && planned.outcome.is_live() && planned.tools.iter().any(|planned| planned.name == tool.name)
     }
 
     /// Whether a call may run: the host's gates in their order, with the hooks of features where they stand.
@@ -336,10 +221,6 @@ fn failing(hook: &PlannedHook) -> String {
         FailureRule::Count => "is counted",
     };
     format!("if it fails or takes longer than {}, it {means}", time(hook.deadline_ms))
-}
-
-fn time(ms: u64) -> String {
-    if ms.is_multiple_of(1000) { format!("{} s", ms / 1000) } else { format!("{ms} ms") }
 }
 
 /// Whether calls of a feature's tools do such things, going by what it holds.

@@ -1,8 +1,10 @@
-//! `yoi features`: what is enabled, what is disabled, and why; what changed between starts; what decides a call.
+//! `yoi features`: what is enabled, what is disabled, and why; what changed between starts; what decides a call or a run.
 
+mod availability;
 mod capability_text;
 mod diff;
 mod explain;
+mod explain_task;
 mod journal;
 mod page;
 mod phases;
@@ -20,6 +22,7 @@ use authority::Ambient;
 use builtins::shell::ID as SHELL;
 use diff::StartDifference;
 use explain::Route;
+use explain_task::TaskRoute;
 use journal::Starts;
 use page::Page;
 use phases::Recorded;
@@ -59,9 +62,18 @@ pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
             (json(&unused)?, unused.render())
         }
         (Some(name), None, _) => recorded(&Starts::read(name, env, &[])?)?,
-        (None, _, Some(tool)) => {
-            let route = Route::of(tool, &Config::load(env)?, env)?;
-            (json(&route)?, route.render())
+        (None, _, Some(name)) => {
+            let (config, declared) = (Config::load(env)?, builtins::declared());
+            match explain_task::find(name, &declared)? {
+                Some((feature, task)) => {
+                    let route = TaskRoute::of(feature, task, &config, env)?;
+                    (json(&route)?, route.render())
+                }
+                None => {
+                    let route = Route::of(name, &config, env)?;
+                    (json(&route)?, route.render())
+                }
+            }
         }
         (None, _, None) => planned(env)?,
     };
@@ -113,6 +125,7 @@ fn schema(args: &FeaturesArgs) -> Result<Value, Failure> {
         (Some(_), Some(_), _) => schema_for!(StartDifference),
         (Some(_), None, _) if args.unused => schema_for!(Unused),
         (Some(_), None, _) => schema_for!(Recorded<'_>),
+        (None, _, Some(name)) if explain_task::find(name, &builtins::declared())?.is_some() => schema_for!(TaskRoute),
         (None, _, Some(_)) => schema_for!(Route),
         (None, _, None) => schema_for!(InstallPlan),
     })

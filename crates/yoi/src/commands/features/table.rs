@@ -152,14 +152,14 @@ fn hooks(feature: &Value) -> String {
 
 fn tasks(feature: &Value) -> String {
     let shown = list(feature, "background_tasks").iter().map(|task| {
-        let triggers: Vec<_> = list(task, "triggers").iter().map(trigger).collect();
+        let triggers: Vec<_> = list(task, "triggers").iter().map(trigger_text).collect();
         format!("{} ({})", text(task, "name"), triggers.join(", "))
     });
     shown.collect::<Vec<_>>().join(", ")
 }
 
 /// When a background task runs.
-fn trigger(trigger: &Value) -> String {
+pub(super) fn trigger_text(trigger: &Value) -> String {
     match text(trigger, "trigger") {
         "start" => "at each start".to_owned(),
         "interval" => {

@@ -1,0 +1,168 @@
+//! The steps of an explanation, and those about whether a tool or a background task is installed at the next start: the
+//! switch of its feature, the grants with their sources, and what is left out.
+
+use super::capability_text::{in_words, words};
+use super::page::Page;
+use super::table::{refusal, why_off};
+use crate::compose::Composed;
+use crate::config::Config;
+use llm_worker::ToolEffect;
+use pod::feature::{Admission, FeatureDescriptor, HostCapability, InstallOutcome, Need, PlannedFeature};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// One decision.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Step {
+    /// The question that it belongs to.
+    pub(super) part: Part,
+    pub(super) mark: Mark,
+    /// Its subject and reason.
+    pub(super) text: String,
+    /// Where the rule is written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) source: Option<String>,
+}
+
+/// The questions that the decisions answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Part {
+    /// Whether the model is offered the tool, or the background task is installed.
+    Surface,
+    /// Whether a call may run.
+    Judgement,
+    /// When a background task runs.
+    Schedule,
+    /// How the call or the task runs, and how its result is treated.
+    Run,
+}
+
+/// The result of a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Mark {
+    Yes,
+    No,
+    /// It depends on the call.
+    Depends,
+    /// Nothing is decided; a remark.
+    Note,
+}
+
+/// The steps, under the question that each belongs to.
+pub(super) fn render(steps: &[Step], question: impl Fn(Part) -> &'static str) -> Page {
+    let mut page = Page::default();
+    let mut part = None;
+    for step in steps {
+        if part != Some(step.part) {
+            page.line(question(step.part));
+            part = Some(step.part);
+        }
+        let mark = match step.mark {
+            Mark::Yes => "✓",
+            Mark::No => "✗",
+            Mark::Depends => "?",
+            Mark::Note => "-",
+        };
+        let source = step.source.as_ref().map(|source| format!(" ({source})")).unwrap_or_default();
+        page.wrapped(&format!("  {mark} "), &format!("{}{source}", step.text));
+    }
+    page
+}
+
+pub(super) fn effect_text(effect: ToolEffect) -> &'static str {
+    match effect {
+        ToolEffect::ReadOnly => "changes nothing",
+        ToolEffect::Idempotent => "safe to repeat",
+        ToolEffect::Effectful => "not safe to repeat",
+    }
+}
+
+pub(super) fn time(ms: u64) -> String {
+    if ms.is_multiple_of(1000) { format!("{} s", ms / 1000) } else { format!("{ms} ms") }
+}
+
+/// A tool or a background task as its feature declares it.
+pub(super) struct Contribution<'a> {
+    pub(super) feature: &'a FeatureDescriptor,
+    pub(super) name: &'a str,
+    /// The request that its declaration implies.
+    pub(super) own: HostCapability,
+    /// The requests without which it is left out.
+    pub(super) needs: &'a [HostCapability],
+}
+
+impl Contribution<'_> {
+    /// Why it is installed or not. Returns also whether nothing outside of the plan prevents it: the feature is on, and
+    /// commands can run if it starts them; `no_shell` says why they cannot.
+    pub(super) fn availability(
+        &self,
+        planned: &PlannedFeature,
+        config: &Config,
+        composed: &Composed,
+        no_shell: Option<String>,
+    ) -> (Vec<Step>, bool) {
+        let id = &self.feature.id;
+        let mut steps = Vec::new();
+        let mut say = |mark, text: String, source| steps.push(Step { part: Part::Surface, mark, text, source });
+        if planned.outcome == InstallOutcome::Disabled {
+            let planned = serde_json::to_value(planned).unwrap_or_default();
+            say(Mark::No, format!("{id} is {}", why_off(&planned)), None);
+            return (steps, false);
+        }
+        let switch = config.features.get(&id.to_string());
+        let source = switch.and_then(|switches| switches.enabled.as_ref()).map(|enabled| enabled.source.clone());
+        let source = source.or_else(|| switch.filter(|s| s.on()).map(|s| s.at.clone()));
+        say(Mark::Yes, format!("{id} is enabled"), Some(source.unwrap_or_else(|| "default".to_owned())));
+        let requests = self.feature.requests.iter();
+        let needed = requests.filter(|asked| asked.need == Need::Required || self.needs.contains(&asked.capability));
+        for capability in std::iter::once(&self.own).chain(needed.map(|request| &request.capability)) {
+            let (mark, text, source) = grant(capability, planned, &composed.capabilities.admission(id, capability));
+            say(mark, text, source);
+        }
+        let document = serde_json::to_value(planned).unwrap_or_default();
+        // The steps above have the reason of a denial.
+        let denied = format!("{id} was denied ");
+        for diagnostic in planned.diagnostics.iter().filter(|_| !planned.outcome.is_live()) {
+            let needed = diagnostic.message.strip_prefix(&denied).and_then(|text| text.split_once(": "));
+            let why = needed.map_or_else(
+                || diagnostic.message.clone(),
+                |(asked, _)| format!("it requires permission to {}", in_words(asked, &document)),
+            );
+            say(Mark::No, format!("{id} is skipped: {why}"), None);
+        }
+        for skipped in planned.skipped_contributions.iter().filter(|skipped| skipped.name == self.name) {
+            let why = skipped.reason.split_once(": ").map_or(&*skipped.reason, |(needed, _)| needed);
+            let why = match why.strip_prefix("it needs ") {
+                Some(asked) => format!("it requires permission to {}", in_words(asked, &document)),
+                None => why.to_owned(),
+            };
+            say(Mark::No, format!("{} is not installed: {why}", self.name), None);
+        }
+        let starts = self.feature.requests.iter().any(|r| matches!(r.capability, HostCapability::Process { .. }));
+        match no_shell.filter(|_| starts) {
+            Some(why) => {
+                say(Mark::No, format!("commands cannot run here: {why}"), None);
+                (steps, false)
+            }
+            None => (steps, true),
+        }
+    }
+}
+
+fn grant(asked: &HostCapability, planned: &PlannedFeature, admission: &Admission) -> (Mark, String, Option<String>) {
+    let Admission { granted, row, source, reason } = admission;
+    let meaning = words(asked);
+    match granted {
+        true => (Mark::Yes, format!("it may {meaning}"), source.clone()),
+        false if row.is_some() => (Mark::No, format!("it may not {meaning}"), source.clone()),
+        false => {
+            let reason = reason.as_deref().unwrap_or_default();
+            let part = planned.grants.granted().iter().find(|held| asked.covers(held));
+            let mark = if part.is_some() { Mark::Note } else { Mark::No };
+            let planned = serde_json::to_value(planned).unwrap_or_default();
+            (mark, format!("it may not {meaning}: {}", refusal(reason, &planned)), None)
+        }
+    }
+}
