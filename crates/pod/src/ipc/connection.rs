@@ -128,7 +128,7 @@ enum Done {
     Answered(Answer),
     /// The one long answer.
     Long(Answer),
-    Attached(Result<(Box<Attached>, Feed, OwnedSemaphorePermit), Error>),
+    Attached(Box<Result<(Attached, Feed, OwnedSemaphorePermit), Error>>),
 }
 
 impl Connection {
@@ -271,9 +271,9 @@ impl Connection {
                             // What a person has not sent is not for the model's commands.
                             attached.draft = Draft::default();
                         }
-                        (Box::new(attached), feed, place)
+                        (attached, feed, place)
                     });
-                    (id, Done::Attached(attached))
+                    (id, Done::Attached(Box::new(attached)))
                 });
             }
             (method, place) => self.carry_out(id, method, who, place),
@@ -339,7 +339,7 @@ impl Connection {
             }
             Done::Attached(attached) => {
                 self.long = false;
-                self.answer(Some(id), attached.as_ref().map(|(attached, ..)| &**attached));
+                self.answer(Some(id), attached.as_ref().as_ref().map(|(attached, ..)| attached));
                 self.feed = attached.ok().map(|(_, feed, place)| (feed, place));
                 let drives = self.who.as_ref().is_some_and(|(_, role)| *role == Role::Driver);
                 self.driver = self.feed.as_ref().filter(|_| drives).map(|_| self.hub.client.driver());
