@@ -407,7 +407,8 @@ mirrors! {
         run: u64,
         feature: String,
         task: String,
-        /// What made it due: `start`, `interval`, `cron`, `request`, `child_ended` or `restart`.
+        /// What made it due, such as `start`, `interval`, `cron`, `request`, `service_event`, `file_change`, `child_ended` or
+        /// `restart`.
         trigger: String,
         /// 1 for the first run of a cause.
         attempt: u32,
