@@ -18,12 +18,15 @@ const STARTS: TaskKey = TaskKey::new("starts", ToolEffect::ReadOnly).on_request(
 const WAITS: &str = "echo ready; while ! [ -e done ]; do sleep 0.01; done; exit 3";
 const LONG: &str = "echo ready; exec sleep 300";
 
+/// What started a run, and the jobs that had ended.
+type Told = (TriggerKind, Vec<u64>);
+
 /// A feature with a handle for jobs, a task that runs after each, and one that starts a job.
 #[derive(Clone, Default)]
 struct Builder {
     jobs: Arc<Mutex<Option<JobHandle>>>,
     starts: Arc<Mutex<Option<TaskHandle>>>,
-    told: Arc<Mutex<Vec<(TriggerKind, Vec<u64>)>>>,
+    told: Arc<Mutex<Vec<Told>>>,
     project: std::path::PathBuf,
 }
 
@@ -51,7 +54,7 @@ impl Builder {
     }
 
     async fn start(self: Arc<Self>, cx: BackgroundTaskContext) -> TaskResult {
-        self.handle().start(self.new(LONG), &cx).await?;
+        self.handle().start(self.shell(LONG), &cx).await?;
         Ok(())
     }
 
@@ -59,7 +62,7 @@ impl Builder {
         self.jobs.lock().unwrap().clone().unwrap()
     }
 
-    fn new(&self, script: &str) -> NewJob {
+    fn shell(&self, script: &str) -> NewJob {
         NewJob {
             program: "sh".into(),
             args: vec!["-c".into(), script.into()],
@@ -69,7 +72,7 @@ impl Builder {
         }
     }
 
-    fn told(&self) -> Vec<(TriggerKind, Vec<u64>)> {
+    fn told(&self) -> Vec<Told> {
         self.told.lock().unwrap().clone()
     }
 }
@@ -103,7 +106,7 @@ fn kinds(pod: &PodUnderTest) -> Vec<(u64, Option<JobEndKind>)> {
 }
 
 fn start(live: &LivePod, builder: &Builder, script: &str) -> Result<u64, JobError> {
-    live.ask(builder.handle().start(builder.new(script), JobStarter::Run(99)))
+    live.ask(builder.handle().start(builder.shell(script), JobStarter::Run(99)))
 }
 
 /// Waits until the output of a job is this.
@@ -163,7 +166,7 @@ fn a_job_is_stopped_and_its_end_is_durable_then() {
     assert_eq!(kinds(&live.pod), [(1, None), (1, Some(JobEndKind::Stopped))]);
     assert!(live.ask(builder.handle().stop(1)).is_ok(), "it has ended");
     // A command that cannot be started has no record.
-    let missing = NewJob { program: "no-such-program".into(), ..builder.new("") };
+    let missing = NewJob { program: "no-such-program".into(), ..builder.shell("") };
     let refused = live.ask(builder.handle().start(missing, JobStarter::Run(1))).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::FixInput, "{refused}");
     assert_eq!(start(&live, &builder, "true").unwrap(), 3);
@@ -179,7 +182,7 @@ fn a_job_whose_caller_went_away_is_stopped() {
     let handle = builder.handle();
     live.ask(async {
         // Long enough to be asked for, and not answered yet.
-        let mut start = Box::pin(handle.start(builder.new(LONG), JobStarter::Run(1)));
+        let mut start = Box::pin(handle.start(builder.shell(LONG), JobStarter::Run(1)));
         std::future::poll_fn(|cx| {
             assert!(start.as_mut().poll(cx).is_pending());
             std::task::Poll::Ready(())
