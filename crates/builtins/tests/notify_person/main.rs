@@ -6,7 +6,7 @@ mod rig;
 
 use builtins::notify_person::{AttemptLimits, DeliveryState, NotifyPerson, Settings, WaitKind};
 use pod::record::{Record, TaskRunState};
-use rig::{Server, TOKEN, deliveries, open, pass, passes, pod, settings, turn};
+use rig::{Server, TOKEN, deliveries, heard, open, pass, passes, pod, settings, turn};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -78,6 +78,7 @@ fn a_driver_who_is_or_was_attached_needs_no_message() {
     drop(driver);
     live.advance(HOUR);
     turn(&live);
+    heard(&live);
     // Attached and gone within the delay.
     live.advance(Duration::from_secs(30));
     drop(live.client().driver());

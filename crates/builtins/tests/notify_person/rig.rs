@@ -142,6 +142,15 @@ pub(crate) fn turn(live: &LivePod) {
     live.ask(async { live.client().send(input).await.unwrap().end().await.unwrap() });
 }
 
+/// Waits until the feature has heard that the turn ended: its observer runs on a thread of its own.
+pub(crate) fn heard(live: &LivePod) {
+    let began = Instant::now();
+    while live.ask(live.client().status()).unwrap().tasks.iter().all(|task| task.next_due_ms.is_none()) {
+        assert!(began.elapsed() < PATIENCE, "no run is due");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// What the durable state has, up to a record.
 pub(crate) fn deliveries(live: &LivePod, upto: u64) -> Deliveries {
     let state = live.folded(upto);
