@@ -142,7 +142,10 @@ fn wake(live: &LivePod, waker: &Waker) -> u64 {
 }
 
 fn alerts(over: &Over) -> usize {
-    over.events.iter().filter(|event| matches!(event, Event::Alert(alert) if alert.text.contains("too often"))).count()
+    over.events
+        .iter()
+        .filter(|event| matches!(event, Event::Alert(alert) if alert.text.contains("turns within an hour")))
+        .count()
 }
 
 #[test]

@@ -143,7 +143,7 @@ fn stopped(name: &str, end: RecordedEnd, told: Option<Failure>) -> Result<Exit, 
     match (end, told) {
         (RecordedEnd::There, _) => out::line(&format!("{name} is stopped")),
         (RecordedEnd::Missing, Some(Failure { exit, message, help: _ })) => {
-            let text = format!("{name} is stopped, but its end could not be written to its journal: {message}");
+            let text = format!("{name} is stopped, but its end could not be recorded: {message}");
             let help = format!("{kept}; fix the cause, then `yoi start {name}` recovers it");
             return Err(Failure::new(exit, text).help(help));
         }

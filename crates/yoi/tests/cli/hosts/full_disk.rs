@@ -49,8 +49,8 @@ fn a_stop_that_cannot_be_recorded_says_so() {
     fill(host.pid);
     scene.yoi(&["send", "p", "list the files"]).ends(74).says(&["nothing was accepted"]);
     scene.yoi(&["stop", "p"]).ends(74).says(&[
-        "error: p is stopped, but its end could not be written to its journal: ",
-        "help: what it acknowledged is kept; ",
+        "error: p is stopped, but its end could not be recorded: ",
+        "help: accepted inputs are kept; ",
         "`yoi start p` recovers it",
     ]);
     until("the process has ended", || host.is_gone());
