@@ -155,19 +155,39 @@ impl GitGuard {
         let rules = Rules { allows: &self.allows, help: &self.help };
         let (roots, findings) = (&self.roots, Vec::new());
         let mut judge = Judge { roots, rules, before: &before, since: *since, memory, quarantine, findings };
+        let mut is_settled = false;
         for _ in 0..MAX_ROUNDS {
-            if !judge.leading(&after) {
+            let had = judge.findings.len();
+            for _ in 0..MAX_ROUNDS {
+                if !judge.leading(&after) {
+                    break;
+                }
+                after = Arc::new(Snapshot::take(judge.memory, &self.roots, known));
+            }
+            judge.rest(&after);
+            is_settled = true;
+            for finding in judge.findings.split_off(had) {
+                let is_same = |known: &GitFinding| {
+                    (&known.path, &known.what, &known.keys) == (&finding.path, &finding.what, &finding.keys)
+                };
+                // A change that stays is found in each round.
+                let is_known = judge.findings.iter().any(is_same);
+                is_settled &= is_known && !matches!(finding.what, Handled::PutBack | Handled::Removed);
+                if !is_known {
+                    judge.findings.push(finding);
+                }
+            }
+            if is_settled {
                 break;
             }
+            // Reverted paths are as before; what another call changed meanwhile is compared, too.
             after = Arc::new(Snapshot::take(judge.memory, &self.roots, known));
         }
-        judge.rest(&after);
         let findings = judge.findings;
-        // Reverted paths are as before; changes that stay are not reported again.
-        if !findings.is_empty() {
-            after = Arc::new(Snapshot::take(memory, &self.roots, known));
+        // What was not compared is no base of the next comparison.
+        if is_settled {
+            shared.before = after;
         }
-        shared.before = after;
         shared.add(few(findings, self.roots.project()));
     }
 
