@@ -224,10 +224,16 @@ impl LivePod {
     /// # Panics
     /// The pod has ended.
     pub fn advance(&self, time: Duration) {
+        self.try_advance(time).expect("a pod that lives");
+    }
+
+    /// As [`Self::advance`]; none if the pod has ended.
+    pub fn try_advance(&self, time: Duration) -> Option<()> {
         let (passed, passes) = oneshot::channel();
-        assert!(self.time.send((time, passed)).is_ok(), "a pod that lives");
+        self.time.send((time, passed)).ok()?;
         // It may be what ends the pod.
         drop(self.ask(passes));
+        Some(())
     }
 
     /// Closes the pod, and waits for its end.
@@ -274,7 +280,11 @@ fn serve(pod: &PodUnderTest, outbox: Outbox, opened: &mpsc::Sender<Opened>) -> L
             let ready = match pod.opening(resumed) {
                 Ok(opening) => {
                     let start = pod.start(&opening, outbox, callbacks);
-                    host::open(opening, start).await
+                    tokio::select! {
+                        biased;
+                        () = gone.cancelled() => return LiveEnd::Killed,
+                        ready = host::open(opening, start) => ready,
+                    }
                 }
                 Err(error) => return LiveEnd::Failed(error),
             };

@@ -24,10 +24,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
+
+/// How long a session is tried to be opened: a child that another test of this process starts has a copy of the lock until
+/// it runs its program.
+const INHERITED: Duration = Duration::from_secs(2);
 
 /// The parts of a pod for tests of the host: change them, then run, kill and reopen the pod. Every call is permitted by
 /// default.
@@ -185,11 +189,17 @@ impl PodUnderTest {
             blob_bytes: self.blob_bytes,
             ..Options::new("s-1", self.clock.clock())
         };
-        match Session::resume(&self.dir, options.clone()) {
-            Err(OpenError::NoSuch(_)) => {
-                Session::create(&self.dir, options).map(|opened| (opened, SessionRecords::default()))
+        let until = Instant::now() + INHERITED;
+        loop {
+            match Session::resume(&self.dir, options.clone()) {
+                Err(OpenError::NoSuch(_)) => {
+                    return Session::create(&self.dir, options).map(|opened| (opened, SessionRecords::default()));
+                }
+                Err(OpenError::Busy { .. }) if Instant::now() < until => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                other => return other,
             }
-            other => other,
         }
     }
 
