@@ -12,7 +12,6 @@ pub struct Usage {
     pub peak: u64,
     /// Memory that is its own and was written, bytes.
     pub private: u64,
-    /// Threads.
     pub threads: u64,
 }
 

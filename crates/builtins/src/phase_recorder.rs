@@ -33,33 +33,33 @@ pub const MAX_NAME: usize = 64;
 /// Most bytes of its detail. All of them, escaped as JSON, stay within what a state may have.
 pub const MAX_DETAIL: usize = 300;
 
-/// How a phase stands.
+/// The state of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Status")]
 pub enum PhaseStatus {
-    /// Under way.
+    /// The phase has begun.
     Started,
-    /// It came to its end.
+    /// The phase ended with success.
     Done,
-    /// It did not.
+    /// The phase ended without success.
     Failed,
-    /// It was left out.
+    /// The phase was not necessary.
     Skipped,
 }
 
 plain::names!(PhaseStatus);
 
-/// A phase.
+/// A phase of the work, as the model reports it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(description = "")]
 pub struct Phase {
-    /// As in `build`.
+    /// The name, such as `build`.
     pub name: String,
-    /// How it stands.
+    /// The state of the phase.
     #[schemars(description = "")]
     pub status: PhaseStatus,
-    /// One line.
+    /// A remark in one line.
     #[serde(default)]
     pub detail: String,
 }
@@ -67,9 +67,9 @@ pub struct Phase {
 /// The phases that are kept, in the order in which they were first named.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Phases {
-    /// How many older ones were forgotten.
+    /// The number of older phases that were removed from the list.
     pub forgotten: u64,
-    /// The others.
+    /// The phases that are kept.
     pub phases: Vec<Phase>,
 }
 

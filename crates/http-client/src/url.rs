@@ -61,7 +61,7 @@ impl BaseUrl {
         host(&self.0)
     }
 
-    /// The port.
+    /// The port of the URL, or the default of its scheme.
     #[must_use]
     pub fn port(&self) -> u16 {
         port(&self.0)
@@ -149,7 +149,7 @@ impl Url {
         host(&self.0)
     }
 
-    /// The port.
+    /// The port of the URL, or the default of its scheme.
     #[must_use]
     pub fn port(&self) -> u16 {
         port(&self.0)

@@ -22,7 +22,7 @@ impl CallId {
         if number == 0 || number > Self::MAX { None } else { Some(Self(number)) }
     }
 
-    /// Its number.
+    /// The call's position among all calls of the session, from 1.
     #[must_use]
     pub const fn number(self) -> u64 {
         self.0

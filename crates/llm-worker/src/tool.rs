@@ -25,9 +25,9 @@ use tokio_util::sync::CancellationToken;
 pub enum ToolEffect {
     /// Changes nothing.
     ReadOnly,
-    /// Doing it twice is the same as once.
+    /// A repeated call has the same result as one call.
     Idempotent,
-    /// May change the world each time.
+    /// Each call can have an effect.
     Effectful,
 }
 

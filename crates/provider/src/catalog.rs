@@ -75,7 +75,7 @@ pub const PROVIDERS: [Provider; 8] = [
     },
     Provider {
         name: "gemini",
-        about: "Google Gemini, at its OpenAI-compatible endpoint",
+        about: "Google Gemini, over its OpenAI-compatible API",
         api: Api::OpenAiChat(Flavour::Gemini),
         base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
         key: KeyRule::Required(&["GEMINI_API_KEY", "GOOGLE_API_KEY"]),

@@ -133,29 +133,29 @@ impl Failure {
     fn help(&self, place: &RequestContext<'_>) -> Option<String> {
         let RequestContext { url, model, key, terms: HelpTerms { other_model, model_list } } = place;
         let text = match self.cause {
-            FailureCause::Http(HttpErrorKind::Connect) => format!("check that the server is running and that {url} is its address"),
-            FailureCause::Http(HttpErrorKind::Timeout) => format!("the server at {url} is slow or overloaded: try again, use a smaller model or context, or raise the provider's `timeouts`"),
-            FailureCause::Http(HttpErrorKind::Cut) => "try again; if it happens again, check the server's log".to_owned(),
-            FailureCause::Http(HttpErrorKind::Malformed) => format!("check that {url} is the right `base_url` and that `api` names the API of this server; if both are right, try again"),
-            FailureCause::Http(HttpErrorKind::Tls) => format!("check {url} and the system's certificates; local servers usually use http://, not https://"),
+            FailureCause::Http(HttpErrorKind::Connect) => format!("check that the provider is running and that {url} is its address"),
+            FailureCause::Http(HttpErrorKind::Timeout) => format!("the provider at {url} is slow or overloaded: try again, use a smaller model or context, or raise the provider's `timeouts`"),
+            FailureCause::Http(HttpErrorKind::Cut) => "try again; if it happens again, the provider or a proxy ends its streams: check their logs".to_owned(),
+            FailureCause::Http(HttpErrorKind::Malformed) => format!("check that {url} is the right `base_url` and that `api` names the API of this provider; if both are right, try again"),
+            FailureCause::Http(HttpErrorKind::Tls) => format!("check {url} and the system's certificates; local providers usually use http://, not https://"),
             FailureCause::Http(HttpErrorKind::TooLarge) => "ask for a shorter answer, or set a limit on its tokens".to_owned(),
-            FailureCause::WrongPlace => format!("check the base URL {url}: for most servers it ends in /v1"),
+            FailureCause::WrongPlace => format!("check the base URL {url}: for most providers it ends in /v1"),
             FailureCause::Http(HttpErrorKind::Denied) => "check the provider's base URL: this run may not connect to its host".to_owned(),
             FailureCause::Http(HttpErrorKind::Bug) | FailureCause::ReceiverGone => return None,
             FailureCause::Refused { why, status, .. } => match (why, status) {
                 (RefusalReason::Quota, _) => format!("add credit or raise the limit at the provider, or {other_model}"),
                 (RefusalReason::TooLong, _) | (RefusalReason::Status, Some(413)) => {
-                    "the conversation is too long for this model: start a new one, or choose a model with a larger context".to_owned()
+                    "the history of this pod is too long for this model: start a new pod, or choose a model with a larger context".to_owned()
                 }
                 (RefusalReason::Status, Some(401 | 403)) => match key {
                     KeyStatus::Sent(name) => format!("check the API key in {name}: is it for this provider, not expired, and allowed to use `{model}`?"),
                     KeyStatus::Missing(name) => format!("no API key was sent; set {name}"),
                     KeyStatus::None => "no API key was sent; set the key of this provider in the configuration".to_owned(),
                 },
-                (RefusalReason::Status, Some(404)) => format!("check that the endpoint serves `{model}`; `{model_list}` lists its models"),
+                (RefusalReason::Status, Some(404)) => format!("check that the provider offers `{model}`; `{model_list}` lists its models"),
                 (RefusalReason::Status, Some(429)) => format!("the provider's rate limit was reached: wait, or {other_model}"),
                 (RefusalReason::Status, Some(400..500)) | (RefusalReason::Invalid, _) => {
-                    format!("the endpoint rejected the request: check that `{model}` supports tools and streaming")
+                    format!("the provider rejected the request: check that `{model}` supports tools and streaming")
                 }
                 (RefusalReason::Status, _) => format!("the provider reported a server error: try again later, or {other_model}"),
             },

@@ -168,10 +168,10 @@ impl Scripted {
         ModelError {
             kind: ErrorKind::FixInput,
             message: format!(
-                "{}: the script has no answer left (lines: {lines}, answers in this pod: {played})",
+                "{}: the model script has no answer left (lines: {lines}, answers in this pod: {played})",
                 self.name
             ),
-            help: Some("add a line to the script, or use a new pod".to_owned()),
+            help: Some("add an answer to the model script, or use a new pod".to_owned()),
         }
     }
 }

@@ -14,7 +14,7 @@ use clap_complete::ArgValueCandidates;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use texts::{ATTACH, COMPLETIONS, EXIT_CODES, HELP, START, VARIABLES};
+use texts::{ATTACH, COMPLETIONS, EXIT_CODES, HELP, PENDING, START, VARIABLES};
 
 /// The hidden command that hosts a pod.
 pub(crate) const HOST: &str = "__host";
@@ -69,7 +69,7 @@ pub(crate) enum Command {
     Status(StatusArgs),
     /// Stop the process of a pod; the next start continues the interrupted turn and the queued inputs
     Stop(StopArgs),
-    /// Hold a pod before its next model request; inputs wait until `yoi resume`
+    /// Hold a pod before its next request to the model; inputs wait until `yoi resume`
     Pause(PodArgs),
     /// Continue a held pod, for instance after `yoi pause`
     Resume(PodArgs),
@@ -99,10 +99,11 @@ pub(crate) enum Command {
     /// Show, check or create the configuration
     #[command(subcommand, after_help = VARIABLES)]
     Config(ConfigAction),
-    /// List or grant the pending entries of the project's yoi.toml: those that do more than tighten your settings
+    /// List or grant the pending entries of the project's yoi.toml, which have no effect until you grant them
+    #[command(after_help = PENDING)]
     Grant(GrantArgs),
     /// List or revoke the granted entries of the project's yoi.toml
-    Revoke(GrantArgs),
+    Revoke(RevokeArgs),
     /// List the models that can be used now, and how to set up others
     Models(JsonArgs),
     /// Print a script that completes commands, options, pods and models in a shell
@@ -167,8 +168,8 @@ pub(crate) struct StartArgs {
 /// Options that a pod is started with.
 #[derive(Debug, Args)]
 pub(crate) struct PodFlags {
-    /// Use this model: PROVIDER/MODEL, offline, scripted:FILE (plays answers from FILE) or record:MODEL (saves the
-    /// answers of MODEL to a file)
+    /// Use this model: PROVIDER/MODEL, offline (the built-in planner), scripted:FILE (plays the prepared answers in FILE,
+    /// a model script) or record:MODEL (uses MODEL and saves its answers to a model script)
     #[arg(short, long, value_name = "MODEL", add = ArgValueCandidates::new(models))]
     pub(crate) model: Option<String>,
     /// Limit what tools and commands may write
@@ -187,12 +188,12 @@ pub(crate) struct PodFlags {
     /// ls', 'Write docs/**', 'Bash'. `deny` rules in configuration files still apply
     #[arg(long, value_name = "RULE", value_parser = crate::allow::rule)]
     pub(crate) allow: Vec<AllowRule>,
-    /// Send at most N model requests in a run. In a pod of `yoi start`, the limit applies to each turn, and a turn that
-    /// reaches it holds the pod
+    /// Send at most N requests to the model in a run. In a pod of `yoi start`, the limit applies to each turn, and a pod
+    /// whose turn reaches it is held until `yoi resume`
     #[arg(long, value_name = "N", value_parser = steps, allow_negative_numbers = true)]
     pub(crate) max_steps: Option<u32>,
-    /// Send no further request once a run has cost this many US dollars. In a pod of `yoi start`, the limit applies to
-    /// each turn, and a turn that reaches it holds the pod
+    /// Send no further request to the model once a run has cost this many US dollars. In a pod of `yoi start`, the limit
+    /// applies to each turn, and a pod whose turn reaches it is held until `yoi resume`
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub(crate) max_cost: Option<f64>,
     /// Do not read AGENTS.md or CLAUDE.md
@@ -364,13 +365,14 @@ pub(crate) struct FeaturesArgs {
     /// Show the plan for the next start, without installing anything (the default without NAME)
     #[arg(long)]
     pub(crate) plan: bool,
-    /// Show what changed between start N and start M of the pod. M is the last start by default. The first start has the number 1
+    /// Show what changed between start N and start M of the pod; without M, between start N and the last start. The first
+    /// start has the number 1
     #[arg(long, value_name = "N[..M]", conflicts_with = "plan")]
     pub(crate) diff: Option<Span>,
-    /// Show the rules that decide about calls of a tool and where each is written, or when a background task runs
+    /// Show the rules that decide about calls of a tool and where each rule is written, or when a background task runs
     #[arg(long, value_name = "TOOL|TASK", conflicts_with_all = ["plan", "diff"])]
     pub(crate) explain: Option<String>,
-    /// Show the capabilities that were granted at the pod's last start and not used since
+    /// Show what the features of the pod were allowed to do at its last start and have not used since
     #[arg(long, conflicts_with_all = ["plan", "diff", "explain"])]
     pub(crate) unused: bool,
     /// Print the JSON Schema of the --json output
@@ -403,10 +405,25 @@ pub(crate) struct FeatureNewArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct GrantArgs {
-    /// Entries, by number, by key, or by the first 8 or more digits of the digest. Without ENTRY and --all, the command lists the entries
+    /// Grant these pending entries; each is named by its number in the list, its key, or the first 8 or more digits of
+    /// its digest. With neither ENTRY nor --all, the command lists the pending entries
     #[arg(value_name = "ENTRY", conflicts_with = "all")]
     pub(crate) entries: Vec<String>,
-    /// Take all entries
+    /// Grant all pending entries
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RevokeArgs {
+    /// Revoke these granted entries; each is named by its number in the list, its key, or the first 8 or more digits of
+    /// its digest. With neither ENTRY nor --all, the command lists the granted entries
+    #[arg(value_name = "ENTRY", conflicts_with = "all")]
+    pub(crate) entries: Vec<String>,
+    /// Revoke all granted entries
     #[arg(long)]
     pub(crate) all: bool,
     /// Print one JSON document

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// An ambiguous prefix is answered with the names of at most this many pods.
 const NAMED: usize = 5;
 /// The help for a pod of a later journal format.
-pub(crate) const NEWER: &str = "use a newer yoi to read this session";
+pub(crate) const NEWER: &str = "use a newer version of yoi to read this pod";
 
 /// The directory of all pods of this user.
 #[derive(Clone, Debug)]

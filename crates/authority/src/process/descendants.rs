@@ -105,7 +105,6 @@ pub fn end_descendants(_: &Ambient) -> Result<u32, Error> {
     }
 }
 
-/// One running call.
 #[derive(Debug)]
 pub(super) struct RunningCall {
     /// Its number among the calls of this process.

@@ -14,7 +14,7 @@ const MAX_ANSWER: usize = 500;
 pub enum BodyFormat {
     /// An object with the text and its parts.
     Json,
-    /// The text.
+    /// The text alone, without an object around it.
     Text,
 }
 

@@ -100,7 +100,7 @@ pub(super) struct ConfiguredPrompt {
     pub(super) text: String,
 }
 
-/// Which prompt.
+/// A prompt that the model set, by number, or one of the configuration, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PromptId {
     Set(u32),

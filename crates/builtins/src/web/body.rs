@@ -41,7 +41,6 @@ const TEXTS: &[&str] = &[
     "application/sql",
 ];
 
-/// A `Content-Type`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ContentType {
     /// Lower case, without parameters; empty when there was none.

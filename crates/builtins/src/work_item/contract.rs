@@ -72,7 +72,7 @@ pub struct Query {
     pub limit: Option<usize>,
 }
 
-/// A new item.
+/// The content of a work item that is created.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[schemars(description = "")]
 pub struct NewItem {

@@ -246,7 +246,7 @@ fn utf8(path: PathBuf) -> Result<String, ToolError> {
 fn refused(error: &BlobError) -> ToolError {
     let message = match error {
         BlobError::Full { bound } => format!(
-            "this session keeps {bound} bytes of outputs and of files as they were, and they are taken; ask for less at \
+            "a pod keeps at most {bound} bytes of outputs and of earlier file contents, and this pod has reached the limit; ask for less at \
              a time, or end this turn: the next one lets go of the oldest outputs"
         ),
         BlobError::Disk(_)

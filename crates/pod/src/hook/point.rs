@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Where a hook stands.
+/// The moment at which a hook is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HookPoint {
-    /// A person's words, before they are queued.
+    /// An input, before it is queued.
     PromptSubmit,
     /// A request to the model, before it is recorded.
     PreRequest,
@@ -46,11 +46,11 @@ impl fmt::Display for HookPoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HookClass {
-    /// Refuse.
+    /// It can refuse.
     Gate,
-    /// Replace.
+    /// It can replace arguments or a result.
     Transform,
-    /// Watch.
+    /// It gets records, and can change nothing.
     Observe,
 }
 

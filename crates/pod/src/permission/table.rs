@@ -42,8 +42,8 @@ static WRITE_IN_READ_ONLY_MODE: DefaultRule =
     row("writing in read-only mode", Deny, Deny, RowRemedy::By(Remedy::LeaveReadOnly));
 static COMMAND: DefaultRule = row("running commands, and tools with unknown effects", Allow, Ask, RowRemedy::Rule);
 static HOST: DefaultRule = row("reading from a host that the user granted", Allow, Allow, RowRemedy::Rule);
-static SESSION: DefaultRule = row("changing only the session's own state", Allow, Allow, RowRemedy::Rule);
-static NOTHING: DefaultRule = row("reading only the session's own records", Allow, Allow, RowRemedy::Rule);
+static SESSION: DefaultRule = row("changing only the pod's own state", Allow, Allow, RowRemedy::Rule);
+static NOTHING: DefaultRule = row("reading only the pod's own records", Allow, Allow, RowRemedy::Rule);
 static LOST: DefaultRule = row("a path that cannot be resolved", Deny, Deny, RowRemedy::By(Remedy::FixPath));
 
 const fn row(text: &'static str, confined: RuleDecision, otherwise: RuleDecision, remedy: RowRemedy) -> DefaultRule {

@@ -28,7 +28,7 @@ pub struct ChildProcess {
     pub ended: Option<JobEnd>,
 }
 
-/// What started a job.
+/// The code that started a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobStarter {

@@ -136,7 +136,9 @@ impl Replay {
         if let Record::Gap(Gap { first, last, reason }) = &record
             && let Some(why) = reason
         {
-            found.notes.insert(format!("records {first} to {last} are lost: {why}"));
+            let lost =
+                if first == last { format!("record {first} is") } else { format!("records {first} to {last} are") };
+            found.notes.insert(format!("{lost} lost; the cause is {why}"));
         }
         if let Record::Request(request) = &record
             && let Some(what) = self.compare(request, found)
@@ -156,7 +158,7 @@ impl Replay {
         found.requests += 1;
         if request.projection != Neutral.version() {
             let (sent, have) = (request.projection, Neutral.version());
-            found.notes.insert(format!("request not rebuilt: projection {sent}, have {have}"));
+            found.notes.insert(format!("a request was not rebuilt: it was made with version {sent} of the projection; this yoi has version {have}"));
             return None;
         }
         let neutral = rebuilt.projection.neutral_digest();
@@ -178,8 +180,10 @@ impl Replay {
                 found.bodies += 1;
             }
             have => {
-                let have = have.as_ref().map_or_else(|| "none".to_owned(), |e| format!("/{}", e.version));
-                found.notes.insert(format!("body not rebuilt: encoder {}/{}, have {have}", sent.id, sent.version));
+                let have =
+                    have.as_ref().map_or_else(|| "no such encoder".to_owned(), |e| format!("version {}", e.version));
+                let made = format!("version {} of the encoder `{}`", sent.version, sent.id);
+                found.notes.insert(format!("a request was not rebuilt: it was made with {made}; this yoi has {have}"));
             }
         }
         None
@@ -213,8 +217,8 @@ impl Replay {
         found.wrong = gone.map(|(seq, digest)| Wrong { seq: *seq, what: BlobError::Missing(*digest).to_string() });
         if found.dropped > 0 {
             found.notes.insert(match found.dropped {
-                1 => "1 blob was dropped at the limit of what a session stores".to_owned(),
-                more => format!("{more} blobs were dropped at the limit of what a session stores"),
+                1 => "1 stored file was deleted, because the pod reached its storage limit".to_owned(),
+                more => format!("{more} stored files were deleted, because the pod reached its storage limit"),
             });
         }
         if found.beyond > 0 {

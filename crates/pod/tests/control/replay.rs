@@ -163,8 +163,18 @@ fn an_encoder_that_is_not_here_is_a_note_and_no_damage() {
     type Have = Option<(&'static str, u16)>;
     let cases: [(Have, u64, &[&str]); 3] = [
         (Some(("other", 1)), 4, &[]),
-        (Some(("other", 2)), 0, &["body not rebuilt: encoder other/1, have /2"]),
-        (None, 0, &["body not rebuilt: encoder other/1, have none"]),
+        (
+            Some(("other", 2)),
+            0,
+            &["a request was not rebuilt: it was made with version 1 of the encoder `other`; this yoi has version 2"],
+        ),
+        (
+            None,
+            0,
+            &[
+                "a request was not rebuilt: it was made with version 1 of the encoder `other`; this yoi has no such encoder",
+            ],
+        ),
     ];
     for (have, bodies, notes) in cases {
         let dialects = move |_: &str, _: &Surface| have.map(|(id, v)| Arc::new(Other(id, v)) as Arc<dyn Dialect>);

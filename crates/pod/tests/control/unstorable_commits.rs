@@ -40,7 +40,7 @@ fn an_answer_ends_its_turn_and_is_paid_for() {
     });
     assert!(end.result.is_ok(), "{:?}", end.result);
     let reason = aborted(&one.outcome);
-    assert!(reason.contains("the journal cannot store the model's answer") && reason.contains("item"), "{reason}");
+    assert!(reason.contains("the journal cannot store the model's answer: a record has "), "{reason}");
     assert_eq!((one.usage, one.answer), (Usage { input: 10, output: 1, cached: 0, cache_write: 0 }, None));
     assert_eq!((two.outcome, two.answer.as_deref()), (Outcome::Done, Some("fine")));
     assert_eq!(ends(&pod).len(), 2);

@@ -193,7 +193,7 @@ impl<W: Wire> Endpoint<W> {
                 Failure::at(base, HttpErrorKind::Malformed, &format!("the answer contains {what}"))
             }
             DecodeError::Vendor(error) => {
-                let message = format!("{}: the endpoint failed during the answer: {}", self.url, error.message);
+                let message = format!("{}: the provider failed during the answer: {}", self.url, error.message);
                 Failure::refused(error.status, None, &error, message)
             }
         }

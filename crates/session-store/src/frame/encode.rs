@@ -19,7 +19,7 @@ const MAX_KIND: usize = 32;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
     /// A line over 1 MiB: store the payload as a blob and its digest in the record.
-    #[error("a record (`{kind}`) has {bytes} bytes; the limit is {limit} bytes")]
+    #[error("a record has {bytes} bytes; the limit is {limit} bytes")]
     TooLarge { kind: &'static str, bytes: usize, limit: usize },
     /// More than [`MAX_BATCH_RECORDS`] records or [`MAX_BATCH_BYTES`] bytes.
     #[error("a batch of {records} records and {bytes} bytes is over the limit; commit it in parts")]

@@ -97,10 +97,10 @@ pub struct Refused<T> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The disk refused; the log was rolled back to the commit before.
-    #[error("journal: {0}")]
+    #[error("the journal cannot be written: {0}")]
     Disk(DiskFault),
     /// No space or quota left. A `suspended` record still fits through `append_reserved`.
-    #[error("journal: the disk is full: {0}")]
+    #[error("the journal cannot be written, because the disk is full: {0}")]
     Full(DiskFault),
     /// [`MAX_QUEUE`](crate::MAX_QUEUE) batches are waiting already.
     #[error("the journal's queue is full")]

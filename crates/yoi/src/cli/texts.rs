@@ -3,24 +3,28 @@
 pub(super) const EXIT_CODES: &str = "\
 Exit codes:
   0         success
-  1         the command failed or was only partly done;
-            with `offline`, also: the prompt was not understood or not
-            carried out
+  1         the command failed or was only partly done; the model's answer
+            was cut, empty or a refusal; or the provider's quota or the
+            model's context was used up. With `offline`, also: the prompt was
+            not understood or not carried out
   2         wrong command or argument
-  3         a hook or yoi ended the run; the last call was refused; or the
-            command is not allowed inside a run
+  3         a hook ended the run; yoi ended it, for example because an
+            answer was too large for the journal; the last call was refused;
+            or the command is not allowed inside a run
   4         step, cost or time limit reached
-  5         the model server could not be reached, was overloaded, reported
-            an error, or gave no complete answer, also after retries
-  65        damaged or invalid data: a journal, a model script
+  5         the provider could not be reached, was overloaded, reported a
+            server error, or sent no complete answer, also after retries
+  65        damaged or invalid data: a journal or a model script (the FILE
+            of -m scripted:FILE)
   69        the pod is not running, or a system resource is unavailable or
             too small
   70        internal error
   74        the journal, the state directory or standard output cannot be
             read or written
   75        the pod is in use
-  78        wrong configuration, model, API key or request; a required
-            feature is missing; a model script has no answer left
+  78        wrong configuration, model or API key; the provider rejected the
+            request; a required feature is missing; or a model script has no
+            answer left
   130, 143  ended by a signal";
 
 pub(super) const VARIABLES: &str = "\
@@ -43,12 +47,17 @@ Installation:
   elvish  add `eval (yoi completions elvish | slurp)` to rc.elv";
 
 pub(super) const START: &str = "\
-A stopped or crashed pod starts with the directory, model and options of its
-last start. Options on the command line override them one by one. If the pod
-is already running, the command changes nothing. It then succeeds (exit 0) if it
-has no INPUT, no --foreground and no option that a pod records; otherwise it
-fails (exit 75). A pod that is held because its API key was missing is started
-again with the key.
+A pod records these options of each start: --model, --sandbox (or
+--read-only), --add-dir, --add-write-dir, --allow, --max-steps, --max-cost and
+--no-instructions. A stopped or crashed pod starts again in the directory and
+with the recorded options of its last start. An option on the command line
+replaces the recorded value of the same option, and -C the directory.
+
+If the pod is already running, the command changes nothing. It then exits with
+75 if it has INPUT, --foreground or an option that a pod records; otherwise it
+exits with 0. There is one exception: if the pod is held because its API key
+was missing or was rejected, and the key is available now, the command ends the
+process of the pod and starts the pod again.
 
 Signals to the process of a pod: TERM interrupts the turn and ends the
 process, and the next start continues the turn; HUP reloads limits, permission
@@ -60,7 +69,7 @@ in the form of `yoi log`. Each line on stdin is one input. A line that begins
 with a slash is a command:
   /steer INPUT  deliver INPUT at the next step of the running turn
   /cancel       cancel the running turn
-  /pause        hold the pod before its next model request
+  /pause        hold the pod before its next request to the model
   /resume       continue the held pod
   /status       show what the pod is doing
   /detach       detach; the pod keeps running
@@ -69,5 +78,11 @@ A line that begins with a space is always an input. The end of stdin and
 Ctrl-C detach, too. If the process of the pod dies or the connection is lost,
 the command waits up to 2 minutes for the pod, and then continues after the
 last record that it printed.";
+
+pub(super) const PENDING: &str = "\
+An entry of a project's yoi.toml is in effect at once if it only tightens your
+settings, or chooses a model of a provider that you can use already. Every
+other entry is pending: it has no effect until you grant it. A grant is for one
+key with one value; if the value changes, the entry is pending again.";
 
 pub(super) const HELP: &str = "Print this help, or the help of COMMAND";

@@ -209,8 +209,15 @@ pub(super) fn warn(changes: &Changes, say: &dyn Fn(&str)) {
     };
     say(&format!("{ran} file changes are not tracked:"));
     for (seq, command) in changes.commands.iter().rev().take(NAMED) {
-        say(&format!("{seq:>6}  {}", line(&brief(command), 100)));
+        say(&format!("    record {seq}: {}", line(&command_text(command), 100)));
     }
+}
+
+/// The command of a call; its other arguments say how it runs, not what.
+fn command_text(arguments: &str) -> String {
+    let fields: Option<serde_json::Value> = serde_json::from_str(arguments).ok();
+    let command = fields.as_ref().and_then(|fields| fields.get("command")).and_then(serde_json::Value::as_str);
+    command.map_or_else(|| brief(arguments), str::to_owned)
 }
 
 #[cfg(test)]

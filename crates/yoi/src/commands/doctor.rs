@@ -173,7 +173,7 @@ fn model(config: &Config, env: &Env, found: &[models::EndpointModels]) -> Check 
     if let Some(endpoint) = silent.filter(|endpoint| endpoint.asked) {
         let text = format!("{} ({}) does not answer: {}", choice.name, choice.why, endpoint.state);
         return broken("model", text)
-            .help("start that server, fix its base_url, or choose another model (`yoi models`)");
+            .help("start that provider, fix its base_url, or choose another model (`yoi models`)");
     }
     let built = build(&Ambient::claim(), &choice.name, config, env);
     match built.and_then(|built| affordable(built.model.name(), built.model.price(), config, env)) {

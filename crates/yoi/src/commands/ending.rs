@@ -186,16 +186,16 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
             }
             (_, None, Some(Shortfall::NotUnderstood)) => ("the prompt was not understood".to_owned(), None),
             (_, None, Some(Shortfall::NotDone)) => {
-                let text = "the request was not carried out; the answer says why".to_owned();
+                let text = "the prompt was not carried out; the answer says why".to_owned();
                 let examples =
-                    pod.is_planner.then(|| "`yoi run -m offline help` prints examples of requests".to_owned());
+                    pod.is_planner.then(|| "`yoi run -m offline help` prints examples of prompts".to_owned());
                 (text, answer_hint(output, pod).or(examples))
             }
             (AnswerForm::Free | AnswerForm::Fits { .. } | AnswerForm::Missing, None, None) => return None,
         },
         Outcome::MaxTokens => (
             "the answer reached the model's output limit".to_owned(),
-            Some(go_on(", ask for less, or raise `max_output` in the configuration")),
+            Some(go_on(", ask for less, or raise `max_output` under [models.\"PROVIDER/MODEL\"] in the configuration")),
         ),
         Outcome::Refused => {
             let help = "change the prompt, or choose another model with -m";

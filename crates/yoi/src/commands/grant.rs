@@ -1,7 +1,7 @@
 //! `yoi grant` and `yoi revoke`: what a project's file asks for, accepted or taken back by the person whose machine it
 //! is. A grant is for exactly one key with one value: a file that says something else asks again.
 
-use crate::cli::GrantArgs;
+use crate::cli::{GrantArgs, RevokeArgs};
 use crate::commands::person::only_a_person;
 use crate::config::grants::{self, Grant, Grants};
 use crate::config::{Config, PendingGrant};
@@ -14,6 +14,14 @@ use serde_json::json;
 
 /// The fewest digits of a digest that name an entry.
 const DIGITS: usize = 8;
+
+/// What a command line says about entries.
+#[derive(Clone, Copy)]
+struct Selection<'a> {
+    entries: &'a [String],
+    all: bool,
+    json: bool,
+}
 
 /// Something in one of the two lists.
 trait Entry: Serialize {
@@ -48,6 +56,8 @@ impl Entry for Grant {
 
 /// Lists what is pending, or grants some of it.
 pub(crate) fn grant(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
+    let GrantArgs { entries, all, json } = args;
+    let args = Selection { entries, all: *all, json: *json };
     only_a_person("change its own grants")?;
     if lists(args) {
         let config = Config::load(env)?;
@@ -73,7 +83,9 @@ pub(crate) fn grant(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
 }
 
 /// Lists what is granted, or takes some of it back.
-pub(crate) fn revoke(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
+pub(crate) fn revoke(args: &RevokeArgs, env: &Env) -> Result<Exit, Failure> {
+    let RevokeArgs { entries, all, json } = args;
+    let args = Selection { entries, all: *all, json: *json };
     only_a_person("change its own grants")?;
     let root = crate::project::Project::around(env).root;
     if lists(args) {
@@ -92,14 +104,14 @@ pub(crate) fn revoke(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn lists(args: &GrantArgs) -> bool {
+fn lists(args: Selection<'_>) -> bool {
     args.entries.is_empty() && !args.all
 }
 
 /// The entries that the arguments name, in the order of the list.
-fn chosen<'a, E: Entry>(args: &GrantArgs, all: &'a [E], what: &str, list: &str) -> Result<Vec<&'a E>, Failure> {
+fn chosen<'a, E: Entry>(args: Selection<'_>, all: &'a [E], what: &str, list: &str) -> Result<Vec<&'a E>, Failure> {
     let mut picked = vec![args.all; all.len()];
-    for name in &args.entries {
+    for name in args.entries {
         let fits = |(index, entry): &(usize, &E)| {
             let (key, digest) = entry.names();
             let digits = name.len() >= DIGITS && digest.starts_with(name.as_str());
@@ -115,7 +127,7 @@ fn chosen<'a, E: Entry>(args: &GrantArgs, all: &'a [E], what: &str, list: &str) 
     Ok(all.iter().zip(picked).filter_map(|(entry, picked)| picked.then_some(entry)).collect())
 }
 
-fn show<E: Entry>(args: &GrantArgs, what: &str, all: &[E], nothing: &str) {
+fn show<E: Entry>(args: Selection<'_>, what: &str, all: &[E], nothing: &str) {
     if args.json {
         return out::json(&json!({ what: all }));
     }
@@ -124,18 +136,18 @@ fn show<E: Entry>(args: &GrantArgs, what: &str, all: &[E], nothing: &str) {
     }
     out::line(&match (all.len(), what) {
         (0, _) => nothing.to_owned(),
-        (_, "pending") => "`yoi grant NUMBER…` grants some, `yoi grant --all` grants all".to_owned(),
-        (_, _) => "`yoi revoke NUMBER…` revokes some, `yoi revoke --all` revokes all".to_owned(),
+        (_, "pending") => "`yoi grant NUMBER…` grants these entries, `yoi grant --all` grants all of them".to_owned(),
+        (_, _) => "`yoi revoke NUMBER…` revokes these grants, `yoi revoke --all` revokes all of them".to_owned(),
     });
 }
 
-fn done<E: Entry>(args: &GrantArgs, what: &str, entries: &[&E]) {
+fn done<E: Entry>(args: Selection<'_>, what: &str, entries: &[&E]) {
     if args.json {
         return out::json(&json!({ what: entries }));
     }
     entries.iter().for_each(|entry| print(&format!("{what}: "), *entry));
     if entries.is_empty() {
-        out::line(&format!("{what}: nothing"));
+        out::line(&format!("nothing to {}", if what == "revoked" { "revoke" } else { "grant" }));
     }
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn waits(status: &Status, name: &str) -> Option<String> {
 
 /// What a pod waits for whose model could not be reached, and for how long.
 pub(crate) fn model_wait(wait: &ModelRetry) -> String {
-    format!("for the model: {}; tries again in {} s", line(&wait.reason, WHY), wait.retry_in_s)
+    format!("for the model: {}; the next attempt is in {} s", line(&wait.reason, WHY), wait.retry_in_s)
 }
 
 /// What failed while the end of an input's turn was waited for.

@@ -69,7 +69,8 @@ pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
     let mut patience = || {
         if !said && began.elapsed() > PATIENCE {
             said = true;
-            let why = "reading whole logs: pods without a checkpoint take longer, until their next run leaves one
+            let why =
+                "reading whole journals: pods without a checkpoint take longer; their next run writes a checkpoint
 ";
             drop(io::stderr().write_all(why.as_bytes()));
         }

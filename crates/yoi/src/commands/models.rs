@@ -117,7 +117,7 @@ fn one(ambient: &Ambient, runtime: &tokio::runtime::Runtime, name: &str, config:
         }
         Err(error) => {
             let absent = error.contains("the connection was refused");
-            let text = if absent { format!("not running at {}; start the server", reached.url) } else { error };
+            let text = if absent { format!("not running at {}; start it", reached.url) } else { error };
             found(text, Vec::new(), false)
         }
     };

@@ -72,9 +72,8 @@ impl SignalPlan {
 /// Why a run was cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// `--timeout`.
+    /// The time of `--timeout` is over.
     Timeout,
-    /// This signal.
     Signal(u8),
 }
 

@@ -272,7 +272,7 @@ impl Found {
         let state = self.state();
         match self.live.as_ref().and_then(|live| live.turn.zip(Some(live.step.unwrap_or_default()))) {
             Some((turn, 0)) => format!("{state} (turn {turn})"),
-            Some((turn, step)) => format!("{state} (turn {turn}, request {step})"),
+            Some((turn, step)) => format!("{state} (turn {turn}, step {step})"),
             None if state == "crashed" => format!("{state}; `yoi start {}` starts it again", self.name),
             None => state.to_owned(),
         }

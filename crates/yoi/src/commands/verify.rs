@@ -64,7 +64,7 @@ pub(crate) fn run(args: &VerifyArgs, env: &Env) -> Result<Exit, Failure> {
                     "{name}: {} intact; {} of {} rebuilt byte for byte; {}{}",
                     count(found.records, "record"),
                     found.bodies,
-                    count(found.requests, "request"),
+                    count(found.requests + found.beyond, "request"),
                     outputs(found.blobs),
                     if found.blobs > 0 { " intact" } else { "" },
                 ));
@@ -124,14 +124,14 @@ fn salvage(pods: &Pods, name: &str, new: &str, json: bool, env: &Env) -> Result<
     }
     tell(&done.lost);
     for digest in &done.damaged_blobs {
-        out::line(&format!("lost: stored output {digest}: its content does not match its digest"));
+        out::line(&format!("lost: stored file {digest}: its content does not match its digest"));
     }
     let (records, blobs) = (count(done.kept, "record"), outputs(done.blobs));
     out::line(&format!("{new}: {records} and {blobs} copied; {name} was not changed"));
     Ok(Exit::Done)
 }
 
-/// The outputs of calls that are too large for a record.
+/// Files beside the log: large outputs and inputs, and the content of files before a change.
 fn outputs(number: u64) -> String {
-    if number == 0 { "no stored outputs".to_owned() } else { count(number, "stored output") }
+    if number == 0 { "no stored files".to_owned() } else { count(number, "stored file") }
 }

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 pub(crate) struct File {
     /// The default model: `PROVIDER/MODEL`, `offline` or `scripted:FILE`.
     pub(crate) model: Option<String>,
-    /// Model endpoints by name.
+    /// Providers by name.
     #[serde(default)]
     pub(crate) providers: BTreeMap<String, ProviderConfig>,
     /// Prices and limits of models, by their full names.
@@ -49,7 +49,7 @@ pub(crate) struct File {
 #[serde(deny_unknown_fields)]
 #[serde(rename = "Provider")]
 pub(crate) struct ProviderConfig {
-    /// The API of the server.
+    /// The API of the provider.
     pub(crate) api: ApiKind,
     /// The address of the API, such as `http://127.0.0.1:8080/v1`.
     pub(crate) base_url: String,
@@ -71,7 +71,7 @@ pub(crate) struct TimeoutsConfig {
     pub(crate) connect_s: Option<f64>,
     /// From the request to the first byte of the answer.
     pub(crate) first_byte_s: Option<f64>,
-    /// Between two pieces of the answer.
+    /// Between two parts of the answer.
     pub(crate) between_bytes_s: Option<f64>,
 }
 
@@ -112,9 +112,9 @@ pub(crate) struct ModelConfig {
 #[serde(deny_unknown_fields)]
 #[serde(rename = "Price")]
 pub(crate) struct PriceConfig {
-    /// Of input tokens.
+    /// The price of input tokens.
     pub(crate) input: f64,
-    /// Of output tokens.
+    /// The price of output tokens.
     pub(crate) output: f64,
     /// Of input tokens that are read from the provider's cache; default: `input`.
     pub(crate) cached_input: Option<f64>,

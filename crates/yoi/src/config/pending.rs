@@ -138,7 +138,7 @@ fn effect(path: &[&str], value: &Value) -> String {
         ["sandbox", ..] => "tools and commands can write in the project".to_owned(),
         ["instructions"] => "switches instruction files (AGENTS.md, CLAUDE.md) on or off, including yours".to_owned(),
         ["state", ..] => {
-            "sessions can be stored on network and FUSE file systems, where a crash can lose records".to_owned()
+            "pods can be stored on network and FUSE file systems, where a crash can lose records".to_owned()
         }
         _ => "applies this setting".to_owned(),
     }

@@ -25,7 +25,8 @@ pub(crate) fn host_failure(error: &HostError, name: Option<&str>) -> Failure {
     let failure = Failure::new(exit, error.to_string());
     match (exit, name) {
         (Exit::Journal, Some(name)) => {
-            failure.help(format!("fix that, then run `yoi run --pod {name} \"continue\"`; what was recorded is kept"))
+            let first = remedy(&failure.message);
+            failure.help(format!("{first}, then run `yoi run --pod {name} \"continue\"`; all records on disk are kept"))
         }
         (Exit::Data, Some(name)) => failure.help(salvage(name)),
         (Exit::Failed, Some(name)) => failure.help(format!("ask for less at a time, then continue with --pod {name}")),
@@ -37,6 +38,22 @@ pub(crate) fn host_failure(error: &HostError, name: Option<&str>) -> Failure {
 pub(super) fn fatal_failure(fatal: &Fatal) -> Failure {
     let exit = if matches!(fatal, Fatal::Stuck) { Exit::Internal } else { exit(fatal.kind()) };
     Failure::new(exit, fatal.to_string())
+}
+
+/// The setting or limit that lets the journal be written again, by the error of the disk.
+fn remedy(error: &str) -> &'static str {
+    const REMEDIES: [(&str, &str); 7] = [
+        ("`ulimit -f`", "raise the limit with `ulimit -f`"),
+        ("`ulimit -n`", "raise the limit with `ulimit -n`"),
+        ("disk is full", "free space on that disk"),
+        ("no storage space", "free space on that disk"),
+        ("quota", "free space, or raise your disk quota"),
+        ("permission denied", "make that path writable for your user, or set XDG_STATE_HOME to another directory"),
+        ("read-only", "make that file system writable, or set XDG_STATE_HOME to another directory"),
+    ];
+    let error = error.to_lowercase();
+    let known = REMEDIES.iter().find(|(cause, _)| error.contains(cause));
+    known.map_or("remove the cause", |(_, remedy)| remedy)
 }
 
 fn exit(kind: ErrorKind) -> Exit {
@@ -60,6 +77,20 @@ pub(super) fn not_open() -> Failure {
 mod tests {
     use super::*;
     use pod::control::Fatal;
+
+    #[test]
+    fn an_error_of_the_journal_names_the_limit_to_raise() {
+        let help = |error: &str| host_failure(&HostError::Fatal(Fatal::Journal(error.to_owned())), Some("p")).help;
+        let next = ", then run `yoi run --pod p \"continue\"`; all records on disk are kept";
+        for (error, first) in [
+            ("writing x: the file would exceed the file size limit (`ulimit -f`)", "raise the limit with `ulimit -f`"),
+            ("writing x: no storage space", "free space on that disk"),
+            ("writing x: quota exceeded", "free space, or raise your disk quota"),
+            ("writing x: something else", "remove the cause"),
+        ] {
+            assert_eq!(help(error), Some(format!("{first}{next}")), "{error}");
+        }
+    }
 
     #[test]
     fn errors_of_the_program_and_of_the_disk_have_exit_codes_of_their_own() {

@@ -20,6 +20,9 @@ pub(crate) const TERMS_READ_ONLY: HostTerms =
 pub(crate) const TERMS_TOO_WIDE: HostTerms =
     HostTerms { remedy: |remedy| words(remedy, "in a project directory"), ..TERMS };
 
+/// The tool with which the model reads the parts of outputs that results leave out.
+pub(crate) const READ_OUTPUT: &str = "ReadOutput";
+
 /// What it calls the ways out of a failed request to a model.
 pub(crate) const MODEL_TERMS: provider::HelpTerms =
     provider::HelpTerms { other_model: "choose another model with -m", model_list: "yoi models" };
@@ -64,7 +67,7 @@ fn words(remedy: &Remedy, leave: &str) -> String {
         }
         Remedy::RaiseCost => return "raise --max-cost, or choose another model with -m".to_owned(),
         Remedy::PageOutput(handle) => {
-            return format!("ReadOutput {{\"handle\":\"{handle}\"}} reads the rest");
+            return format!("{READ_OUTPUT} {{\"handle\":\"{handle}\"}} reads the rest");
         }
         Remedy::Rule { tool, about, alternative } => (tool, about.as_deref(), alternative),
     };

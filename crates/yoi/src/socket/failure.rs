@@ -38,7 +38,7 @@ pub(crate) fn failure(error: ClientError, name: &str, owner: &Owner) -> Failure 
         ClientError::Version(_) => another_version(name),
         ClientError::Garbled(what) => {
             let what: String = what.chars().take(GARBLED).collect();
-            Failure::new(Exit::Unavailable, format!("{name} sent what this version of yoi cannot read: {what}"))
+            Failure::new(Exit::Unavailable, format!("{name} sent data that this version of yoi cannot read: {what}"))
                 .help(restart(name))
         }
         ClientError::OutOfOrder { cursor, seq } => {

@@ -55,7 +55,7 @@ fn a_limit_on_the_size_of_files_is_an_error_not_the_end() {
     let scene = Scene::new();
     let model = listing(&scene, 200);
     let done = around(&scene, "ulimit -f 100; exec \"$@\"", &["run", "--pod", "p", "-m", &model, "x"]).ends(74);
-    done.says(&["error: ", "ulimit -f", "help: fix that, then run `yoi run --pod p"]);
+    done.says(&["error: ", "ulimit -f", "help: raise the limit with `ulimit -f`, then run `yoi run --pod p"]);
     let verified = scene.yoi(&["verify", "p", "--json"]).ends(0).json();
     assert!(verified["records"].as_u64().unwrap() > 10, "{verified}");
     let tiny = around(&scene, "ulimit -f 0; exec \"$@\"", &["run", "--pod", "q", "-m", &model, "x"]).ends(74);

@@ -78,7 +78,7 @@ fn what_stays_ends_with_five_and_the_next_run_goes_on() {
     scene.config(
         "model = \"x/y\"\n[providers.x]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\nattempts = 1\n",
     );
-    run(&scene, &[]).ends(5).says(&["127.0.0.1:9", "the server is running"]);
+    run(&scene, &[]).ends(5).says(&["127.0.0.1:9", "the provider is running"]);
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn what_does_not_pass_is_not_tried_again() {
     let refused: [(&str, i32, &[&str]); 4] = [
         ("401 Unauthorized", 78, &["401", "check the API key in FAKE_KEY"]),
         ("403 Forbidden", 78, &["403", "FAKE_KEY"]),
-        ("404 Not Found", 78, &["404", "check that the endpoint serves `one`", "yoi models"]),
+        ("404 Not Found", 78, &["404", "check that the provider offers `one`", "yoi models"]),
         ("402 Payment Required", 1, &["402", "add credit"]),
     ];
     for (line, code, says) in refused {

@@ -153,7 +153,7 @@ fn a_chosen_model_whose_server_is_silent_is_broken() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let url = format!("http://127.0.0.1:{port}/v1");
     scene.config(&format!("model = \"local/x\"\n[providers.local]\napi = \"openai-chat\"\nbase_url = \"{url}\"\n"));
-    let doctor = scene.yoi(&["doctor"]).ends(1).prints(&["✗ model", &url, "start that server"]);
+    let doctor = scene.yoi(&["doctor"]).ends(1).prints(&["✗ model", &url, "start that provider"]);
     assert!(!doctor.out.contains("✓ model"), "{}", doctor.out);
 }
 

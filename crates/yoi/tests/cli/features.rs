@@ -82,7 +82,7 @@ fn the_host_names_its_gates_and_bounds() {
     assert!(calls["source"].as_str().unwrap().ends_with("config.toml:2"), "{calls}");
     assert_eq!(limit("hook.deadline")["value"], 2000);
     assert_eq!(limit("notification.waiting")["source"], "built-in");
-    let shown = scene.yoi(&["features"]).ends(0).prints(&["sandbox: off", "at once: 3 calls"]);
+    let shown = scene.yoi(&["features"]).ends(0).prints(&["sandbox: off", "3 calls at once"]);
     fits(&shown.out);
 }
 
@@ -139,7 +139,7 @@ fn a_route_names_grant_gate_and_rule() {
     assert_eq!(route["verdict"], "depends");
     scene.config("[[permissions.rules]]\ntool = \"*\"\ndecision = \"deny\"\n");
     let (shown, route) = explained(&scene, "Bash");
-    shown.prints(&["✗ host:permission", "so a call of Bash is refused"]);
+    shown.prints(&["✗ permission rule", "so a call of Bash is refused"]);
     has(&route, "no", "by `deny *`", "config.toml");
     assert_eq!(route["verdict"], "refused");
     scene.config("[[permissions.rules]]\ntool = \"Write\"\npath = \"**/*.lock\"\ndecision = \"deny\"\n");
@@ -203,7 +203,7 @@ fn starts_are_numbered_and_compared_field_by_field() {
     let path = json!(["features", "builtin:shell", "enabled"]);
     let change = changes.iter().find(|change| change["path"] == path).unwrap();
     assert_eq!((&change["from"], &change["to"]), (&json!(true), &json!(false)));
-    scene.yoi(&["features", "p", "--diff", "4"]).ends(2).says(&["p has no start 4: its last start is 3"]);
+    scene.yoi(&["features", "p", "--diff", "4"]).ends(2).says(&["p has no start 4: it has 3 starts"]);
     scene.yoi(&["features", "p", "--diff", "0"]).ends(2).says(&["from 1"]);
 }
 

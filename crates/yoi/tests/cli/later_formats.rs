@@ -91,7 +91,7 @@ fn a_pod_of_a_later_format_is_refused_and_stays_as_it_is() {
         Some(_) => "has journal format 2, this build reads 1",
         None => "has journal format 3; this build reads formats 1 and 2",
     };
-    let words = ["error: ", message, "help: use a newer yoi"];
+    let words = ["error: ", message, "help: use a newer "];
     let (named, newest) = (["run", "-m", &model, "--pod", "p", "more"], ["run", "-m", &model, "-c", "more"]);
     let mut refused: Vec<&[&str]> = vec![&named, &newest, &["undo", "p"]];
     let reading: [&[&str]; 5] =

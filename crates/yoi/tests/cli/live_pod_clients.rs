@@ -224,7 +224,7 @@ fn a_pod_whose_answers_cannot_be_read_is_stopped_by_a_signal() {
     let later = json!({ "version": 9, "pod": "held", "session": "s", "program": "9", "role": "driver", "methods": [] });
     let later = json!({ "jsonrpc": "2.0", "id": 1, "result": later }).to_string();
     let runs = "held runs in another version of yoi";
-    let cannot = "held sent what this version of yoi cannot read: ";
+    let cannot = "held sent data that this version of yoi cannot read: ";
     for (answer, why) in
         [(another.as_str(), runs), (later.as_str(), runs), ("{\"hello\":1}", cannot), ("\u{1b}[2J", cannot)]
     {

@@ -234,7 +234,7 @@ fn a_pod_that_waits_for_its_model_says_so_and_a_resume_tries_at_once() {
     let status = stays.status();
     assert_eq!((&status["state"], &status["model_wait"]["reason"]), (&json!("idle"), &json!("no route to the model")));
     assert!((1..=30).contains(&status["model_wait"]["retry_in_s"].as_u64().unwrap()), "{status}");
-    let shown = "for the model: no route to the model; tries again in ";
+    let shown = "for the model: no route to the model; the next attempt is in ";
     stays.scene.yoi(&["status", "p"]).ends(0).prints(&[&format!("waiting   {shown}")]);
     stays.scene.yoi(&["ls"]).ends(0).prints(&["idle", &format!("waiting {shown}")]);
     assert_eq!(stays.scene.yoi(&["ls", "--json"]).ends(0).json()[0]["model_wait"]["reason"], "no route to the model");

@@ -5,7 +5,8 @@
 mod page;
 
 use crate::endpoint::{Endpoint, Reply, delta, text};
-use crate::scene::fifo;
+use crate::hosts::{Host, until};
+use crate::scene::{Scene, fifo};
 use page::Page;
 use serde_json::{Value, json};
 use std::fs;
@@ -393,6 +394,27 @@ fn endings() {
     page.limited("ulimit -f 100", &["run", "--pod", "p", "-q", "-m", &model, "x"]);
     page.given("no file may be opened").limited("ulimit -n 10", &["run", "--ephemeral", "-q", "-m", &model, "x"]);
     page.keep("endings");
+}
+
+#[test]
+fn live_pods() {
+    let mut page = Page::new();
+    let model = page.scene.script("s.jsonl", &vec![json!({ "text": "done" }); 9]);
+    let host = Host::start(&page.scene, &["-m", &model, "--max-steps", "3"]);
+    page.yoi(&["start", "p"]).yoi(&["start", "p", "more"]).yoi(&["start", "p", "--max-steps", "9"]);
+    page.yoi(&["send", "p", "hello", "--wait"]);
+    let is_idle = |scene: &Scene| scene.yoi(&["status", "p", "--json"]).json()["state"] == "idle";
+    until("the turn is over", || is_idle(&page.scene));
+    page.yoi(&["cancel", "p"]).yoi(&["resume", "p"]);
+    page.given("held").yoi(&["pause", "p"]).yoi(&["send", "p", "count the files"]).yoi(&["status", "p"]);
+    page.yoi(&["notify", "p", "the branch was rebased"]).yoi(&["rm", "p"]);
+    page.yoi(&["run", "--pod", "p", "-m", "offline", "--sandbox", "off", "x"]);
+    page.given("continued").yoi(&["resume", "p"]).yoi(&["send", "p", "and then?", "--wait"]);
+    until("all turns are over", || is_idle(&page.scene));
+    page.yoi(&["stop", "p"]);
+    until("the host has ended", || host.is_gone());
+    page.given("stopped").yoi(&["send", "p", "x"]).yoi(&["stop", "p"]).yoi(&["status", "p"]).yoi(&["attach"]);
+    page.keep("live_pods");
 }
 
 /// What the model is told of calls that fail, and the person with it.

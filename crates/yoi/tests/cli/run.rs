@@ -160,8 +160,10 @@ fn going_on_where_it_was() {
     assert_eq!(by_name.out, "third\n");
     assert!(!by_name.err.contains("restored"), "{}", by_name.err);
     scene.sound(&pods[0]);
-    let after =
-        scene.yoi(&["run", "--pod", &pods[0], "-m", &model, "four"]).ends(78).says(&["the script has no answer left"]);
+    let after = scene
+        .yoi(&["run", "--pod", &pods[0], "-m", &model, "four"])
+        .ends(78)
+        .says(&["the model script has no answer left"]);
     assert_eq!(after.out, "", "an old answer is not the answer");
     let other = scene.yoi(&["run", "-c", "-m", "offline", "list the files"]).ends(0);
     other.says(&["the model or its tools changed"]);

@@ -83,7 +83,10 @@ fn damage_in_a_sealed_segment_is_named_and_a_copy_goes_on() {
     assert_eq!(ran.out, "went on\n");
     ran.says(&[&format!("restored from a damaged journal: records {seq} to {next} are lost")]);
     let good = scene.yoi(&["verify", "q"]).ends(0);
-    good.prints(&[&format!("records {seq} to {next} are lost: record {seq} at byte"), "depend on lost records"]);
+    good.prints(&[
+        &format!("records {seq} to {next} are lost; the cause is record {seq} at byte"),
+        "depend on lost records",
+    ]);
     let told = scene.yoi(&["log", "q"]).ends(0);
     told.prints(&[&format!("! records {seq} to {next} are lost"), "(host) This session was restored", "went on"]);
     // And again, as any other pod.

@@ -160,6 +160,6 @@ fn models_of_an_endpoint_are_listed() {
     gone.yoi(&["models"]).ends(0).prints(&[
         "default: offline",
         "- gone",
-        "not running at http://127.0.0.1:9/v1; start the server",
+        "not running at http://127.0.0.1:9/v1; start it",
     ]);
 }

@@ -37,7 +37,7 @@ fn wrong(row: &Row, ended: &Output, before: &[(String, Vec<u8>)], root: &Path) -
     }
     let error = match row.end {
         End::Done => "",
-        End::NotDone => "error: the request was not carried out",
+        End::NotDone => "error: the prompt was not carried out",
         End::Unread => "error: the prompt was not understood",
     };
     if !told.contains(error) || row.end == End::Done && told.contains("error: ") {

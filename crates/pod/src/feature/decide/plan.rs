@@ -82,7 +82,7 @@ pub struct PlannedFeature {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PlannedTool {
     pub name: String,
-    /// What repeating a call does.
+    /// Whether a call is safe to repeat.
     pub effect: ToolEffect,
     /// How long the host waits for one call.
     pub deadline_ms: u64,
@@ -95,7 +95,7 @@ pub struct PlannedTool {
 pub struct PlannedHook {
     pub name: String,
     pub point: HookPoint,
-    /// What it may do.
+    /// The class of the hook.
     pub class: HookClass,
     /// How long the host waits for one answer.
     pub deadline_ms: u64,
@@ -109,9 +109,9 @@ pub struct PlannedHook {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedTask {
     pub name: String,
-    /// What repeating a run does.
+    /// Whether a run is safe to repeat.
     pub effect: ToolEffect,
-    /// What starts it.
+    /// The triggers that start a run.
     pub triggers: Vec<TaskTrigger>,
     /// Whether a run that ended is followed by another one.
     pub restart: Restart,
@@ -122,11 +122,11 @@ pub struct PlannedTask {
 /// A required feature that is not installed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unmet {
-    /// Which feature.
+    /// The feature that is required.
     pub feature_id: FeatureId,
-    /// Where it is required.
+    /// The file and line that require it.
     pub required_by: String,
-    /// Why it is not there.
+    /// The reason why it is not installed.
     pub reason: String,
 }
 

@@ -12,18 +12,18 @@ use llm_worker::ToolDefinition;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How an installation, or the plan of one, came out.
+/// The result of an installation, or of its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Outcome")]
 pub enum InstallOutcome {
-    /// Everything it declares is there.
+    /// All declared contributions are installed.
     Installed,
-    /// There, without some contribution.
+    /// The feature is installed without some of its contributions.
     Degraded,
-    /// Not there; its diagnostics say why.
+    /// The feature is enabled and not installed; the diagnostics say why.
     Skipped,
-    /// Switched off.
+    /// The feature is disabled.
     Disabled,
 }
 
@@ -51,7 +51,7 @@ pub enum ContributionKind {
 pub struct SkippedContribution {
     pub kind: ContributionKind,
     pub name: String,
-    /// Why, and which setting decides.
+    /// The reason, and the setting that decides.
     pub reason: String,
 }
 
@@ -88,7 +88,7 @@ pub struct FeatureInstallReport {
     pub services: FeatureServices,
     /// Bytes its tools and instructions add to every request, before encoding.
     pub schema_bytes: u64,
-    /// `schema_bytes` at four bytes a token.
+    /// `schema_bytes` divided by four.
     pub estimated_tokens: u64,
     /// BLAKE3 of what it contributes (definitions, hooks, background tasks, services and instruction texts), lower-case hex.
     pub content_digest: String,
@@ -109,7 +109,7 @@ pub struct RegistryReport {
     pub host: HostReport,
     /// One report per feature, by tier and id.
     pub features: Vec<FeatureInstallReport>,
-    /// Sums over the live features.
+    /// Numbers of features, tools and tokens.
     pub totals: Totals,
     /// Required features that are not installed. If there is one, the pod must not start.
     pub unmet: Vec<Unmet>,
@@ -138,7 +138,7 @@ impl RegistryReport {
 pub struct HostReport {
     /// The checks of a call in their order, with the places of the hooks of features.
     pub gates: Vec<HostGate>,
-    /// The sandbox of child processes; none where no call starts one.
+    /// The sandbox of child processes; absent if no tool starts any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<HostSandbox>,
     /// The permission layers, outermost first: the built-in table, then rules.
@@ -147,7 +147,7 @@ pub struct HostReport {
     pub limits: Vec<HostLimit>,
 }
 
-/// A step that every call passes.
+/// A check that every call passes, or a point at which hooks are called.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostGate {
     /// The name in verdicts, or the hook point.
@@ -156,7 +156,7 @@ pub struct HostGate {
     pub text: String,
 }
 
-/// The confinement of children.
+/// The sandbox of child processes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostSandbox {
     /// `read-only`, `workspace-write` or `off`.
@@ -167,7 +167,7 @@ pub struct HostSandbox {
     pub source: String,
 }
 
-/// A bound of the host.
+/// A limit of the host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostLimit {
     /// Such as `tool.concurrency`.
@@ -179,7 +179,7 @@ pub struct HostLimit {
     pub source: String,
 }
 
-/// Something the host enforces on every feature.
+/// A permission rule of the host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostRule {
     /// Where it is written: `default`, or a file and key.
@@ -187,24 +187,24 @@ pub struct HostRule {
     pub text: String,
 }
 
-/// Sums over the live features.
+/// Numbers of features, tools and tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Totals {
-    /// Features known.
+    /// All features of this build.
     pub features: u64,
-    /// Of these, live.
+    /// Installed features, degraded ones included.
     pub live: u64,
-    /// Of these, live without some contribution.
+    /// Features that are installed without some of their contributions.
     pub degraded: u64,
-    /// Not there for a reason in their diagnostics.
+    /// Enabled features that are not installed.
     pub skipped: u64,
-    /// Switched off.
+    /// The feature is disabled.
     pub disabled: u64,
-    /// Tools before the model.
+    /// Tools that the model is offered.
     pub tools: u64,
     /// Bytes of tools and instructions before encoding.
     pub schema_bytes: u64,
-    /// `schema_bytes` at four bytes a token.
+    /// `schema_bytes` divided by four.
     pub estimated_tokens: u64,
 }
 

@@ -24,10 +24,10 @@ pub enum HostCapability {
         /// The tool's name.
         name: Text,
     },
-    /// Stand at a hook point. Every declared hook asks for it by itself.
+    /// Install a hook at a point. The declaration of a hook requests this capability by itself.
     ContributeHook {
         point: HookPoint,
-        /// Fixed by the point.
+        /// The class of the hooks at this point.
         class: HookClass,
     },
     /// Run a background task of this name. Every declared background task asks for it by itself. In a policy, `*` is

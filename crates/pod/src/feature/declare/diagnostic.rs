@@ -65,7 +65,7 @@ pub enum DiagnosticCode {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FeatureDiagnostic {
     pub code: DiagnosticCode,
-    /// Which feature, when its id is known.
+    /// The feature, if its id is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feature_id: Option<FeatureId>,
     /// The feature that is the reason.

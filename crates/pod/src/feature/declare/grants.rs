@@ -55,7 +55,7 @@ pub struct DeniedCapability {
     /// What was asked for.
     #[serde(flatten)]
     pub capability: HostCapability,
-    /// Why not, and which setting decides.
+    /// The reason, and the setting that decides.
     pub reason: String,
 }
 

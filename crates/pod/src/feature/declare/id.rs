@@ -95,7 +95,7 @@ impl fmt::Display for FeatureId {
 
 /// Text that is not a feature id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` is not a feature id; expected builtin:NAME, user:NAME, plugin:PACKAGE/NAME or project:NAME in [a-z0-9-]", authority::text::escape_line(.0))]
+#[error("`{}` is not a feature id; expected builtin:NAME, user:NAME, plugin:PACKAGE/NAME or project:NAME, with names of a-z, 0-9 and -", authority::text::escape_line(.0))]
 pub struct BadFeatureId(pub String);
 
 impl TryFrom<String> for FeatureId {

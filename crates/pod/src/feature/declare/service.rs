@@ -21,16 +21,16 @@ const MAX_EVENTS: usize = 8;
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Facade")]
 pub enum ServiceAccess {
-    /// All of it; `UseService` admits.
+    /// All methods; needs `UseService`.
     #[default]
     Whole,
-    /// What reads work items; `WorkItemStore { read }` admits.
+    /// The methods that read work items; needs `WorkItemStore { read }`.
     WorkItemRead,
-    /// What changes work items; `WorkItemStore { write }` admits.
+    /// The methods that change work items; needs `WorkItemStore { write }`.
     WorkItemWrite,
-    /// What reads notes; `MemoryStore { read }` admits.
+    /// The methods that read notes; needs `MemoryStore { read }`.
     MemoryRead,
-    /// What changes notes; `MemoryStore { write }` admits.
+    /// The methods that change notes; needs `MemoryStore { write }`.
     MemoryWrite,
 }
 
@@ -154,11 +154,11 @@ impl ServiceAccess {
     }
 }
 
-/// A service, or one side of it.
+/// A service, or a part of its methods.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceId {
     pub name: String,
-    /// Whole, or only one side of it.
+    /// Which methods: all, or a part.
     #[serde(default, rename = "facade")]
     pub access: ServiceAccess,
 }
@@ -287,6 +287,6 @@ pub struct MissingService {
     pub service: ServiceId,
     /// The versions that it accepts.
     pub version: String,
-    /// Why it is not there.
+    /// The reason why it is missing.
     pub reason: String,
 }

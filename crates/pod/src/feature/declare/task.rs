@@ -189,7 +189,7 @@ impl KeyTrigger {
 pub struct BackgroundTaskDeclaration {
     /// Unique within the feature; at most 64 bytes.
     pub name: String,
-    /// What repeating a run does.
+    /// Whether a run is safe to repeat.
     pub effect: ToolEffect,
     /// What starts it; 1 to 4.
     pub triggers: Vec<TaskTrigger>,
@@ -234,13 +234,13 @@ pub enum TaskTrigger {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "restart", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Restart {
-    /// The next run has a trigger.
+    /// A run is not repeated; the next run needs a trigger.
     Never,
     /// A run that failed, panicked or exceeded its deadline is repeated.
     OnFailure {
-        /// Most restarts within the window; 1 to 16.
+        /// The largest number of restarts in that time; 1 to 16.
         max: u32,
-        /// The window.
+        /// The time in which restarts are counted.
         #[serde(rename = "within_ms", with = "in_millis")]
         #[schemars(with = "u64")]
         within: Duration,
@@ -249,7 +249,7 @@ pub enum Restart {
         #[schemars(with = "u64")]
         backoff: Duration,
     },
-    /// It runs again after every end.
+    /// The task runs again after each run.
     Always {
         /// The pause before the restart; at least 1 second. Doubles with each failure in a row, up to 1 hour.
         #[serde(rename = "backoff_ms", with = "in_millis")]

@@ -99,7 +99,7 @@ pub struct ToolDeclaration {
     pub name: String,
     /// What the model reads; at most 8 KiB.
     pub about: String,
-    /// What repeating a call does.
+    /// Whether a call is safe to repeat.
     pub effect: ToolEffect,
     /// Canonical JSON Schema of the arguments object; at most 64 KiB.
     pub schema: Arc<str>,

@@ -88,13 +88,13 @@ impl FeatureRegistry {
         self.report.generation
     }
 
-    /// The tools.
+    /// The tools of all installed features.
     #[must_use]
     pub fn tools(&self) -> &ToolRegistry {
         &self.tools
     }
 
-    /// The hooks.
+    /// The hooks of all installed features, in the order of asking.
     #[must_use]
     pub fn hooks(&self) -> &HookRegistry {
         &self.hooks

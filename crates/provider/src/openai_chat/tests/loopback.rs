@@ -330,7 +330,7 @@ async fn no_connection_at_all() {
     let error = result.unwrap_err();
     assert_eq!((error.kind, heard(&events).1), (ErrorKind::Unavailable, 4));
     let help = error.help.unwrap();
-    assert!(help.contains("the server is running") && help.contains(&port.to_string()), "{help}");
+    assert!(help.contains("the provider is running") && help.contains(&port.to_string()), "{help}");
     assert!(error.message.contains("5 attempts"), "{}", error.message);
 
     let outside = Rig::with(&format!("http://127.0.0.1:{port}/v1"), None);

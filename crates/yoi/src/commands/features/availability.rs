@@ -1,7 +1,7 @@
 //! The steps of an explanation, and those about whether a tool or a background task is installed at the next start: the
 //! switch of its feature, the grants with their sources, and what is left out.
 
-use super::capability_text::{in_words, words};
+use super::capability_text::{denied_words, in_words, words};
 use super::page::Page;
 use super::table::{refusal, why_off};
 use crate::compose::Composed;
@@ -11,13 +11,13 @@ use pod::feature::{Admission, FeatureDescriptor, HostCapability, InstallOutcome,
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// One decision.
+/// A decision about a tool or a background task.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Step {
     /// The question that it belongs to.
     pub(super) part: Part,
     pub(super) mark: Mark,
-    /// Its subject and reason.
+    /// What is decided, and why.
     pub(super) text: String,
     /// Where the rule is written.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,9 +44,9 @@ pub(super) enum Part {
 pub(super) enum Mark {
     Yes,
     No,
-    /// It depends on the call.
+    /// The result depends on the call.
     Depends,
-    /// Nothing is decided; a remark.
+    /// A remark that decides nothing.
     Note,
 }
 
@@ -153,16 +153,16 @@ impl Contribution<'_> {
 
 fn grant(asked: &HostCapability, planned: &PlannedFeature, admission: &Admission) -> (Mark, String, Option<String>) {
     let Admission { granted, row, source, reason } = admission;
-    let meaning = words(asked);
+    let part = planned.grants.granted().iter().find(|held| asked.covers(held));
+    let denied = denied_words(asked, part);
     match granted {
-        true => (Mark::Yes, format!("it may {meaning}"), source.clone()),
-        false if row.is_some() => (Mark::No, format!("it may not {meaning}"), source.clone()),
+        true => (Mark::Yes, format!("it may {}", words(asked)), source.clone()),
+        false if row.is_some() => (Mark::No, format!("it may not {denied}"), source.clone()),
         false => {
             let reason = reason.as_deref().unwrap_or_default();
-            let part = planned.grants.granted().iter().find(|held| asked.covers(held));
             let mark = if part.is_some() { Mark::Note } else { Mark::No };
             let planned = serde_json::to_value(planned).unwrap_or_default();
-            (mark, format!("it may not {meaning}: {}", refusal(reason, &planned)), None)
+            (mark, format!("it may not {denied}: {}", refusal(reason, &planned)), None)
         }
     }
 }

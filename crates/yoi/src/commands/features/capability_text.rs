@@ -16,6 +16,21 @@ pub(super) fn words(held: &HostCapability) -> String {
     })
 }
 
+/// What a feature may not do that was denied this capability, although it was granted `part` of it.
+pub(super) fn denied_words(asked: &HostCapability, part: Option<&HostCapability>) -> String {
+    match (asked, part) {
+        (
+            HostCapability::ScopedFs { root, read: true, write: true, execute },
+            Some(HostCapability::ScopedFs { read: true, write: false, .. }),
+        ) => words(&HostCapability::ScopedFs { root: root.clone(), read: false, write: true, execute: *execute }),
+        (
+            HostCapability::ScopedFs { .. } | HostCapability::WorkItemStore { .. } | HostCapability::MemoryStore { .. },
+            _,
+        ) => words(asked).replace(" and ", " or "),
+        (_, _) => words(asked),
+    }
+}
+
 /// A text of a report in which capabilities of this feature are named, with words in place of the names.
 pub(super) fn in_words(text: &str, feature: &Value) -> String {
     let grants = feature.get("grants").unwrap_or(feature);
@@ -44,8 +59,8 @@ pub(super) fn means(held: &HostCapability) -> Option<String> {
             Some("start any program".to_owned())
         }
         HostCapability::Process { programs } => Some(format!("start {}", programs.join(", "))),
-        HostCapability::ProvideService { key } => Some(format!("provide {key}")),
-        HostCapability::UseService { key } => Some(format!("use {key}")),
+        HostCapability::ProvideService { key } => Some(format!("offer the service {key} to other features")),
+        HostCapability::UseService { key } => Some(format!("use the service {key}")),
         HostCapability::WorkItemStore { read, write } => Some(format!("{} work items", store(*read, *write))),
         HostCapability::MemoryStore { read, write } => Some(format!("{} notes", store(*read, *write))),
         HostCapability::Network { purpose, hosts } => Some(format!("connect to {} ({purpose})", hosts.join(", "))),

@@ -23,9 +23,12 @@ pub(super) struct StartDifference {
     to: Point,
     /// Every difference, in the order of the report's fields.
     changes: Vec<Change>,
+    /// The pod has only one start.
+    #[serde(skip)]
+    is_only: bool,
 }
 
-/// One of the starts.
+/// A start that is compared.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Point {
     /// Its number, from 1.
@@ -36,10 +39,10 @@ struct Point {
     at_us: u64,
 }
 
-/// One difference.
+/// A value that differs between the two starts.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 struct Change {
-    /// Where: fields, and the names of things in lists.
+    /// The path to the value: field names, and the names of elements of lists.
     path: Vec<String>,
     kind: Kind,
     /// The earlier value.
@@ -54,13 +57,13 @@ struct Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Kind {
-    /// Added.
+    /// Only the second start has it.
     Came,
-    /// Removed.
+    /// Only the first start has it.
     Went,
-    /// The value changed.
+    /// Both starts have it, with different values.
     Changed,
-    /// The order changed.
+    /// The elements of a list are in another order.
     Reordered,
 }
 
@@ -71,11 +74,17 @@ impl StartDifference {
         let to = span.to.map_or_else(|| starts.newest(), |to| starts.number(to))?;
         let mut changes = Vec::new();
         compare(&mut Vec::new(), &from.report, &to.report, &mut changes);
-        Ok(Self { pod: starts.pod.clone(), from: Point::of(from), to: Point::of(to), changes })
+        let is_only = starts.count == 1;
+        Ok(Self { pod: starts.pod.clone(), from: Point::of(from), to: Point::of(to), changes, is_only })
     }
 
     pub(super) fn render(&self) -> Page {
         let mut page = Page::default();
+        if self.is_only {
+            let start = self.from.words();
+            page.wrapped("", &format!("{} has only {start}, so there is nothing to compare", self.pod));
+            return page;
+        }
         page.wrapped("", &format!("{}: {} → {}", self.pod, self.from.words(), self.to.words()));
         if self.changes.is_empty() {
             page.line("nothing changed");

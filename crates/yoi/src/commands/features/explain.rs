@@ -1,6 +1,7 @@
 //! `yoi features --explain TOOL`: every decision about calls of a tool, in order, each with its result and source.
 
 use super::availability::{Contribution, Mark, Part, Step, effect_text, render, time};
+use super::explain_task;
 use super::page::Page;
 use crate::compose::roots::Added;
 use crate::compose::{Composed, compose};
@@ -8,6 +9,7 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::nearest::did_you_mean;
+use crate::show::remedy::READ_OUTPUT;
 use authority::Ambient;
 use llm_worker::ToolEffect;
 use pod::feature::{FeatureDescriptor, HostCapability, InstallPlan, PlannedFeature, PlannedHook, ToolDeclaration};
@@ -26,7 +28,7 @@ pub(super) struct Route {
     effect: ToolEffect,
     /// The result for a call.
     verdict: Verdict,
-    /// The same as text.
+    /// The result as text.
     conclusion: String,
     /// All decisions, in their order.
     steps: Vec<Step>,
@@ -36,11 +38,11 @@ pub(super) struct Route {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Verdict {
-    /// It runs.
+    /// Each call runs.
     Runs,
-    /// It depends on what the call names, or on a gate.
+    /// The result depends on the arguments or on a gate.
     Depends,
-    /// It is refused.
+    /// Each call is refused.
     Refused,
     /// The model is not offered the tool.
     Absent,
@@ -94,8 +96,9 @@ impl Route {
 
 fn unknown(name: &str, all: &[FeatureDescriptor]) -> Failure {
     let names: Vec<&str> = all.iter().flat_map(|feature| &feature.tools).map(|tool| tool.name.as_str()).collect();
-    let tasks: Vec<&str> = all.iter().flat_map(|of| &of.background_tasks).map(|task| task.name.as_str()).collect();
-    let meant = did_you_mean(name, &[&*names, &*tasks].concat());
+    let tasks = explain_task::names(all);
+    let known: Vec<&str> = names.iter().copied().chain(tasks.iter().map(String::as_str)).collect();
+    let meant = did_you_mean(name, &known);
     let what = format!("no feature has a tool or a background task `{name}`");
     let tasks = if tasks.is_empty() { String::new() } else { format!("; known tasks: {}", tasks.join(", ")) };
     Failure::new(Exit::Usage, what).help(format!("{meant}known tools: {}{tasks}", names.join(", ")))
@@ -144,8 +147,7 @@ impl<'a> RouteBuilder<'a> {
             let text = format!("`{}` of {feature} may rewrite its arguments; {}", hook.name, failing(hook));
             self.say(Part::Judgement, Mark::Note, text, None);
         }
-        let fit =
-            "host:arguments: the arguments must match the tool's schema; otherwise the model is told what was expected";
+        let fit = "arguments: they must match the tool's schema; otherwise the model is told what was expected";
         self.say(Part::Judgement, Mark::Depends, fit, None);
         let permission = &self.composed.permission;
         let all = permission.policy.expect(&self.tool.name, self.tool.effect, permission.sandbox);
@@ -183,7 +185,7 @@ impl<'a> RouteBuilder<'a> {
             let opaque = said.program.is_some() && said.decision != RuleDecision::Allow;
             let opaque = if opaque { ", and where a command cannot be analyzed" } else { "" };
             let by = if said.text == met.what { String::new() } else { format!(" by `{}`", said.text) };
-            let text = format!("host:permission: {}{on}{opaque}: {}{by}", met.what, word(said.decision));
+            let text = format!("permission rule: {}{on}{opaque}: {}{by}", met.what, word(said.decision));
             self.say(Part::Judgement, mark, text, Some(said.source.clone()));
         }
     }
@@ -203,14 +205,23 @@ impl<'a> RouteBuilder<'a> {
             (format!("`{}` of {feature} sees its result and may change it; {}", hook.name, failing(hook)), None)
         }));
         let inline = self.plan.host.limits.iter().find(|limit| limit.name == "tool.result_inline");
-        notes.extend(
-            inline.map(|inline| {
-                (format!("a result over {} bytes is cut; ReadOutput reads the rest", inline.value), None)
-            }),
-        );
+        let rest = if self.reads_outputs() {
+            "the model reads the rest with ReadOutput"
+        } else {
+            "the model cannot read the rest"
+        };
+        notes.extend(inline.map(|inline| (format!("a result over {} bytes is cut; {rest}", inline.value), None)));
         for (text, source) in notes {
             self.say(Part::Run, Mark::Note, text, source);
         }
+    }
+}
+
+impl RouteBuilder<'_> {
+    /// Whether the next start has the tool for the parts that results leave out.
+    fn reads_outputs(&self) -> bool {
+        let live = self.plan.features.iter().filter(|feature| feature.outcome.is_live());
+        live.flat_map(|feature| &feature.tools).any(|tool| tool.name == READ_OUTPUT)
     }
 }
 

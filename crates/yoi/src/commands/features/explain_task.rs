@@ -29,9 +29,9 @@ const DUE: usize = 3;
 pub(super) struct TaskRoute {
     task: String,
     feature: String,
-    /// What a repeated run does.
+    /// Whether a run is safe to repeat.
     effect: ToolEffect,
-    /// Whether a pod that stays runs it.
+    /// Whether a pod of `yoi start` runs the task.
     installed: bool,
     triggers: Vec<ExplainedTrigger>,
     restart: Restart,
@@ -51,6 +51,19 @@ struct ExplainedTrigger {
     text: String,
     /// Of a schedule: the next due times in UTC, for a task that has not run before.
     next: Vec<String>,
+}
+
+/// The names by which [`find`] finds each background task: `FEATURE/NAME` where several features have the name.
+pub(super) fn names(all: &[FeatureDescriptor]) -> Vec<String> {
+    let tasks = || all.iter().flat_map(|feature| feature.background_tasks.iter().map(move |task| (feature, task)));
+    let is_unique = |name: &str| tasks().filter(|(_, task)| task.name == name).count() == 1;
+    let shown =
+        tasks().map(
+            |(feature, task)| {
+                if is_unique(&task.name) { task.name.clone() } else { format!("{}/{}", feature.id, task.name) }
+            },
+        );
+    shown.collect()
 }
 
 /// A background task with its feature, by its name or by `FEATURE/NAME`; none if no feature of this build has one.
@@ -281,5 +294,6 @@ mod tests {
         assert_eq!(of("user:b/both").unwrap(), Some(("user:b".to_owned(), "both")));
         assert_eq!(of("none").unwrap(), None);
         assert!(of("both").unwrap_err().help.unwrap().contains("user:a/both, user:b/both"));
+        assert_eq!(names(&all), ["one", "user:a/both", "user:b/both"]);
     }
 }

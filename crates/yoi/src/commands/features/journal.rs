@@ -100,9 +100,10 @@ impl Starts {
 
     pub(super) fn number(&self, number: u64) -> Result<&PodStart, Failure> {
         self.kept.iter().find(|start| start.start == number).ok_or_else(|| {
-            let what = format!("{} has no start {number}: its last start is {}", self.pod, self.count);
+            let starts = crate::show::count::count(self.count, "start");
+            let what = format!("{} has no start {number}: it has {starts}", self.pod);
             Failure::new(Exit::Usage, what).help(match self.count {
-                1 => "use --diff 1".to_owned(),
+                1 => format!("`yoi features {}` shows that start", self.pod),
                 count => format!("use a number from 1 to {count}"),
             })
         })

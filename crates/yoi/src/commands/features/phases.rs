@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub(super) struct Recorded<'a> {
     #[serde(flatten)]
     pub(super) start: &'a PodStart,
-    /// Absent where none was ever recorded.
+    /// Absent if no phase was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) phases: Option<Phases>,
 }

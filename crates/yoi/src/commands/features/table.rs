@@ -1,8 +1,10 @@
 //! A plan or a report as a table: on, off, degraded, and why. Both have the same shape where it matters here.
 
+use super::availability::time;
 use super::capability_text::{granted, in_words, list, means, point, scope_text, text};
 use super::page::Page;
 use crate::show::count::count as numbered;
+use llm_worker::Cost;
 use pod::feature::HostCapability;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -226,7 +228,7 @@ fn host(page: &mut Page, document: &Value) {
     shown.extend(limits.iter().filter(|limit| !set(limit) && known.contains(&text(limit, "name"))));
     if !shown.is_empty() {
         let words: Vec<_> = shown.iter().map(|limit| bound(limit)).collect();
-        page.line("limits (--json prints all of them):");
+        page.line("limits (`yoi features --json` prints all limits):");
         page.wrapped("    ", &words.join(", "));
     }
 }
@@ -237,15 +239,16 @@ fn bound(limit: &Value) -> String {
         "built-in" => String::new(),
         source => format!(" ({source})"),
     };
-    let name = match text(limit, "name") {
-        "turn.steps" | "turn.cost" => "turn",
-        "tool.concurrency" => "at once",
-        "tool.result_inline" => "tool result",
-        "hook.deadline" => "hook",
-        "hook.chain" => "all hooks at one point",
-        other => other,
+    let bound = match text(limit, "name") {
+        "turn.steps" => format!("{} in a turn", numbered(value, "model request")),
+        "turn.cost" => format!("{} for a turn", Cost::billionths(value)),
+        "tool.concurrency" => format!("{} at once", numbered(value, "call")),
+        "tool.result_inline" => format!("{} of a tool result", numbered(value, "byte")),
+        "hook.deadline" => format!("{} for a hook", time(value)),
+        "hook.chain" => format!("{} for all hooks at one point", time(value)),
+        other => format!("{other}: {value} {}", text(limit, "unit")),
     };
-    format!("{name}: {value} {}{source}", text(limit, "unit"))
+    format!("{bound}{source}")
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ struct Idle {
     feature: String,
     /// The grant, in words.
     grant: String,
-    /// What it allows.
+    /// What the grant allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     means: Option<String>,
     #[serde(skip)]

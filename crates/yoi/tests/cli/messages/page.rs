@@ -8,6 +8,9 @@ use std::process::{Command, Stdio};
 const VARYING: &[&str] = &[
     "127.0.0.1:",
     "process ",
+    "process   ",
+    "running for ",
+    "active    ",
     "run-",
     "at byte ",
     "attempt 2 in ",

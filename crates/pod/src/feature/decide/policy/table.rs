@@ -107,7 +107,6 @@ pub struct BadGrant {
     pub problem: String,
 }
 
-/// Text of a capability.
 type CapabilityText = Cow<'static, str>;
 
 /// One key: an example of its kind, and its grants.

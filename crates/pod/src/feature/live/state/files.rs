@@ -86,7 +86,6 @@ impl Keeper {
     }
 }
 
-/// One state's file.
 pub(super) struct StateFile {
     dir: Workspace,
     path: PathBuf,
