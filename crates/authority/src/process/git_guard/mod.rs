@@ -29,7 +29,7 @@ use quarantine::Quarantine;
 use scan::Snapshot;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// The most snapshots that follow a reverted link or configuration.
 const MAX_ROUNDS: usize = 4;
@@ -138,9 +138,17 @@ impl GitGuard {
         Watch(Arc::clone(self))
     }
 
-    /// Compares while a call runs.
+    /// Compares while a call runs, unless another comparison is under way: on a disk that hangs, one thread waits.
     pub(super) fn check(&self) {
-        self.compare(&mut self.lock());
+        let mut shared = match self.shared.try_lock() {
+            Ok(shared) => shared,
+            Err(TryLockError::Poisoned(shared)) => shared.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        // Behind the last call, what changes is the person's.
+        if shared.running > 0 {
+            self.compare(&mut shared);
+        }
     }
 
     fn compare(&self, shared: &mut Shared) {
@@ -170,9 +178,10 @@ impl GitGuard {
                 let is_same = |known: &GitFinding| {
                     (&known.path, &known.what, &known.keys) == (&finding.path, &finding.what, &finding.keys)
                 };
-                // A change that stays is found in each round.
-                let is_known = judge.findings.iter().any(is_same);
-                is_settled &= is_known && !matches!(finding.what, Handled::PutBack | Handled::Removed);
+                // A change that stays is found in each round; one that was reverted before was made again.
+                let is_reverted = matches!(finding.what, Handled::PutBack | Handled::Removed);
+                let is_known = !is_reverted && judge.findings.iter().any(is_same);
+                is_settled &= is_known;
                 if !is_known {
                     judge.findings.push(finding);
                 }

@@ -2,7 +2,7 @@
 //! reasons.
 
 use super::memory::now;
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
@@ -10,6 +10,9 @@ use std::path::{Component, Path, PathBuf};
 /// The most calls with copies in the directory, and the most bytes of one call. The user empties the directory.
 const MAX_CALLS: usize = 256;
 const MAX_BYTES: usize = 4 << 20;
+
+/// The most copies under one name.
+const MAX_COPIES: usize = 32;
 
 /// The directory of one comparison; created with the first file.
 #[derive(Debug)]
@@ -35,7 +38,7 @@ impl<'a> Quarantine<'a> {
             dir.join(below.components().filter(|part| matches!(part, Component::Normal(_))).collect::<PathBuf>());
         let failed = |error: io::Error| format!("{}: {error}", crate::escape(&path));
         make(path.parent().unwrap_or(&dir)).map_err(failed)?;
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
+        let (path, mut file) = create(&path).map_err(failed)?;
         file.write_all(bytes).and_then(|()| file.sync_all()).map_err(failed)?;
         Ok(path)
     }
@@ -54,6 +57,22 @@ impl<'a> Quarantine<'a> {
         make(&dir).map_err(failed)?;
         Ok(self.dir.insert(dir).clone())
     }
+}
+
+/// Creates a file of this name, with a number behind it where that name is taken: what was reverted can be written again.
+fn create(path: &Path) -> io::Result<(PathBuf, File)> {
+    let mut numbered = path.to_owned();
+    for number in 2..=MAX_COPIES {
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&numbered) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let mut name = path.as_os_str().to_owned();
+                name.push(format!(".{number}"));
+                numbered = name.into();
+            }
+            created => return created.map(|file| (numbered, file)),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
 }
 
 fn make(dir: &Path) -> io::Result<()> {

@@ -162,3 +162,30 @@ fn a_remembered_look_misses_no_change() {
         assert!(told.iter().any(|told| told == want), "{want}: {told:?}");
     }
 }
+
+#[test]
+fn a_check_behind_the_last_call_reverts_nothing() {
+    let project = Project::new();
+    assert_eq!(project.call(|| ()), []);
+    fs::write(project.path(".git/hooks/pre-commit"), "mine\n").unwrap();
+    project.guard.check();
+    assert!(project.path(".git/hooks/pre-commit").exists());
+}
+
+#[test]
+fn a_check_does_not_wait_for_another_comparison() {
+    let project = Project::new();
+    let _comparing = project.guard.lock();
+    let (guard, (done, ended)) = (Arc::clone(&project.guard), std::sync::mpsc::channel());
+    std::thread::spawn(move || done.send(guard.check()));
+    assert_eq!(ended.recv_timeout(Duration::from_secs(20)), Ok(()));
+}
+
+#[test]
+fn what_is_reverted_twice_is_kept_twice() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut quarantine = Quarantine::new(Some(dir.path()));
+    let mut keep =
+        |bytes: &[u8]| fs::read(quarantine.keep(Path::new(".git/hooks/pre-commit"), bytes).unwrap()).unwrap();
+    assert_eq!([keep(b"one"), keep(b"two"), keep(b"three")], [b"one".to_vec(), b"two".to_vec(), b"three".to_vec()]);
+}
