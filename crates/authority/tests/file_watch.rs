@@ -179,6 +179,25 @@ fn many_changes_are_bounded_and_dropped_events_are_told() {
     assert_eq!(scene.reported(&mut watch, || write(&scene.at("unseen/f"))), ["unseen/f"]);
 }
 
+/// The system tells only then that the old directory is gone.
+#[test]
+fn a_directory_made_anew_keeps_its_rules_when_the_old_one_is_released() {
+    let scene = scene(&["d/a"]);
+    let mut watch = scene.watch();
+    let held = fs::File::open(scene.at("d")).unwrap();
+    fs::remove_dir_all(scene.at("d")).unwrap();
+    scene.reported(&mut watch, || {
+        fs::create_dir(scene.at("d")).unwrap();
+        fs::write(scene.at("d/.gitignore"), "ignored\n").unwrap();
+    });
+    drop(held);
+    let found = scene.reported(&mut watch, || {
+        write(&scene.at("d/ignored"));
+        write(&scene.at("d/seen"));
+    });
+    assert_eq!(found, ["d/seen"]);
+}
+
 #[test]
 fn it_ends_with_its_grant_and_its_project() {
     let scene = scene(&["a"]);

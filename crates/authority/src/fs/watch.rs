@@ -110,7 +110,8 @@ impl FileWatch {
     /// may take long. Needs a tokio runtime.
     ///
     /// # Errors
-    /// `Exhausted` if the system has no watch left for this user; `Unavailable`; `Revoked`.
+    /// `Exhausted` if the limit of open files or of watching programs is reached; `Unavailable`; `Revoked`. A directory for
+    /// which the system has no watch left is counted as unwatched.
     pub fn open(workspace: &Workspace, max_dirs: usize) -> Result<Self, Error> {
         let root = workspace.inside(workspace.project())?.root().clone();
         let failed = |error: std::io::Error| Error::system("watch files", error);
@@ -189,12 +190,15 @@ impl FileWatch {
         let is_gone = flags.intersects(ReadFlags::IGNORED | ReadFlags::MOVE_SELF);
         let Some(name) = name else {
             if is_gone && dir.as_os_str().is_empty() {
-                let text = format!("{}: moved or deleted; start again to watch it", super::escape(&self.root.path));
+                let text = format!("{}: moved or deleted", super::escape(&self.root.path));
                 return Err(Error::new(ErrorKind::Unavailable, text));
             }
             if flags.contains(ReadFlags::IGNORED) {
                 self.paths.remove(&watch);
-                self.dirs.remove(&dir);
+                // A new directory may have the name while a process still holds the old one.
+                if self.dirs.get(&dir).is_some_and(|known| known.watch == watch) {
+                    self.dirs.remove(&dir);
+                }
             }
             return Ok(());
         };
