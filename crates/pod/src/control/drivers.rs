@@ -2,7 +2,7 @@
 
 use session_store::Clock;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The attached drivers of a pod. Clones share them.
 #[derive(Clone)]
@@ -16,8 +16,8 @@ struct Shared {
 #[derive(Default)]
 struct Seen {
     attached: usize,
-    /// When the last one left, in microseconds since 1970.
-    left: Option<u64>,
+    /// When the last one left, in microseconds since 1970, and on a clock that nobody sets.
+    left: Option<(u64, Instant)>,
 }
 
 impl Drivers {
@@ -34,8 +34,10 @@ impl Drivers {
     /// Until when a driver was attached: now while one is; none if none was since this start.
     pub(crate) fn until(&self) -> Option<SystemTime> {
         let now = (self.0.clock)();
-        let micros = self.change(|seen| if seen.attached > 0 { Some(now) } else { seen.left });
-        UNIX_EPOCH.checked_add(Duration::from_micros(micros?))
+        let (attached, left) = self.change(|seen| (seen.attached > 0, seen.left));
+        // A clock that was set back since then would put that time into the future.
+        let left = left.map(|(left, at)| left.min(now.saturating_sub(micros(at.elapsed()))));
+        UNIX_EPOCH.checked_add(Duration::from_micros(if attached { now } else { left? }))
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Seen) -> T) -> T {
@@ -51,9 +53,13 @@ impl Drop for AttachedDriver {
         let now = (self.0.0.clock)();
         self.0.change(|seen| {
             seen.attached = seen.attached.saturating_sub(1);
-            seen.left = Some(now);
+            seen.left = Some((now, Instant::now()));
         });
     }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -75,5 +81,7 @@ mod tests {
         drop(other);
         now.store(12_000_000, Ordering::SeqCst);
         assert_eq!(drivers.until(), at(9));
+        now.store(2_000_000, Ordering::SeqCst);
+        assert!(drivers.until() <= at(2), "a clock that was set back puts nothing into the future");
     }
 }
