@@ -123,17 +123,41 @@ fn a_run_is_told_what_changed_since_the_one_that_completed() {
 }
 
 #[test]
-fn people_are_told_that_files_are_not_watched_any_more() {
+fn people_are_told_that_files_are_not_watched_until_they_are_again() {
     let looker = Looker::default();
     let live = live(watching(&looker));
     begun(&live, &looker);
-    std::fs::rename(&live.pod.project, live.pod.project.with_extension("moved")).unwrap();
-    for _ in 0..9 {
+    let runs = looker.told().len();
+    let elsewhere = live.pod.project.with_extension("moved");
+    std::fs::rename(&live.pod.project, &elsewhere).unwrap();
+    let notes = |pod: &PodUnderTest| {
+        let records = pod.records();
+        let notes = records
+            .iter()
+            .filter(|(_, record)| matches!(record, Record::FeatureNote(note) if note.text.contains("moved")));
+        notes.count()
+    };
+    let began = Instant::now();
+    while notes(&live.pod) == 0 {
+        assert!(began.elapsed() < PATIENCE, "{:?}", live.pod.records());
         live.advance(TICK);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // It is tried again, and told once.
+    for _ in 0..3 {
+        live.advance(Duration::from_secs(3600));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::fs::rename(&elsewhere, &live.pod.project).unwrap();
+    let began = Instant::now();
+    while looker.told().len() == runs {
+        assert!(began.elapsed() < PATIENCE, "nothing is watched");
+        live.advance(Duration::from_secs(600));
+        std::fs::write(live.pod.project.join("again"), "").unwrap();
         std::thread::sleep(Duration::from_millis(10));
     }
     let over = live.close();
     let told = over.events.iter().filter(|event| matches!(event, Event::Alert(alert) if alert.text.contains("files")));
     assert_eq!(told.count(), 1, "{:?}", over.events);
-    assert!(over.pod.records().iter().any(|(_, record)| matches!(record, Record::HostStopped(_))));
+    assert_eq!(notes(&over.pod), 1);
 }

@@ -18,6 +18,9 @@ const QUIET: Duration = Duration::from_millis(500);
 /// They are reported after this many of these pauses at the latest.
 const MAX_PAUSES: usize = 20;
 
+/// A watch that failed is opened again after this time.
+const AGAIN: Duration = Duration::from_secs(10 * 60);
+
 /// What the watch reports.
 #[derive(Debug)]
 pub(in crate::control) enum FileReport {
@@ -82,16 +85,24 @@ impl ChangedFiles {
     }
 }
 
-/// Observes the project until the last of these grants is revoked.
+/// Observes the project until the last of these grants is revoked. A watch that failed is opened again after a pause; each
+/// reason is told once in a row.
 async fn observe(projects: Vec<Workspace>, reports: mpsc::Sender<FileReport>, runtime: Handle) {
-    for project in projects.into_iter().filter(|project| !project.door().is_shut()) {
-        match observe_one(&project, &reports, &runtime).await {
+    let mut told = String::new();
+    while let Some(project) = projects.iter().find(|project| !project.door().is_shut()) {
+        match observe_one(project, &reports, &runtime).await {
             Ok(()) => return,
             Err(_revoked) if project.door().is_shut() => {}
             Err(why) => {
-                let text = format!("changes of files are not noticed: {why}");
-                reports.send(FileReport::Unwatched(text)).await.ok();
-                return;
+                let minutes = AGAIN.as_secs() / 60;
+                let text = format!("changes of files are not noticed: {why}; tried again every {minutes} minutes");
+                if text != told {
+                    told.clone_from(&text);
+                    if reports.send(FileReport::Unwatched(text)).await.is_err() {
+                        return;
+                    }
+                }
+                tokio::time::sleep(AGAIN).await;
             }
         }
     }

@@ -189,10 +189,18 @@ impl Tasks {
     pub(in crate::control) fn take(&mut self, core: &mut Core, event: TaskEvent) -> Result<(), Fatal> {
         match event {
             TaskEvent::Ended(ended) => self.ended(core, ended?),
-            TaskEvent::Files(FileReport::Unwatched(text)) => core.outbox.show(Event::warning(text)),
+            TaskEvent::Files(FileReport::Unwatched(text)) => self.unwatched(core, text),
             TaskEvent::Files(FileReport::Changed(changes)) => self.changed(core, &changes),
         }
         Ok(())
+    }
+
+    /// Tells who is attached, and leaves a note of each feature that waits for changes: nobody may be attached for weeks.
+    fn unwatched(&self, core: &mut Core, text: String) {
+        let features: BTreeSet<_> =
+            self.tasks.iter().filter(|task| task.files.is_some()).map(|task| &task.feature).collect();
+        features.into_iter().for_each(|feature| core.callbacks.note(feature.clone(), text.clone()));
+        core.outbox.show(Event::warning(text));
     }
 
     fn changed(&mut self, core: &Core, changes: &FileChanges) {

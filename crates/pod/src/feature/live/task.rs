@@ -173,7 +173,7 @@ pub struct RegisteredTask {
     /// The door of the task's grant: each step of a run enters it; shut when the grant is revoked.
     pub door: Arc<Door>,
     pub(crate) events: Vec<GrantedEvent>,
-    /// The project, read-only, for a task that runs when files change.
+    /// The project as the feature may use it, for a task that runs when files change.
     pub(crate) files: Option<Workspace>,
     pub(crate) body: TaskBody,
 }
