@@ -15,6 +15,9 @@ use std::path::{Path, PathBuf};
 /// Bytes of the file that are read.
 const MAX_FILE: u64 = 64 * 1024;
 
+/// Bytes from which on the path of the URL counts as a secret by itself: services that know a caller by it use longer ones.
+const MIN_SECRET_PATH: usize = 20;
+
 /// Adds the secret, if there is such a file.
 pub(super) fn offer(
     services: HostServices,
@@ -25,10 +28,11 @@ pub(super) fn offer(
 ) -> Result<HostServices, Failure> {
     let Some(file) = file else { return Ok(services) };
     let url = url(file, env)?;
-    // A text may have the URL without its host.
-    let path = url.splitn(4, '/').nth(3).unwrap_or_default();
+    // A text may have the URL without its host. A short path is a word that other texts have, too.
+    let path = url.splitn(4, '/').nth(3).filter(|path| path.len() >= MIN_SECRET_PATH);
     let whole = Secret::new(ambient, WEBHOOK, url.clone());
-    for secret in [&whole, &Secret::new(ambient, WEBHOOK, path.to_owned())] {
+    let path = path.map(|path| Secret::new(ambient, WEBHOOK, path.to_owned()));
+    for secret in [Some(&whole), path.as_ref()].into_iter().flatten() {
         redactor.add(secret).map_err(|why| Failure::new(Exit::Config, why.to_string()))?;
     }
     Ok(services.secret(whole))
