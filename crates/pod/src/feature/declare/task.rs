@@ -280,7 +280,7 @@ impl BackgroundTaskDeclaration {
 
     /// What it needs besides its own capability: the services whose events start it and the files that it watches are among
     /// that.
-    pub(crate) fn all_needs(&self) -> impl Iterator<Item = HostCapability> + '_ {
+    pub fn all_needs(&self) -> impl Iterator<Item = HostCapability> + '_ {
         let admissions = self.service_events().map(|event| event.service.admission());
         let files = self.is_on_file_change().then_some(HostCapability::READ_WORKSPACE);
         self.needs.iter().cloned().chain(admissions).chain(files)

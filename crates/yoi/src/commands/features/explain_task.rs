@@ -119,7 +119,7 @@ impl TaskRoute {
             triggers,
             restart: task.restart,
             deadline_ms: task.deadline_ms,
-            needs: task.needs.iter().map(words).collect(),
+            needs: task.all_needs().map(|needed| words(&needed)).collect(),
             conclusion,
             steps,
         })
@@ -148,7 +148,8 @@ fn installed(
     no_shell: Option<String>,
 ) -> (Vec<Step>, bool) {
     let own = HostCapability::ContributeBackgroundTask { name: task.name.clone().into() };
-    let contribution = Contribution { feature, name: &task.name, own, needs: &task.needs };
+    let needs: Vec<_> = task.all_needs().collect();
+    let contribution = Contribution { feature, name: &task.name, own, needs: &needs };
     let (steps, is_possible) = contribution.availability(planned, config, composed, no_shell);
     let is_planned = planned.outcome.is_live() && planned.background_tasks.iter().any(|of| of.name == task.name);
     (steps, is_possible && is_planned)
