@@ -21,6 +21,10 @@ use tokio::time::{Instant, sleep_until};
 /// The status is looked at this long after something changed: once for all clients.
 const STATUS_AFTER: Duration = Duration::from_millis(100);
 
+/// After new records were handed out, the next ones are handed out this much later, together: what clients cost does not
+/// grow with the speed of the steps.
+const RECORDS_AFTER: Duration = Duration::from_millis(16);
+
 /// How far the end of a served pod is.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Phase {
@@ -152,7 +156,7 @@ impl Hub {
     pub(super) fn follow(&self) -> Following {
         let attached = self.attached.subscribe();
         let (folded, host) = (self.client.folded(), self.host.clone());
-        Following { attached, folded, host, transient: None, look_at: None, reloaded: false }
+        Following { attached, folded, host, transient: None, look_at: None, rests_until: None, reloaded: false }
     }
 }
 
@@ -180,6 +184,8 @@ pub(super) struct Following {
     transient: Option<broadcast::Receiver<Event>>,
     /// When the status is looked at next.
     look_at: Option<Instant>,
+    /// Until when no new records are looked for. The pod does not wake this thread for them meanwhile.
+    rests_until: Option<Instant>,
     /// The configuration was read again since the last look: limits and rules are not in the status.
     reloaded: bool,
 }
@@ -189,7 +195,7 @@ impl Following {
     pub(super) async fn step(&mut self, hub: &Hub) {
         let change = tokio::select! {
             _hub_is_there = self.attached.changed() => Change::Attached,
-            moved = self.folded.changed(), if self.transient.is_some() => match moved {
+            moved = self.folded.changed(), if self.transient.is_some() && self.rests_until.is_none() => match moved {
                 Ok(()) => Change::Folded,
                 Err(_ended) => Change::Ended,
             },
@@ -199,6 +205,7 @@ impl Following {
                 Ok(Event::Record { .. } | Event::Delta { .. } | Event::Alert(_)) => Change::None,
                 Err(RecvError::Closed) => Change::Ended,
             },
+            () = until(self.rests_until) => Change::Rested,
             () = until(self.look_at) => Change::Look,
         };
         match change {
@@ -211,7 +218,11 @@ impl Following {
                 self.host.mark_unchanged();
                 self.folded.mark_changed();
             }
-            Change::Folded => hub.read_on(),
+            Change::Folded => {
+                hub.read_on();
+                self.rests_until = Some(Instant::now() + RECORDS_AFTER);
+            }
+            Change::Rested => self.rests_until = None,
             Change::Look => {
                 hub.look(self.reloaded).await;
                 // Only now: this may be given up while it looks.
@@ -234,6 +245,7 @@ enum Change {
     /// A client came or left.
     Attached,
     Folded,
+    Rested,
     /// The process read its configuration again.
     Reloaded,
     /// The status may have changed without a record.
