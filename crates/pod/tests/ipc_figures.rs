@@ -1,5 +1,5 @@
-//! What clients cost a pod, counted: what the first attach reads of a long session, the memory of many clients, and what
-//! a step does for three of them. Times are printed and decide nothing.
+//! What clients cost a pod, counted: what the first attach reads of a long session or of long records, the memory of many
+//! clients, and what a step does for three of them. Times are printed and decide nothing.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a scene that fails is a failed test")]
 #![allow(clippy::disallowed_methods, reason = "tests stand at the composition root")]
 
@@ -183,6 +183,38 @@ fn what_a_step_does_for_three_clients() {
     assert!(calls_watched <= calls + MORE_CALLS, "{calls_watched} instead of {calls} reads and writes of the pod");
     assert!(waits_watched <= waits + MORE_WAITS, "{waits_watched} instead of {waits} waits of the pod");
     assert!(for_three <= CALLS_FOR_THREE, "{for_three} reads and writes for three clients");
+}
+
+/// Records of 1 MB between short ones.
+#[test]
+fn what_a_page_of_long_records_reads() {
+    const LONG: usize = 1_000_000;
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    // Two bytes each in a record.
+    let answers = (0..12).map(|_| ScriptedAnswer::text(&"\"".repeat(LONG / 2)));
+    let mut pod = PodUnderTest::new(&Ambient::claim(), ModelScript::new(answers), Vec::new());
+    pod.mode = HostMode::Stay { missing: None };
+    let scene = Scene::of(pod);
+    let mut driver = scene.driver();
+    for turn in 0..12 {
+        give(&mut driver, turn);
+        let mut client = scene.driver();
+        let read = counter("io", "rchar:");
+        let attached = client.ask("attach", json!({})).unwrap();
+        let read = counter("io", "rchar:") - read;
+        let page = attached["page"]["records"].as_array().unwrap();
+        let long = page.iter().filter(|record| record.to_string().len() > LONG).count();
+        assert!(long == 1 && read <= MAX_READ, "turn {turn}: {long} of {} records, {read} bytes read", page.len());
+    }
+    let (mut before, mut pages, mut most) = (*scene.live.client().folded().borrow(), 0, 0);
+    while before > 1 {
+        let read = counter("io", "rchar:");
+        before = driver.ask("page", json!({ "before": before, "limit": 1000 })).unwrap()["first"].as_u64().unwrap();
+        (pages, most) = (pages + 1, most.max(counter("io", "rchar:") - read));
+    }
+    println!("{pages} pages with a record of 1 MB each, at most {most} bytes read");
+    assert!(most <= MAX_READ, "{most} bytes");
+    scene.close();
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::{Reader, seek};
 use crate::damage::ReadError;
 use crate::disk::DiskFile;
 use crate::error::DiskFault;
-use crate::frame::{self, Chain, HEADER, Header, MAX_BATCH_BYTES, MAX_LINE, OwnedFrame};
+use crate::frame::{self, Chain, HEADER, Header, MAX_LINE, OwnedFrame};
 use crate::ops::Ops;
 use crate::session::segment::Segment;
 
@@ -59,38 +59,43 @@ struct Wanted {
 impl Wanted {
     /// The lines of the page, not checked, the last one first; none if the log is not intact there.
     fn backward(&self, ops: &Ops, segments: &[Segment], durable: u64) -> Result<Option<Vec<Vec<u8>>>, DiskFault> {
-        let (mut page, mut held, mut passed) = (Vec::new(), 0, 0);
+        let (mut page, mut held) = (Vec::new(), 0);
         let upto = segments.iter().rposition(|segment| segment.first <= self.last).map_or(0, |at| at + 1);
         for segment in segments.get(..upto).unwrap_or_default().iter().rev() {
             let Some(file) = ops.open(&segment.path, false)? else { return Ok(None) };
-            let mut end = segment.end.map_or(ops.length(&file)?, |end| end.offset);
-            // The last record of a segment is at its end; what is behind the durable ones is soon read over.
-            if page.is_empty() && self.last < segment.end.map_or(durable, |end| end.seq) {
-                let chain = segment.previous.map_or(Chain::START, |end| end.chain());
-                end = seek::narrow(ops, &file, chain, end, self.last + 1)?.behind;
-            }
+            let (end, newest) = segment.end.map_or((ops.length(&file)?, durable), |end| (end.offset, end.seq));
             let mut lines = Backward { ops, file, start: end, bytes: Vec::new() };
+            if page.is_empty() && !self.find_last(&mut lines, segment, newest)? {
+                return Ok(None);
+            }
             while page.len() < self.records {
                 let room = if page.is_empty() { MAX_LINE } else { self.bytes.saturating_sub(held) };
-                let line = match lines.take(room)? {
-                    Taken::Line(line) => line,
-                    Taken::Start => break,
+                match lines.take(room)? {
                     // Newlines count in files only.
-                    Taken::TooLong if page.is_empty() => return Ok(None),
-                    Taken::TooLong => return Ok(Some(page)),
-                };
-                if page.is_empty() && seq(&line) != Some(self.last) {
-                    passed += line.len();
-                    if passed > MAX_BATCH_BYTES {
-                        return Ok(None);
+                    Taken::Line(line) => {
+                        held += line.len() - 1;
+                        page.push(line);
                     }
-                    continue;
+                    Taken::Start => break,
+                    Taken::TooLong => return Ok(Some(page)),
                 }
-                held += line.len() - 1;
-                page.push(line);
             }
         }
         Ok(Some(page))
+    }
+
+    /// Goes back from the end of its segment to the page's last record; false if it is not there. `newest` is the last
+    /// record of the segment that is durable.
+    fn find_last(&self, lines: &mut Backward<'_>, segment: &Segment, newest: u64) -> Result<bool, DiskFault> {
+        let (chain, end) = (segment.previous.map_or(Chain::START, |end| end.chain()), lines.start);
+        // Behind the newest one is only what is being written, mostly nothing. Of long records it may be a lot.
+        let is_near = self.last == newest && !seek::is_sparse(self.last.saturating_sub(chain.seq), end);
+        if is_near && lines.back_to(self.last, PIECE)? {
+            return Ok(true);
+        }
+        let behind = seek::narrow(lines.ops, &lines.file, chain, end, self.last + 1)?.behind;
+        (lines.start, lines.bytes) = (behind, Vec::new());
+        lines.back_to(self.last, 2 * MAX_LINE)
     }
 }
 
@@ -129,6 +134,20 @@ enum Taken {
 }
 
 impl Backward<'_> {
+    /// Goes back to the end of this record's line; false if more than `most` bytes of lines are behind it.
+    fn back_to(&mut self, last: u64, most: usize) -> Result<bool, DiskFault> {
+        let mut passed = 0;
+        while passed <= most {
+            let Taken::Line(line) = self.take(MAX_LINE)? else { return Ok(false) };
+            if seq(&line) == Some(last) {
+                self.bytes.extend_from_slice(&line);
+                return Ok(true);
+            }
+            passed += line.len();
+        }
+        Ok(false)
+    }
+
     /// The line before those that were taken, if it has at most `room` bytes without its newline.
     fn take(&mut self, room: usize) -> Result<Taken, DiskFault> {
         // The line's own newline is not looked at, nor what was looked at before.
@@ -196,31 +215,57 @@ mod tests {
         }
     }
 
-    /// A page costs what it returns, at the end of the log and anywhere in it, also where every record is long.
+    /// Bytes of a page in the protocol, and what may be read for one.
+    const BYTES: usize = 1 << 20;
+    const MAX_READ: usize = 2 << 20;
+
+    /// A log of 40 MB with records of this length.
+    fn log(length: usize) -> (tempfile::TempDir, Reader) {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("one");
+        let opened = Session::create(&dir, Options::new("s", Arc::new(|| 0))).unwrap();
+        for _ in 0..10 {
+            opened.journal.append(Texts { count: 4_000_000 / (length + 1_000), length }).wait().unwrap();
+        }
+        opened.journal.close();
+        let reader = Reader::open(&dir).unwrap();
+        (root, reader)
+    }
+
+    /// The lengths of the lines of the page before a record, and the bytes that were read for it.
+    fn page(reader: &Reader, before: u64) -> (Vec<usize>, usize) {
+        let disk = Arc::new(Counted::default());
+        let ops = Ops::new(disk.clone());
+        let wanted = Wanted { last: before - 1, records: 1000, bytes: BYTES };
+        let segments = crate::session::segment::list(&ops, &reader.dir).unwrap();
+        let lines = wanted.backward(&ops, &segments, reader.durable).unwrap().unwrap();
+        assert_eq!(checked(&lines, before - 1).unwrap(), reader.walked(&wanted).unwrap());
+        (lines.iter().map(Vec::len).collect(), disk.0.load(Ordering::Relaxed) as usize)
+    }
+
+    /// A page costs what it returns, at the end of the log and anywhere in it, also where every record is long, and while
+    /// as many bytes of further records as a page has are being written.
     #[test]
     fn a_page_reads_little_more_than_it_returns() {
-        const BYTES: usize = 1 << 20;
-        for length in [100, 5_000, 100_000, 1_000_000] {
-            let root = tempfile::tempdir().unwrap();
-            let dir = root.path().join("one");
-            let opened = Session::create(&dir, Options::new("s", Arc::new(|| 0))).unwrap();
-            for _ in 0..10 {
-                opened.journal.append(Texts { count: 4_000_000 / (length + 1_000), length }).wait().unwrap();
-            }
-            opened.journal.close();
-            let reader = Reader::open(&dir).unwrap();
-            for before in [reader.durable + 1, reader.durable - 3, reader.durable / 2, reader.durable / 3, 20] {
-                let disk = Arc::new(Counted::default());
-                let wanted = Wanted { last: before - 1, records: 1000, bytes: BYTES };
-                let lines =
-                    wanted.backward(&Ops::new(disk.clone()), &reader.segments, reader.durable).unwrap().unwrap();
-                let held: usize = lines.iter().map(Vec::len).sum();
-                assert_eq!(checked(&lines, before - 1).unwrap(), reader.walked(&wanted).unwrap());
-                let read = disk.0.load(Ordering::Relaxed) as usize;
-                // To find a record within the log, two lines are read at each of eight places, and what is left is passed.
-                let search = if before > reader.durable { 0 } else { PIECE + 8 * (2 * length + (4 << 10)) };
-                println!("{length}-byte records, before {before}: {} records, {held} bytes, {read} read", lines.len());
-                assert!(read <= held + length + PIECE + search, "{length} before {before}: {read} for {held}");
+        for length in [100, 5_000, 100_000, 400_000, 600_000, 1_000_000, 1_048_000] {
+            let (_root, reader) = log(length);
+            let durable = reader.durable;
+            let unfolded = (BYTES / (length + 1)) as u64 + 1;
+            for before in [durable + 1, durable - unfolded, durable - 3, durable / 2, durable / 3, 20] {
+                let written =
+                    Reader { dir: reader.dir.clone(), segments: reader.segments.clone(), durable: before - 1 };
+                for reader in [&reader, &written] {
+                    let (lines, read) = page(reader, before);
+                    let held: usize = lines.iter().sum();
+                    println!(
+                        "{length}-byte records, before {before}: {} records, {held} bytes, {read} read",
+                        lines.len()
+                    );
+                    assert!(read <= MAX_READ, "{length} before {before}: {read} for {held}");
+                    // Next to the end nothing is searched.
+                    let room = length.min(BYTES - held) + 2 * PIECE;
+                    assert!(before <= durable || read <= held + room, "{length} at the end: {read} for {held}");
+                }
             }
         }
     }

@@ -19,6 +19,11 @@ const LARGEST_READ: usize = 64 << 10;
 /// The search stops at a range of this many bytes: a walk reads more than that at once.
 const NEAR: u64 = 64 << 10;
 
+/// So few records of at least this mean length are passed header by header: to find the end of a line anywhere in them
+/// takes more reading.
+const MAX_HEADERS: u64 = 64;
+const LONG: u64 = 64 << 10;
+
 /// Returns a walk that starts before the record `seq`, close to it if the log is intact there.
 pub(crate) fn before(ops: &Ops, segments: &[Segment], seq: u64) -> Result<Walk, DiskFault> {
     // The chain that a segment continues is in its own first record. If that record is bad, the walk starts in an
@@ -52,7 +57,11 @@ pub(super) fn narrow(ops: &Ops, file: &DiskFile, chain: Chain, end: u64, seq: u6
     let (mut low, mut high, mut last) = (0, end, chain.seq);
     while last + 1 < seq && high.saturating_sub(low) > NEAR {
         let middle = low + (high - low) / 2;
-        match header_behind(ops, file, middle, high)? {
+        let next = match is_sparse(seq - last, high - low) {
+            true => header_at(ops, file, low)?,
+            false => header_behind(ops, file, middle, high)?,
+        };
+        match next {
             Some((start, header)) if last < header.chain.seq && header.chain.seq < seq => {
                 (low, last) = (start + header.length as u64, header.chain.seq);
                 found.before = Some((start, header));
@@ -61,7 +70,15 @@ pub(super) fn narrow(ops: &Ops, file: &DiskFile, chain: Chain, end: u64, seq: u6
             Some(_) | None => high = middle,
         }
     }
+    if last + 1 == seq {
+        found.behind = found.behind.min(low);
+    }
     Ok(found)
+}
+
+/// Whether so many records in so many bytes are passed header by header.
+pub(super) fn is_sparse(records: u64, bytes: u64) -> bool {
+    records <= MAX_HEADERS && records * LONG < bytes
 }
 
 /// Returns the stored checkpoint, if its record is in these segments, and the records behind it up to `upto`.
@@ -93,13 +110,17 @@ fn header_behind(ops: &Ops, file: &DiskFile, offset: u64, limit: u64) -> Result<
             piece.resize((2 * read).min(LARGEST_READ), 0);
             continue;
         };
-        let (start, mut bytes) = (at + newline as u64 + 1, [0; HEADER]);
-        if start < limit && ops.read_at(file, &mut bytes, start)? == HEADER {
-            return Ok(Header::read(&bytes).map(|header| (start, header)));
-        }
-        break;
+        let start = at + newline as u64 + 1;
+        return if start < limit { header_at(ops, file, start) } else { Ok(None) };
     }
     Ok(None)
+}
+
+/// The line that starts at `start`.
+fn header_at(ops: &Ops, file: &DiskFile, start: u64) -> Result<Option<(u64, Header)>, DiskFault> {
+    let mut bytes = [0; HEADER];
+    let read = ops.read_at(file, &mut bytes, start)?;
+    Ok(Header::read(&bytes).filter(|_| read == HEADER).map(|header| (start, header)))
 }
 
 fn is_intact(ops: &Ops, file: &DiskFile, start: u64, header: &Header) -> Result<bool, DiskFault> {
