@@ -9,7 +9,7 @@ use protocol::status::{Host, ReloadReport};
 use serde_json::{Value, json};
 use session_store::Reader;
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -163,6 +163,15 @@ impl Raw {
         let mut line = String::new();
         self.stream.read_line(&mut line).ok().filter(|read| *read > 0)?;
         Some(line.trim_end().to_owned())
+    }
+
+    /// Whether the pod has ended the connection. It is waited for, and nothing else may come.
+    pub(crate) fn is_ended(&mut self) -> bool {
+        self.stream.get_ref().set_read_timeout(Some(PATIENCE)).unwrap();
+        match self.stream.read(&mut [0]) {
+            Ok(read) => read == 0,
+            Err(error) => error.kind() == ErrorKind::ConnectionReset,
+        }
     }
 
     /// Sends a request without waiting for its answer. Returns its number.
