@@ -264,7 +264,7 @@ fn a_closed_standard_output_ends_it_quietly() {
 fn a_viewer_that_types_changes_nothing() {
     let scene = Scene::new();
     let host = Host::start(&scene, &["-m", &scene.script("s.jsonl", &[json!({ "text": "one" })])]);
-    let mut viewer = Attached::spawn(scene.command(&["attach", "--plain", "p"]).env("YOI_CALL", "s-1/1/c1"));
+    let mut viewer = Attached::spawn(scene.command(&["attach", "--plain", "p"]).env("YOI_CALL", "another-pod/1/c1"));
     viewer.until("but not change it]").types("go").types("/pause").types("/status").until("state     idle");
     let mut driver = Attached::start(&scene, &["p"]);
     driver.types("work").until("── turn 1: done");

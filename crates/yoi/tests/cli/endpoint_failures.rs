@@ -1,10 +1,8 @@
 //! Runs against an endpoint that fails: what is tried again, what is not, and what is said.
 
 use crate::endpoint::{Endpoint, Reply, calls, delta, text};
-use crate::scene::{Done, Scene, finish};
+use crate::scene::{Done, Scene, finish, holding};
 use serde_json::json;
-use std::fs;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -139,17 +137,4 @@ fn a_key_is_seen_by_the_endpoint_alone() {
     }
     let head = &endpoint.requests()[0].head;
     assert!(head.contains(&format!("Bearer {CANARY}")), "{head}");
-}
-
-/// The files below a directory that hold the text.
-fn holding(dir: &Path, text: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
-        if entry.file_type().unwrap().is_dir() {
-            found.extend(holding(&entry.path(), text));
-        } else if String::from_utf8_lossy(&fs::read(entry.path()).unwrap()).contains(text) {
-            found.push(entry.path().display().to_string());
-        }
-    }
-    found
 }

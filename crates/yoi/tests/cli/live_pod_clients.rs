@@ -175,7 +175,7 @@ fn a_process_that_a_pod_started_may_only_look() {
     let held = held();
     let with_mark = |args: &[&str]| {
         let mut command = held.scene.command(args);
-        command.env("YOI_CALL", "s-1/1/c1");
+        command.env("YOI_CALL", "another-pod/1/c1");
         finish(command.spawn().unwrap())
     };
     with_mark(&["status", "held"]).ends(0).prints(&["working"]);
@@ -191,7 +191,7 @@ fn a_process_that_a_pod_started_may_only_look() {
     shell
         .env_clear()
         .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
-        .env("YOI_CALL", "s-1/1/c1");
+        .env("YOI_CALL", "another-pod/1/c1");
     shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     assert_eq!(finish(shell.spawn().unwrap()).ends(0).out, "3\n");
     ends(held);

@@ -1,11 +1,10 @@
 //! `builtin:notify-person` from its configuration to the message, and what is kept of the URL of its webhook.
 
 use crate::hosts::{Host, until};
-use crate::scene::Scene;
+use crate::scene::{Scene, finish, holding};
 use rustix::process::Signal;
 use serde_json::json;
 use std::fs;
-use std::path::Path;
 
 const CANARY: &str = "canary-hook-90210";
 
@@ -13,7 +12,7 @@ fn start(scene: &Scene) -> Host {
     let model = scene.script("s.jsonl", &[json!({ "text": "one" })]);
     let mut start = scene.command(&["start", "p", "go", "--json", "-q", "-m", &model]);
     start.env("YOI_LOG", "trace");
-    Host::of(&crate::scene::finish(start.spawn().unwrap()).ends(0))
+    Host::of(&finish(start.spawn().unwrap()).ends(0))
 }
 
 #[test]
@@ -29,20 +28,6 @@ fn a_command_is_run_when_the_pod_is_idle() {
     assert_eq!(scene.read("told.txt"), "pod p is idle after turn 1; attach with `yoi attach p`\n");
     host.end(Signal::TERM);
     scene.sound("p");
-}
-
-/// The files below a directory that have the canary.
-fn holds(dir: &Path) -> Vec<String> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(holds(&path));
-        } else if path.is_file() && String::from_utf8_lossy(&fs::read(&path).unwrap()).contains(CANARY) {
-            found.push(path.display().to_string());
-        }
-    }
-    found
 }
 
 fn webhook(scene: &Scene, url: &str) {
@@ -75,7 +60,7 @@ fn the_url_of_a_webhook_is_nowhere() {
     }
     assert!(scene.yoi(&["log", "p", "--json"]).out.contains("hooks.invalid"), "the host is in the reason");
     host.end(Signal::TERM);
-    assert_eq!(holds(&scene.path("state")), Vec::<String>::new());
+    assert_eq!(holding(&scene.path("state"), CANARY), Vec::<String>::new());
 }
 
 #[test]

@@ -202,6 +202,20 @@ impl Scene {
     }
 }
 
+/// The files below a directory that hold the text.
+pub(crate) fn holding(dir: &Path, text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            found.extend(holding(&entry.path(), text));
+        } else if kind.is_file() && String::from_utf8_lossy(&fs::read(entry.path()).unwrap()).contains(text) {
+            found.push(entry.path().display().to_string());
+        }
+    }
+    found
+}
+
 /// Waits for a process, reading all it writes.
 pub(crate) fn finish(child: Child) -> Done {
     let id = child.id();

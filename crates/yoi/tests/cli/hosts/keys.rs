@@ -2,28 +2,12 @@
 
 use super::{Host, newest, until};
 use crate::endpoint::{Endpoint, text};
-use crate::scene::{Scene, finish, signal};
+use crate::scene::{Scene, finish, holding, signal};
 use rustix::process::Signal;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
 
 const CANARY: &str = "canary-key-90210";
-
-/// The files below a directory that hold the key.
-fn holds(dir: &Path) -> Vec<String> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(holds(&path));
-        } else if path.is_file() && fs::read(&path).unwrap().windows(CANARY.len()).any(|part| part == CANARY.as_bytes())
-        {
-            found.push(path.display().to_string());
-        }
-    }
-    found
-}
 
 #[test]
 fn the_key_reaches_the_pod_and_nothing_else() {
@@ -40,7 +24,7 @@ fn the_key_reaches_the_pod_and_nothing_else() {
         assert!(!text.contains(CANARY) && !text.is_empty(), "{file}: {text}");
     }
     host.end(Signal::TERM);
-    assert_eq!(holds(&scene.path("state")), Vec::<String>::new());
+    assert_eq!(holding(&scene.path("state"), CANARY), Vec::<String>::new());
     assert!(!fs::read_to_string(scene.pod("p").join("host.log")).unwrap().is_empty());
 }
 
