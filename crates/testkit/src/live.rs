@@ -85,6 +85,18 @@ impl LivePod {
     /// # Errors
     /// A planned fault or kill came first.
     pub fn open(pod: PodUnderTest) -> Result<Self, Box<Over>> {
+        Self::begin(pod, true)
+    }
+
+    /// As [`Self::open`], but time passes on its control thread: [`Self::advance`] cannot be used.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_in_real_time(pod: PodUnderTest) -> Result<Self, Box<Over>> {
+        Self::begin(pod, false)
+    }
+
+    fn begin(pod: PodUnderTest, paused: bool) -> Result<Self, Box<Over>> {
         let pod = Arc::new(pod);
         let (outbox, mut events) = Outbox::watched();
         let watcher = thread::spawn(move || {
@@ -96,7 +108,7 @@ impl LivePod {
         });
         let (opened, opening) = mpsc::channel();
         let served = Arc::clone(&pod);
-        let control = thread::spawn(move || serve(&served, outbox, &opened));
+        let control = thread::spawn(move || serve(&served, outbox, &opened, paused));
         let asks = Builder::new_current_thread().enable_time().build().expect("a runtime");
         match opening.recv() {
             Ok((client, time)) => Ok(Self { pod, client, asks, time, control, watcher }),
@@ -259,11 +271,11 @@ impl LivePod {
 }
 
 /// The control thread: it opens the pod, and runs it until it ends.
-fn serve(pod: &PodUnderTest, outbox: Outbox, opened: &mpsc::Sender<Opened>) -> LiveEnd {
+fn serve(pod: &PodUnderTest, outbox: Outbox, opened: &mpsc::Sender<Opened>, paused: bool) -> LiveEnd {
     pod.points.start();
     let gone = pod.points.gone();
     let mut builder = Builder::new_current_thread();
-    let runtime = builder.enable_all().max_blocking_threads(MAX_THREADS + 1).start_paused(true).build();
+    let runtime = builder.enable_all().max_blocking_threads(MAX_THREADS + 1).start_paused(paused).build();
     let runtime = runtime.expect("a runtime");
     // Paused time advances by itself when nothing can run, but not beside a blocking task.
     let (live, stopped) = mpsc::channel::<()>();

@@ -42,3 +42,4 @@ mod staying;
 mod task_runs;
 mod unclean_starts;
 mod unstorable_commits;
+mod waiting_tasks;
