@@ -46,7 +46,7 @@ fn written(request: &ClientRequest) -> String {
         };
     }
     each! {
-        Hello Attach Page GetStatus GetFeatures SendInput Wait EditInput Withdraw MoveInput Notify SetDraft Cancel Pause
+        Hello Attach Page GetStatus GetFeatures SendInput Wait EditInput Withdraw MoveInput Notify CallTool SetDraft Cancel Pause
         Resume Undo Shutdown
     }
 }

@@ -71,6 +71,8 @@ kinds! {
     Working = -32010,
     /// The pod ends.
     Closing = -32011,
+    /// A tool that a client called failed, with the reason.
+    Failed = -32012,
 }
 
 /// An error, as the answer to a request.

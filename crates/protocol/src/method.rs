@@ -89,6 +89,8 @@ methods! {
     MoveInput = "move_input" -> Done,
     /// Sends the model a notification, which the next step delivers.
     Notify = "notify" -> Done,
+    /// Calls a tool that its feature opens to clients.
+    CallTool = "call_tool" -> ToolAnswer,
     /// Replaces the text that a person is writing; all clients see it. In memory only.
     SetDraft = "draft" -> Done,
     /// Ends the running turn; of an input: withdraws it, or ends its turn.
@@ -116,6 +118,7 @@ impl Method {
             | Self::Wait(_) => {
                 return None;
             }
+            Self::CallTool(CallTool { cmd_id, .. }) => return cmd_id.as_deref(),
             Self::SendInput(SendInput { cmd_id, .. })
             | Self::EditInput(EditInput { cmd_id, .. })
             | Self::Withdraw(Withdraw { cmd_id, .. })
@@ -332,6 +335,27 @@ pub struct Notify {
     #[serde(default)]
     pub wake: bool,
     pub cmd_id: String,
+}
+
+/// Parameters of `call_tool`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CallTool {
+    /// The tool's name, as in the report of the features.
+    pub tool: String,
+    #[serde(default)]
+    pub arguments: Map<String, Value>,
+    /// Absent: the tool may change nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cmd_id: Option<String>,
+}
+
+/// The answer to `call_tool`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolAnswer {
+    /// One line.
+    pub summary: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub content: String,
 }
 
 /// Parameters of `draft`.

@@ -185,6 +185,7 @@ bodies! {
     FeatureNote = "feature_note",
     BackgroundTask = "background_task",
     ChildProcess = "process",
+    ClientCall = "client_call",
     Suspended = "suspended",
     Resumed = "resumed",
     TurnFinished = "turn_finished",
@@ -447,6 +448,14 @@ mirrors! {
         reason?: String,
         /// How long it ran.
         ms?: u64,
+    }
+    /// A client calls a tool that changes something.
+    ClientCall {
+        tool: String,
+        feature: String,
+        /// Canonical JSON.
+        arguments: String,
+        by?: Who,
     }
     /// The pod is held, or ends because it cannot continue.
     Suspended {

@@ -49,6 +49,9 @@ pub struct Status {
     /// How many more background tasks there are.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_tasks: u64,
+    /// Jobs that run, the oldest first; at most 16.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<JobStatus>,
     /// The newest record that can be read.
     pub seq: u64,
     pub host: Host,
@@ -171,6 +174,26 @@ pub struct EndedRunStatus {
     pub reason: Option<String>,
     /// When it ended: wall clock, milliseconds since 1970.
     pub at_ms: u64,
+}
+
+/// A job that runs: a command that outlives the call that started it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobStatus {
+    pub job: u64,
+    pub feature: String,
+    /// The call that started it; absent if a background task did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+    /// The run of a background task that started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<u64>,
+    /// The main process.
+    pub pid: u32,
+    pub command: String,
+    /// When it began: wall clock, milliseconds since 1970.
+    pub since_ms: u64,
+    /// When it is stopped at the latest: wall clock, milliseconds since 1970.
+    pub until_ms: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

@@ -468,6 +468,7 @@ impl FeatureModule for Tools {
             .fold(builder, |builder, tool| {
                 let mut declared = ToolDeclaration::of(llm_worker::Tool::definition(tool).clone());
                 declared.deadline_ms = u64::try_from(tool.deadline.as_millis()).unwrap_or(u64::MAX);
+                declared.for_clients = tool.for_clients;
                 builder.foreign_tool(declared)
             })
             .build()

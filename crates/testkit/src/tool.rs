@@ -15,6 +15,7 @@ pub struct FnTool {
     definition: ToolDefinition,
     pub(crate) deadline: Duration,
     touches: Vec<Touch>,
+    pub(crate) for_clients: bool,
     body: Arc<Body>,
     ran: Arc<Mutex<Vec<CallId>>>,
 }
@@ -30,7 +31,7 @@ impl FnTool {
         let definition = ToolDefinition { name, description, schema: r#"{"type":"object"}"#.into(), effect };
         let body: Arc<Body> = Arc::new(move |cx, arguments| Box::pin(body(cx, arguments)));
         let (deadline, touches) = (Duration::from_secs(60), Vec::new());
-        Self { definition, deadline, touches, body, ran: Arc::default() }
+        Self { definition, deadline, touches, for_clients: false, body, ran: Arc::default() }
     }
 
     /// Sets another deadline.
@@ -44,6 +45,13 @@ impl FnTool {
     #[must_use]
     pub fn touching(mut self, touches: Vec<Touch>) -> Self {
         self.touches = touches;
+        self
+    }
+
+    /// Lets clients of the pod call it, too.
+    #[must_use]
+    pub fn for_clients(mut self) -> Self {
+        self.for_clients = true;
         self
     }
 

@@ -65,6 +65,9 @@ pub(crate) enum Command {
     /// Send a notification to the model of a running pod; the model reads it at its next step
     #[command(after_help = EXIT_CODES)]
     Notify(NotifyArgs),
+    /// List, set or cancel the prompts that start turns of a pod at set times
+    #[command(disable_help_subcommand = true)]
+    Schedule(ScheduleArgs),
     /// Show what a pod is doing, which inputs are waiting, and why it does not continue
     Status(StatusArgs),
     /// Stop the process of a pod; the next start continues the interrupted turn and the queued inputs
@@ -246,6 +249,55 @@ pub(crate) struct NotifyArgs {
     /// If the pod is idle, start a turn that delivers the notification
     #[arg(long)]
     pub(crate) wake: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ScheduleArgs {
+    /// Name of the pod, or a unique prefix of it
+    #[arg(add = ArgValueCandidates::new(pods))]
+    pub(crate) name: String,
+    /// Without one, the prompts are listed
+    #[command(subcommand)]
+    pub(crate) action: Option<ScheduleAction>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ScheduleAction {
+    /// List the prompts of the pod with their next times
+    List,
+    /// Set a prompt of a running pod
+    Add(ScheduleAddArgs),
+    /// Cancel a prompt of a running pod
+    Cancel {
+        /// Number of the prompt, as the list shows it
+        id: u32,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ScheduleAddArgs {
+    /// The prompt, at most 1000 bytes; `-` reads it from stdin
+    #[arg(value_name = "PROMPT")]
+    pub(crate) text: OsString,
+    #[command(flatten)]
+    pub(crate) time: ScheduleTime,
+    /// Time zone of --at and --cron: Europe/Berlin. The default is the `time_zone` of the pod's configuration
+    #[arg(long, value_name = "ZONE")]
+    pub(crate) time_zone: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct ScheduleTime {
+    /// Deliver the prompt once, at TIME: '2026-11-24 09:00'
+    #[arg(long, value_name = "TIME")]
+    pub(crate) at: Option<String>,
+    /// Deliver the prompt once, after TIME: 10m, 2h
+    #[arg(long = "in", value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
+    pub(crate) after: Option<Duration>,
+    /// Deliver the prompt each time that EXPRESSION names: '0 9 * * 1-5' (minute, hour, day of the month, month, day of the week)
+    #[arg(long, value_name = "EXPRESSION")]
+    pub(crate) cron: Option<String>,
 }
 
 #[derive(Debug, Args)]

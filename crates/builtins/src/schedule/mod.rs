@@ -56,11 +56,13 @@ const CREATE: ToolKey<CreateArgs> = ToolKey::new(
     ToolEffect::Effectful,
     "Set a prompt that wakes you later: at a time, in some minutes, or by a cron expression; answers its id.",
 )
-.touching(|_| vec![Touch::Session]);
+.touching(|_| vec![Touch::Session])
+.for_clients();
 const LIST: ToolKey<ListArgs> =
-    ToolKey::new("ScheduleList", ToolEffect::ReadOnly, "List prompts and their next times.");
-const CANCEL: ToolKey<CancelArgs> =
-    ToolKey::new("ScheduleCancel", ToolEffect::Idempotent, "Cancel a prompt.").touching(|_| vec![Touch::Session]);
+    ToolKey::new("ScheduleList", ToolEffect::ReadOnly, "List prompts and their next times.").for_clients();
+const CANCEL: ToolKey<CancelArgs> = ToolKey::new("ScheduleCancel", ToolEffect::Idempotent, "Cancel a prompt.")
+    .touching(|_| vec![Touch::Session])
+    .for_clients();
 
 /// The longest `in_minutes`: a year.
 const MAX_MINUTES: u32 = 366 * 24 * 60;
@@ -147,6 +149,20 @@ pub(crate) fn declared() -> FeatureDescriptor {
         .build()
 }
 
+/// What a journal tells of the prompts of a pod that does not run: a line for each. Of those of the configuration it has only
+/// the names.
+#[must_use]
+pub fn recorded_lines(prompts: &Prompts, now_ms: u64) -> Vec<String> {
+    let configured = prompts.configured_names().map(|name| format!("{name} (configured)"));
+    configured.chain(prompts.entries(&[], now_ms).iter().map(line)).collect()
+}
+
+fn line(Entry { id, timing, text, next }: &Entry<'_>) -> String {
+    let next = next.map_or_else(|| "never".to_owned(), |due| timing.show(due));
+    let text: String = text.lines().next().unwrap_or_default().chars().take(SHOWN).collect();
+    format!("{id} ({timing}), due {next}: {text}")
+}
+
 impl FeatureModule for ScheduledPrompts {
     fn descriptor(&self) -> FeatureDescriptor {
         declared()
@@ -229,13 +245,7 @@ impl Live {
 
     async fn list(self: Arc<Self>, _: ListArgs, _: ToolContext) -> ToolResult {
         let (prompts, now) = (self.prompts.read(), self.now_ms());
-        let entries = prompts.entries(&self.configured, now);
-        let line = |Entry { id, timing, text, next }: &Entry<'_>| {
-            let next = next.map_or_else(|| "never".to_owned(), |due| timing.show(due));
-            let text: String = text.lines().next().unwrap_or_default().chars().take(SHOWN).collect();
-            format!("{id} ({timing}), due {next}: {text}")
-        };
-        let lines: Vec<String> = entries.iter().map(line).collect();
+        let lines: Vec<String> = prompts.entries(&self.configured, now).iter().map(line).collect();
         let zone = Zone::parse(&self.time_zone).map(|zone| zone.show(now)).unwrap_or_default();
         let summary = format!("{}; now {zone}", counted(lines.len() as u64, "prompt", "prompts"));
         Ok(answer(&summary, lines.join("\n")))

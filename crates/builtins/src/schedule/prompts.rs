@@ -171,6 +171,11 @@ impl Prompts {
         each.map(entry).collect()
     }
 
+    /// The prompts of the configuration of which something is known.
+    pub(super) fn configured_names(&self) -> impl Iterator<Item = &str> {
+        self.configured.keys().map(String::as_str)
+    }
+
     /// The first time at which one is due; may have passed.
     pub(super) fn next(&self, configured: &[ConfiguredPrompt], now: u64) -> Option<u64> {
         self.entries(configured, now).iter().filter_map(|entry| entry.next).min()
@@ -207,7 +212,7 @@ impl Prompts {
     /// Adds a prompt. Returns its id.
     pub(super) fn create(&mut self, timing: Timing, text: String, now: u64) -> Result<u32, ToolError> {
         if self.set.len() >= MAX_PROMPTS {
-            let what = format!("{MAX_PROMPTS} prompts are set; cancel one with ScheduleCancel first");
+            let what = format!("{MAX_PROMPTS} prompts are set; cancel one first");
             return Err(fail(ErrorKind::Exhausted, what));
         }
         self.last += 1;
@@ -218,7 +223,9 @@ impl Prompts {
     /// Removes a prompt that the model set. Returns its text.
     pub(super) fn cancel(&mut self, id: u32) -> Result<String, ToolError> {
         self.set.remove(&id).map(|prompt| prompt.text).ok_or_else(|| {
-            let what = format!("no prompt {id} is set; ScheduleList lists them, and those with a name are configured");
+            let what = format!(
+                "no prompt {id} is set; the list of prompts has the ids, and prompts with a name are configured"
+            );
             fail(ErrorKind::FixInput, what)
         })
     }

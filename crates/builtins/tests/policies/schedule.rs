@@ -128,7 +128,7 @@ fn what_cannot_be_set_is_refused_with_the_next_step() {
         ("ScheduleCreate", json!({"text": "x", "at": "2027-01-01", "time_zone": "Mars"}), "not a time zone"),
         ("ScheduleCreate", json!({"text": "\n", "in_minutes": 1}), "the text is empty"),
         ("ScheduleCreate", json!({"text": "x".repeat(MAX_TEXT + 1), "in_minutes": 1}), "at most 1000"),
-        ("ScheduleCancel", json!({"id": 1}), "no prompt 1 is set; ScheduleList"),
+        ("ScheduleCancel", json!({"id": 1}), "no prompt 1 is set; the list"),
     ];
     for (tool, arguments, why) in cases {
         let answer = host.call(tool, arguments.clone());

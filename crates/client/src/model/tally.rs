@@ -47,6 +47,7 @@ pub(super) fn before_any_record(pod: &str) -> Status {
         stuck: 0,
         tasks: Vec::new(),
         more_tasks: 0,
+        jobs: Vec::new(),
         seq: 0,
         host,
     }
@@ -56,8 +57,8 @@ pub(super) fn before_any_record(pod: &str) -> Status {
 /// tells is taken.
 pub(super) fn rebased(now: &Status, sent: &Status) -> Status {
     if sent.seq < now.seq {
-        let Status { disk, stuck, tasks, more_tasks, host, .. } = sent.clone();
-        return Status { disk, stuck, tasks, more_tasks, host, ..now.clone() };
+        let Status { disk, stuck, tasks, more_tasks, jobs, host, .. } = sent.clone();
+        return Status { disk, stuck, tasks, more_tasks, jobs, host, ..now.clone() };
     }
     // A status of a turn that waits has no step.
     let step = sent.step.or_else(|| now.step.filter(|_| sent.turn == now.turn));
@@ -68,10 +69,10 @@ pub(super) fn rebased(now: &Status, sent: &Status) -> Status {
 /// Where they run, and what no record tells, is not in it.
 #[must_use]
 pub fn digest(status: &Status) -> u64 {
-    let Status { pod: _, disk: _, stuck: _, tasks: _, more_tasks: _, seq: _, host: _, .. } = status;
+    let Status { pod: _, disk: _, stuck: _, tasks: _, more_tasks: _, jobs: _, seq: _, host: _, .. } = status;
     let mut value = serde_json::to_value(status).unwrap_or_default();
     if let Some(fields) = value.as_object_mut() {
-        let left_out = ["pod", "disk", "stuck", "tasks", "more_tasks", "seq", "host"];
+        let left_out = ["pod", "disk", "stuck", "tasks", "more_tasks", "jobs", "seq", "host"];
         fields.retain(|name, _| !left_out.contains(&name.as_str()));
     }
     let mut hasher = DefaultHasher::new();

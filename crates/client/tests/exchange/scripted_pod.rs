@@ -162,6 +162,7 @@ pub(crate) fn status(seq: u64) -> Status {
         stuck: 0,
         tasks: Vec::new(),
         more_tasks: 0,
+        jobs: Vec::new(),
         seq,
         host: Host { pid: 7, since_us: 1, version, sandbox, cwd, reload: protocol::status::ReloadReport::default() },
     }

@@ -224,13 +224,13 @@ impl Authorizer {
 
 /// The reason why arguments cannot be run.
 #[derive(Debug)]
-enum Unfit {
+pub(super) enum Unfit {
     Revoked,
     Problem(String),
 }
 
 impl Unfit {
-    fn said(self, tool: &RegisteredTool) -> String {
+    pub(super) fn said(self, tool: &RegisteredTool) -> String {
         match self {
             Self::Revoked => taken_back(&tool.definition.name, &tool.feature),
             Self::Problem(problem) => problem,
@@ -242,7 +242,7 @@ impl Unfit {
 /// one.
 ///
 /// Parsing counts as a use of the tool's grant. A revocation waits until parsing ends.
-fn prepare(registered: &RegisteredTool, arguments: &str) -> Result<Prepared, Unfit> {
+pub(super) fn prepare(registered: &RegisteredTool, arguments: &str) -> Result<Prepared, Unfit> {
     let bounded = |what: &str, bytes: usize| match bytes > MAX_ARGUMENTS {
         true => Err(Unfit::Problem(format!(
             "{what} have {bytes} bytes; at most {MAX_ARGUMENTS} are allowed; split the work"

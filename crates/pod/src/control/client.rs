@@ -2,6 +2,7 @@
 
 use super::authorize::Permission;
 use super::between_turns::{BetweenTurns, Opened};
+use super::client_calls::ClientTools;
 use super::core::Core;
 use super::drivers::{AttachedDriver, Drivers};
 use super::limits::RunLimits;
@@ -11,7 +12,7 @@ use super::turn_end::TurnEnd;
 use crate::feature::{FeatureRegistry, Lines, MAX_NOTIFICATION, MAX_PER_TURN, RegistryReport, check_text};
 use crate::mailbox::events::Event;
 use crate::mailbox::requests::{Declined, Notification, answered};
-use crate::record::{InputId, InputLimits, InputMode, Record, Who};
+use crate::record::{ClientCall, InputId, InputLimits, InputMode, Record, Who};
 use llm_worker::Price;
 use std::sync::Arc;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -35,6 +36,8 @@ pub(super) enum Command {
     Status(oneshot::Sender<PodStatus>),
     Wait(InputId, EndReply),
     Notify(Notification, oneshot::Sender<Result<u64, Declined>>),
+    /// Journals a call that is about to run.
+    Call(ClientCall, Reply<()>),
     BetweenTurns(Reply<Opened>),
     /// Records of the holder of the [`BetweenTurns`].
     Append(Vec<Record>, Reply<()>),
@@ -153,6 +156,7 @@ pub struct Client {
     registry: Arc<FeatureRegistry>,
     limits: RunLimits,
     drivers: Drivers,
+    tools: ClientTools,
 }
 
 /// Creates a client and the actor's receiving end.
@@ -160,7 +164,8 @@ pub(super) fn client(core: &Core, limits: RunLimits) -> (Client, mpsc::Receiver<
     let (commands, receiver) = mpsc::channel(MAX_COMMANDS);
     let (folded, transient) = (core.outbox.following(), core.outbox.transient());
     let (registry, drivers) = (core.registry.clone(), core.drivers.clone());
-    (Client { commands, folded, transient, registry, limits, drivers }, receiver)
+    let tools = ClientTools::new(core.registry.clone(), core.callbacks.clone());
+    (Client { commands, folded, transient, registry, limits, drivers, tools }, receiver)
 }
 
 impl Client {
@@ -312,6 +317,16 @@ impl Client {
             Some(Err(Declined::Refused(why))) => Err(SubmitError::Disk(why)),
             None => Err(SubmitError::Closed),
         }
+    }
+
+    /// Journals a call of a tool. Returns once that is durable.
+    pub(super) async fn commit_call(&self, call: ClientCall) -> Result<(), SubmitError> {
+        let (reply, done) = oneshot::channel();
+        self.ask(Command::Call(call, reply), done).await
+    }
+
+    pub(super) fn tools(&self) -> &ClientTools {
+        &self.tools
     }
 
     /// Keeps turns from beginning until the result is dropped.

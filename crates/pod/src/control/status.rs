@@ -1,5 +1,6 @@
 //! The state of a live pod, for the people and programs that ask. Does not depend on turns.
 
+use crate::record::ChildProcess;
 use crate::session::fold::Hold;
 use crate::session::queue::QueuedInput;
 use crate::session::tasks::{OpenTaskRun, TaskEnd, TaskState};
@@ -35,6 +36,8 @@ pub struct PodStatus {
     pub stuck: usize,
     /// The background tasks of this start.
     pub tasks: Vec<BackgroundTaskView>,
+    /// The first records of the jobs that run, oldest first.
+    pub jobs: Vec<ChildProcess>,
 }
 
 /// A background task, as a live pod or its journal knows it.

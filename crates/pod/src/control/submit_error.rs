@@ -38,6 +38,18 @@ pub enum SubmitError {
     /// The pod cannot be resumed before this is there.
     #[error("{0}")]
     Required(String),
+    /// No feature opens a tool of this name to clients, or such a call.
+    #[error("{0}")]
+    NoTool(String),
+    /// The arguments of a call do not fit the tool.
+    #[error("{0}")]
+    Arguments(String),
+    /// The call changes something, and the client may not.
+    #[error("{0}")]
+    ReadOnly(String),
+    /// The tool failed, with its reason.
+    #[error("{0}")]
+    ToolFailed(String),
     /// A turn runs, or another client changes the pod.
     #[error("the pod is working")]
     Working,
@@ -54,7 +66,8 @@ impl SubmitError {
             Self::Blob(error) => crate::session::kind_of_store(error.kind()),
             Self::Unstorable(_) => ErrorKind::FixInput,
             Self::Busy | Self::TooMany(_) | Self::Working => ErrorKind::Retry,
-            Self::Refused(_) => ErrorKind::Denied,
+            Self::Refused(_) | Self::ReadOnly(_) => ErrorKind::Denied,
+            Self::NoTool(_) | Self::Arguments(_) | Self::ToolFailed(_) => ErrorKind::FixInput,
             Self::TooLong(_) | Self::NotWaiting(_) | Self::Over(_) => ErrorKind::FixInput,
             Self::Closed | Self::Disk(_) | Self::Required(_) => ErrorKind::Unavailable,
         }

@@ -296,7 +296,7 @@ impl Connection {
             self.running.spawn(async move { (id, Done::Answered(command.await.unwrap_or_else(failed))) });
             return;
         }
-        self.long = matches!(method, Method::Page(_) | Method::GetFeatures(_));
+        self.long = matches!(method, Method::Page(_) | Method::GetFeatures(_) | Method::CallTool(_));
         let done = if self.long { Done::Long } else { Done::Answered };
         self.running.spawn(async move {
             let answer = carry_out(&hub, method, who).await;

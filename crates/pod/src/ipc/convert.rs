@@ -1,7 +1,7 @@
 //! What the pod knows, in the protocol's types.
 
 use crate::control::{self, Activity, AlertLevel, BackgroundTaskView, ModelWait, PodStatus, SubmitError, TurnEnd};
-use crate::record::{InputLimits, InputMode, Who};
+use crate::record::{ChildProcess, InputLimits, InputMode, JobStarter, Who};
 use crate::session::queue::QueuedInput;
 use crate::session::tasks::{OpenTaskRun, TaskEnd};
 use llm_worker::Cost;
@@ -11,8 +11,8 @@ use protocol::event::{AlertEvent, DeltaPart, Severity};
 use protocol::method::{TurnBudget, TurnEnded};
 use protocol::record as mirror;
 use protocol::status::{
-    BackgroundTaskStatus, DeliveryMode, EndedRunStatus, HoldStatus, Host, ModelRetry, OpenRunStatus, Queued, State,
-    Status,
+    BackgroundTaskStatus, DeliveryMode, EndedRunStatus, HoldStatus, Host, JobStatus, ModelRetry, OpenRunStatus, Queued,
+    State, Status,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -46,6 +46,7 @@ pub(super) fn status(status: PodStatus, pod: &str, host: &Host) -> Status {
         stuck: status.stuck as u64,
         tasks,
         more_tasks,
+        jobs: status.jobs.iter().map(job).collect(),
         seq: status.folded,
         host: host.clone(),
     }
@@ -90,6 +91,17 @@ fn background_task(view: BackgroundTaskView) -> BackgroundTaskStatus {
     };
     let (run, last) = (open.map(running), last.map(ended));
     BackgroundTaskStatus { feature, task, off, next_due_ms, run, last, failures_ms: failures }
+}
+
+/// A job that runs, as a status shows it; given its first record.
+#[must_use]
+pub fn job(began: &ChildProcess) -> JobStatus {
+    let ChildProcess { job, feature, starter, pid, command, deadline_ms, at_ms, start: _, ended: _ } = began.clone();
+    let (call, run) = match starter {
+        JobStarter::Call(call) => (Some(call.to_string()), None),
+        JobStarter::Run(run) => (None, Some(run)),
+    };
+    JobStatus { job, feature, call, run, pid, command, since_ms: at_ms, until_ms: at_ms.saturating_add(deadline_ms) }
 }
 
 /// A value that is a word in JSON.
@@ -154,6 +166,9 @@ pub(super) fn error(error: &SubmitError) -> Error {
         SubmitError::Blob(_) | SubmitError::Disk(_) => ErrorKind::Disk,
         SubmitError::TooLong(_) | SubmitError::Unstorable(_) => ErrorKind::TooLong,
         SubmitError::Refused(_) => ErrorKind::Refused,
+        SubmitError::ToolFailed(_) => ErrorKind::Failed,
+        SubmitError::NoTool(_) | SubmitError::Arguments(_) => ErrorKind::Params,
+        SubmitError::ReadOnly(_) => ErrorKind::NotAllowed,
         SubmitError::Busy | SubmitError::TooMany(_) => ErrorKind::Busy,
         SubmitError::NotWaiting(_) => ErrorKind::NotWaiting,
         SubmitError::Over(_) => ErrorKind::Over,

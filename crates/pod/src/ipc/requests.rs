@@ -5,12 +5,13 @@ use super::convert;
 use super::feed::Feed;
 use super::hub::Hub;
 use super::tail::{Line, LineKind, Older};
-use crate::control::{NewInput, SubmitError};
+use crate::control::{NewClientCall, NewInput, SubmitError};
 use crate::record::Who;
+use llm_worker::ToolOutput;
 use protocol::error::{Error, ErrorKind};
 use protocol::method::{
-    AcceptedInput, Attach, Attached, Cancel, Done, EditInput, Method, MoveInput, Notify, Page, RecordPage, Report,
-    SendInput, SetDraft, Shutdown, Undo, Wait, Withdraw,
+    AcceptedInput, Attach, Attached, CallTool, Cancel, Done, EditInput, Method, MoveInput, Notify, Page, RecordPage,
+    Report, SendInput, SetDraft, Shutdown, ToolAnswer, Undo, Wait, Withdraw,
 };
 use protocol::record::RecordLine;
 use protocol::{MAX_CMD_ID, MAX_PAGE, MAX_PAGE_BYTES};
@@ -64,6 +65,12 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
         Method::Withdraw(Withdraw { input, .. }) => client.withdraw(input, by).await,
         Method::MoveInput(MoveInput { input, before, .. }) => client.reorder(input, before, by).await,
         Method::Notify(Notify { text, wake, .. }) => client.notify(text, wake, by).await,
+        Method::CallTool(CallTool { tool, arguments, cmd_id }) => {
+            let arguments = serde_json::to_string(&arguments).map_err(internal)?;
+            let call = NewClientCall { tool, arguments, may_change: cmd_id.is_some(), by };
+            let ToolOutput { summary, content } = client.call_tool(call).await.map_err(refused)?;
+            return answer(&ToolAnswer { summary, content });
+        }
         Method::SetDraft(SetDraft { text, .. }) => hub.set_draft(text, by.as_ref().map(convert::who)),
         Method::Cancel(Cancel { input: Some(input), .. }) => client.cancel_input(input, by).await,
         Method::Cancel(Cancel { input: None, .. }) => {

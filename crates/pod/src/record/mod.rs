@@ -2,6 +2,7 @@
 //! languages, in `docs/JOURNAL.md`. One-letter keys belong to the frame header and are not used in bodies.
 
 mod call;
+mod client;
 mod decision;
 mod file;
 mod host;
@@ -11,6 +12,7 @@ mod task;
 mod turn;
 
 pub use call::{GateNote, ToolFinished, ToolStarted, TransformNote, VerdictGiven};
+pub use client::ClientCall;
 pub use decision::Decision;
 pub use file::{DirectoryMoved, FileChanged, Output, Stored};
 pub use host::{
@@ -134,6 +136,8 @@ records! {
     BackgroundTask = "background_task" / 1,
     /// A child process that outlives the call that started it began or ended.
     ChildProcess = "process" / 1,
+    /// A client asked a feature to change something.
+    ClientCall = "client_call" / 1,
     /// The pod is held, or ends because it cannot continue.
     Suspended = "suspended" / 1,
     /// A hold has ended, or the disk accepts commits again.
@@ -174,6 +178,7 @@ impl Record {
             | Self::FeatureNote(_)
             | Self::BackgroundTask(_)
             | Self::ChildProcess(_)
+            | Self::ClientCall(_)
             | Self::Suspended(_)
             | Self::Resumed(_)
             | Self::TurnFinished(_)
@@ -212,6 +217,7 @@ impl Record {
             | Self::FeatureNote(_)
             | Self::BackgroundTask(_)
             | Self::ChildProcess(_)
+            | Self::ClientCall(_)
             | Self::Suspended(_)
             | Self::Resumed(_)
             | Self::TurnFinished(_)

@@ -17,7 +17,9 @@ const VERSION: u16 = 1;
 pub(super) fn decode_lite(frame: &OwnedFrame) -> Result<Record, RestoreError> {
     match (frame.kind.as_str(), frame.v) {
         // These kinds do not change the state.
-        ("verdict" | "features" | "feature_note" | "grants_used", VERSION) => Ok(Record::Other { kind: String::new() }),
+        ("verdict" | "features" | "feature_note" | "grants_used" | "client_call", VERSION) => {
+            Ok(Record::Other { kind: String::new() })
+        }
         ("item", VERSION) => {
             match serde_json::from_str::<ItemLine<'_>>(&frame.line).ok().and_then(|line| line.item.whole()) {
                 Some(item) => Ok(ItemAdded { item }.into()),

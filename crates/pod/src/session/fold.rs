@@ -198,6 +198,7 @@ impl SessionState {
             Record::Features(_)
             | Record::VerdictGiven(_)
             | Record::FeatureNote(_)
+            | Record::ClientCall(_)
             | Record::GrantsUsed(_)
             | Record::Other { .. } => {}
             Record::Suspended(suspended) => {

@@ -145,6 +145,7 @@ impl Bridge {
             | Record::FeatureNote(_)
             | Record::BackgroundTask(_)
             | Record::ChildProcess(_)
+            | Record::ClientCall(_)
             | Record::Suspended(_)
             | Record::Resumed(_)
             | Record::GrantsUsed(_)

@@ -104,6 +104,7 @@ fn status(state: &SessionState, seq: u64, known: &Known) -> Status {
         stuck: 0,
         tasks: Vec::new(),
         more_tasks: 0,
+        jobs: Vec::new(),
         seq,
         host: Host {
             pid: 0,

@@ -7,10 +7,10 @@ use llm_worker::{
     ToolOutcome, Usage,
 };
 use pod::record::{
-    BackgroundTask, ChildProcess, Decision, DirectoryMoved, Encoder, FeatureState, FileChanged, Gap, GateNote,
-    GrantsUsed, HoldCause, HostStopped, InputConsumed, InputEdited, InputMode, InputMoved, InputQueued, InputWithdrawn,
-    ItemAdded, JobEnd, JobEndKind, JobStarter, NotificationQueued, Output, Record, Recovery, Request, Response,
-    Resumed, Stored, SurfaceSet, Suspended, SystemItem, TaskRunState, ToolFinished, ToolStarted, TriggerKind,
+    BackgroundTask, ChildProcess, ClientCall, Decision, DirectoryMoved, Encoder, FeatureState, FileChanged, Gap,
+    GateNote, GrantsUsed, HoldCause, HostStopped, InputConsumed, InputEdited, InputMode, InputMoved, InputQueued,
+    InputWithdrawn, ItemAdded, JobEnd, JobEndKind, JobStarter, NotificationQueued, Output, Record, Recovery, Request,
+    Response, Resumed, Stored, SurfaceSet, Suspended, SystemItem, TaskRunState, ToolFinished, ToolStarted, TriggerKind,
     TurnFinished, TurnStarted, VerdictGiven, Who,
 };
 use pod::session::fold::SessionState;
@@ -46,6 +46,7 @@ pub(crate) fn line(seq: u64, time: u64, record: &Record) -> String {
         Record::TurnFinished(body) => serde_json::to_value(body),
         Record::BackgroundTask(body) => serde_json::to_value(body),
         Record::ChildProcess(body) => serde_json::to_value(body),
+        Record::ClientCall(body) => serde_json::to_value(body),
         Record::FeatureState(body) => serde_json::to_value(body),
         Record::FeatureNote(body) => serde_json::to_value(body),
         Record::NotificationQueued(body) => serde_json::to_value(body),
@@ -259,6 +260,11 @@ fn task(n: u64, state: Option<&SessionState>) -> Record {
     .into()
 }
 
+fn called(n: u64) -> Record {
+    let (tool, feature, by) = ("T".to_owned(), FEATURE.to_owned(), who(n / 12));
+    ClientCall { tool, feature, arguments: format!("{{\"n\":{n}}}").into(), by }.into()
+}
+
 /// A record of that way. With the numbers that `state` asks for it is legal more often than not; with `n` it is not.
 pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
     // Where records are lost, numbers go on from there.
@@ -354,6 +360,7 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
             2 => HostStopped { reason: "done".to_owned() }.into(),
             3 => GrantsUsed { grants: Vec::new() }.into(),
             4 => DirectoryMoved { call: Some(open), from: format!("/p/{n}"), to: "/q".to_owned(), made: None }.into(),
+            5 => called(n),
             _ => item(Item::User { text: "never here".to_owned() }),
         },
     }

@@ -31,6 +31,7 @@ fn a_viewer_changes_nothing() {
         ("withdraw", json!({ "input": 1, "cmd_id": id })),
         ("move_input", json!({ "input": 1, "cmd_id": id })),
         ("notify", json!({ "text": "t", "cmd_id": id })),
+        ("call_tool", json!({ "tool": "t", "cmd_id": id })),
         ("draft", json!({ "text": "t", "cmd_id": id })),
         ("cancel", json!({ "cmd_id": id })),
         ("pause", json!({ "cmd_id": id })),

@@ -6,6 +6,7 @@ mod agreeing;
 mod attaching;
 mod attacks;
 mod bounds;
+mod client_calls;
 mod commands;
 mod drivers;
 mod half_closed;

@@ -14,8 +14,8 @@ use crate::show::progress::brief;
 use authority::text::{Escaper, Lines, escape_line};
 use llm_worker::{Item, ResultStatus};
 use pod::record::{
-    BackgroundTask, ChildProcess, DirectoryMoved, HoldCause, HostStarted, InputEdited, InputId, InputQueued,
-    JobEndKind, Record, Recovery, Stored, TaskRunState, ToolFinished,
+    BackgroundTask, ChildProcess, ClientCall, DirectoryMoved, HoldCause, HostStarted, InputEdited, InputId,
+    InputQueued, JobEndKind, Record, Recovery, Stored, TaskRunState, ToolFinished,
 };
 use pod::session::restore::{decode, duration, utc};
 use session_store::{BlobError, BlobView, OwnedFrame, Reader};
@@ -178,6 +178,11 @@ fn task_run(run: &BackgroundTask) -> Option<String> {
     Some(format!("{mark} background task {task} of {feature}, run {}: {state}{took}{reason}", run.run))
 }
 
+fn client_call(call: &ClientCall) -> String {
+    let by = call.by.as_ref().map_or("a client", |who| who.client.as_str());
+    format!("  {} calls {} {}", escape_line(by), escape_line(&call.tool), line(&brief(&call.arguments), 100))
+}
+
 fn job(process: &ChildProcess) -> String {
     let ChildProcess { job, command, ended, .. } = process;
     let Some(end) = ended else { return format!("  job {job} started: {command}") };
@@ -259,6 +264,7 @@ impl Transcript {
             Record::FeatureNote(note) => format!("  note of {}: {}", note.feature, indent(&note.text)),
             Record::BackgroundTask(run) => task_run(run)?,
             Record::ChildProcess(process) => job(process),
+            Record::ClientCall(call) => client_call(call),
             Record::ItemAdded(added) => self.item(&added.item)?,
             Record::VerdictGiven(verdict) if !verdict.decision.allows() => {
                 let call = verdict.call.map_or_else(|| "-".to_owned(), |call| call.to_string());

@@ -25,6 +25,7 @@ mod ps;
 mod rm;
 mod run;
 mod run_client;
+mod schedule;
 mod send;
 mod signals;
 mod start;
@@ -51,6 +52,7 @@ pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Fai
         Command::Send(args) => send::run(&args, env),
         Command::Attach(args) => attach::run(&args, env),
         Command::Notify(args) => notify::run(&args, env),
+        Command::Schedule(args) => schedule::run(&args, env),
         Command::Status(args) => status::run(&args, env),
         Command::Stop(args) => control::stop(&args, env),
         Command::Pause(args) => control::pause(&args, env),

@@ -7,12 +7,13 @@ use crate::exit::{Exit, Failure};
 use crate::hosting::leftovers::session;
 use crate::hosting::session_location::now;
 use crate::pods::Pods;
-use crate::show::background_tasks::run_text;
+use crate::show::background_tasks::{job_text, run_text};
 use crate::show::escape::line;
 use crate::show::out;
 use crate::socket::{block_on, owner, statuses};
 use authority::{Ambient, PodProcess, ProcessOwner, processes_of, resident_memory};
 use pod::session::restore::duration;
+use protocol::status::JobStatus;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -33,6 +34,8 @@ struct Row {
     command: String,
     /// Of a background task: its feature and name.
     task: Option<(String, String)>,
+    /// Of a process of a job.
+    job: Option<JobStatus>,
 }
 
 pub(crate) fn run(args: &PsArgs, env: &Env) -> Result<Exit, Failure> {
@@ -72,6 +75,7 @@ fn processes(pods: &Pods, name: String) -> Result<Vec<Row>, Failure> {
         memory: resident_memory(&ambient, owner.pid),
         command: "yoi".to_owned(),
         task: None,
+        job: None,
     }];
     let started = session(&dir).map(|session| processes_of(&ambient, &session)).unwrap_or_default();
     rows.extend(started.into_iter().map(|process| {
@@ -81,12 +85,13 @@ fn processes(pods: &Pods, name: String) -> Result<Vec<Row>, Failure> {
             ProcessOwner::Host => "host".to_owned(),
             ProcessOwner::Unknown => "-".to_owned(),
         };
-        Row { pod: name.clone(), pid, owner, age, memory, command, task: None }
+        Row { pod: name.clone(), pid, owner, age, memory, command, task: None, job: None }
     }));
     Ok(rows)
 }
 
-/// Adds the running background tasks behind the processes of their pods. A pod that does not answer has none.
+/// Adds the running background tasks behind the processes of their pods, and what is known of jobs. A pod that does not answer
+/// has none.
 fn list_tasks(pods: &Pods, rows: &mut Vec<Row>) -> Result<(), Failure> {
     let mut hosts: Vec<(String, u32)> = rows.iter().map(|row| (row.pod.clone(), row.pid)).collect();
     // The first row of a pod is its host.
@@ -97,13 +102,16 @@ fn list_tasks(pods: &Pods, rows: &mut Vec<Row>) -> Result<(), Failure> {
     let asked = hosts.iter().map(|(pod, _)| (pods.dir(pod), pod.clone())).collect();
     let mut told = block_on(statuses(asked, "yoi ps", ASKED))?;
     for (pod, pid) in hosts {
-        let tasks = told.remove(&pod).into_iter().flat_map(|status| status.tasks);
-        let running = tasks.filter_map(|task| {
+        let Some(status) = told.remove(&pod) else { continue };
+        for row in rows.iter_mut().filter(|row| row.pod == pod) {
+            row.job = status.jobs.iter().find(|job| row.owner == format!("job-{}", job.job)).cloned();
+        }
+        let running = status.tasks.into_iter().filter_map(|task| {
             let run = task.run?;
             let age = Duration::from_millis((now() / 1000).saturating_sub(run.since_ms));
             let command = format!("background task {} of {} ({})", task.task, task.feature, run_text(&run));
             let (owner, task) = ("task".to_owned(), Some((task.feature, task.task)));
-            Some(Row { pod: pod.clone(), pid, owner, age, memory: None, command, task })
+            Some(Row { pod: pod.clone(), pid, owner, age, memory: None, command, task, job: None })
         });
         let behind = rows.iter().rposition(|row| row.pod == pod).map_or(rows.len(), |last| last + 1);
         rows.splice(behind..behind, running.collect::<Vec<_>>());
@@ -115,7 +123,7 @@ fn document(row: &Row) -> Value {
     let (feature, task) = row.task.clone().unzip();
     json!({
         "pod": row.pod, "pid": row.pid, "owner": row.owner, "age_s": row.age.as_secs(), "memory": row.memory,
-        "command": row.command, "feature": feature, "task": task,
+        "command": row.command, "feature": feature, "task": task, "job": row.job,
     })
 }
 
@@ -126,10 +134,11 @@ fn print(rows: &[Row]) {
     let (pods, owners) = (widest(|row| &row.pod, 3), widest(|row| &row.owner, 5));
     let head = format!("{:pods$}  {:>7}  {:owners$}  {:>12}  {:>11}  COMMAND", "POD", "PID", "OWNER", "AGE", "MEMORY");
     out::line(&head);
-    for Row { pod, pid, owner, age, memory, command, task: _ } in rows {
+    for Row { pod, pid, owner, age, memory, command, task: _, job } in rows {
         let age = duration(u64::try_from(age.as_micros()).unwrap_or(u64::MAX));
         let memory = memory.map_or_else(|| "-".to_owned(), |bytes| format!("{} KiB", bytes / 1024));
-        let command = line(command, COMMAND);
+        let of_job = job.as_ref().map(|job| format!(" (job {} {})", job.job, job_text(job, now() / 1000)));
+        let command = format!("{}{}", line(command, COMMAND), of_job.unwrap_or_default());
         out::line(&format!("{pod:pods$}  {pid:>7}  {owner:owners$}  {age:>12}  {memory:>11}  {command}"));
     }
 }

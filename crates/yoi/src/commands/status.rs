@@ -8,7 +8,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::hosting::session_location::now;
 use crate::pods::{Pods, read_failure};
-use crate::show::background_tasks::{task_line, tasks_text};
+use crate::show::background_tasks::{job_line, task_line, tasks_text};
 use crate::show::count::count;
 use crate::show::escape::line;
 use crate::show::out;
@@ -21,7 +21,7 @@ use pod::record::{HoldCause, Record};
 use pod::session::fold::Hold;
 use pod::session::restore::{decode, duration};
 use pod::session::summary::Summary;
-use protocol::status::{BackgroundTaskStatus, DeliveryMode, Queued, Status};
+use protocol::status::{BackgroundTaskStatus, DeliveryMode, JobStatus, Queued, Status};
 use serde_json::{Value, json};
 use session_store::{ReadError, Reader};
 
@@ -168,6 +168,12 @@ impl Found {
         self.live.as_ref().map_or_else(recorded, |live| (live.tasks.clone(), live.more_tasks))
     }
 
+    /// The jobs that run; of a pod that does not run, those without an end.
+    fn jobs(&self) -> Vec<JobStatus> {
+        let recorded = || self.summary.state.open_jobs().map(pod::ipc::job).collect();
+        self.live.as_ref().map_or_else(recorded, |live| live.jobs.clone())
+    }
+
     /// Whether a process has the pod.
     fn is_hosted(&self) -> bool {
         self.live.is_some() || self.unasked.is_some()
@@ -213,6 +219,7 @@ impl Found {
             add("", format!("{:>4}{steered}  {}", queued.input, line(&queued.text, SHOWN)));
         }
         self.task_lines().into_iter().for_each(|(what, text)| add(what, text));
+        self.job_lines().into_iter().for_each(|(what, text)| add(what, text));
         add("model", self.model());
         if let Some(sandbox) = self.sandbox() {
             add("sandbox", sandbox.to_owned());
@@ -268,6 +275,17 @@ impl Found {
         lines
     }
 
+    fn job_lines(&self) -> Vec<(&'static str, String)> {
+        let jobs = self.jobs();
+        if jobs.is_empty() {
+            return Vec::new();
+        }
+        let what = if self.is_hosted() { "running" } else { "without an end; the next start ends what is left" };
+        let mut lines = vec![("jobs", format!("{} {what}", count(jobs.len() as u64, "job")))];
+        lines.extend(jobs.iter().map(|job| ("", job_line(job, now() / 1000))));
+        lines
+    }
+
     fn state_line(&self) -> String {
         let state = self.state();
         match self.live.as_ref().and_then(|live| live.turn.zip(Some(live.step.unwrap_or_default()))) {
@@ -295,7 +313,7 @@ impl Found {
             "disk": live.and_then(|live| live.disk.clone()), "queued": self.queued(), "model": self.model(),
             "sandbox": self.sandbox(), "turns": state.turns, "requests": state.requests, "usage": state.usage,
             "cost": state.cost.map(Cost::dollars), "context": self.context, "last_outcome": state.last_outcome,
-            "tasks": tasks, "more_tasks": more_tasks,
+            "tasks": tasks, "more_tasks": more_tasks, "jobs": self.jobs(),
             "notices": live.map_or(state.notices.len() as u64, |live| live.notices),
             "stuck": live.map(|live| live.stuck), "pid": live.map(|live| live.host.pid).or(self.unasked.as_ref().map(|unasked| unasked.pid)), "answers": live.is_some(),
             "since_us": live.map(|live| live.host.since_us), "version": live.map(|live| live.host.version.clone()),

@@ -1,12 +1,15 @@
-//! Background tasks of a pod, one line each.
+//! Background tasks and jobs of a pod, one line each.
 
 use super::count::count;
 use super::escape::line;
 use pod::session::restore::{duration, utc};
-use protocol::status::{BackgroundTaskStatus, EndedRunStatus, OpenRunStatus};
+use protocol::status::{BackgroundTaskStatus, EndedRunStatus, JobStatus, OpenRunStatus};
 
 /// Characters of a reason that are shown.
 const REASON: usize = 200;
+
+/// Characters of a job's command that are shown.
+const COMMAND: usize = 80;
 
 /// Failures that are this old are not counted: a day.
 const RECENT_MS: u64 = 24 * 60 * 60 * 1000;
@@ -20,6 +23,23 @@ pub(crate) fn task_line(task: &BackgroundTaskStatus, hosted: bool, now_ms: u64) 
     parts.retain(|part| !part.is_empty());
     let about = if parts.is_empty() { "has not run".to_owned() } else { parts.join("; ") };
     format!("{} {}: {about}", line(&task.feature, REASON), line(&task.task, REASON))
+}
+
+/// A job that runs: its command, its owner, and for how long.
+pub(crate) fn job_line(job: &JobStatus, now_ms: u64) -> String {
+    format!("{:>4}  {}: {}", job.job, line(&job.command, COMMAND), job_text(job, now_ms))
+}
+
+/// The owner of a job, how long it runs, and when it is stopped.
+pub(crate) fn job_text(job: &JobStatus, now_ms: u64) -> String {
+    let JobStatus { feature, call, run, since_ms, until_ms, .. } = job;
+    let by = match (call, run) {
+        (Some(call), _) => format!("call {}", line(call, REASON)),
+        (None, Some(run)) => format!("run {run}"),
+        (None, None) => "-".to_owned(),
+    };
+    let (age, left) = (ago(*since_ms, now_ms), ago(now_ms, *until_ms));
+    format!("of {} ({by}), runs for {age}, is stopped in {left} at the latest", line(feature, REASON))
 }
 
 /// A run as its pod numbers it, with what made it due: `run 7, interval, attempt 2`.

@@ -69,6 +69,7 @@ fn refused(error: &Error, name: &str) -> Failure {
             fail(Exit::Data, "save the text to a file in the project and name that file in the prompt".to_owned())
         }
         ErrorKind::Refused => Failure::new(Exit::Refused, format!("a hook refused the input: {message}")),
+        ErrorKind::Failed => Failure::new(Exit::Failed, message.clone()),
         ErrorKind::NotAllowed => fail(Exit::Refused, "run this command in your own terminal".to_owned()),
         ErrorKind::Busy => fail(Exit::Busy, "try again when a turn has ended".to_owned()),
         ErrorKind::NotWaiting => fail(Exit::Usage, format!("`yoi status {name}` lists the inputs that wait")),

@@ -313,7 +313,8 @@ fn every_method() {
     told.insert("role".to_owned(), hello.unwrap().unwrap()["role"].clone());
     for method in Method::NAMES {
         let params = json!({
-            "versions": [1], "client": "again", "text": "x", "input": 99, "to": 1, "before": 9, "limit": 3, "cmd_id": method
+            "versions": [1], "client": "again", "text": "x", "input": 99, "to": 1, "before": 9, "limit": 3, "tool": "x",
+            "cmd_id": method
         });
         let kind = client.ask(method, params).unwrap().map_or_else(|kind| kind, |_| "done".to_owned());
         told.insert((*method).to_owned(), kind.into());

@@ -59,6 +59,7 @@ mod run;
 mod run_endings;
 mod salvage;
 mod scene;
+mod schedule;
 mod secret_files;
 mod signals;
 mod staged_files;

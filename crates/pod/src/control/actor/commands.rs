@@ -48,6 +48,7 @@ impl Actor {
                 // Without an answer the client knows that the pod has closed.
                 (_, _) => drop(reply),
             },
+            (Command::Call(call, reply), _) => self.commit_for_client(call.into(), reply),
             (Command::BetweenTurns(reply), at) => {
                 let idle = matches!(at, At::Idle(_)) && submissions.is_idle();
                 let answer = match self.closing {
@@ -85,20 +86,20 @@ impl Actor {
 
     fn hold(&mut self, by: Option<Who>, reply: Reply<()>) {
         let reason = "paused".to_owned();
-        self.commit_hold(Suspended { reason, cause: Some(HoldCause::Person), by }.into(), reply);
+        self.commit_for_client(Suspended { reason, cause: Some(HoldCause::Person), by }.into(), reply);
     }
 
     fn resume(&mut self, by: Option<Who>, reply: Reply<()>) {
         self.model_backoff.end_pause();
         let answer = match &self.core.state.held {
             Some(hold) if hold.cause == HoldCause::Required => Err(SubmitError::Required(hold.reason.clone())),
-            Some(hold) => return self.commit_hold(Resumed { cause: Some(hold.cause), by }.into(), reply),
+            Some(hold) => return self.commit_for_client(Resumed { cause: Some(hold.cause), by }.into(), reply),
             None => Ok(()),
         };
         drop(reply.send(answer));
     }
 
-    fn commit_hold(&mut self, record: Record, reply: Reply<()>) {
+    fn commit_for_client(&mut self, record: Record, reply: Reply<()>) {
         if !matches!(self.closing, Closing::Open) {
             return drop(reply.send(Err(SubmitError::Closed)));
         }
@@ -135,6 +136,7 @@ impl Actor {
             folded: *core.outbox.following().borrow(),
             stuck: core.callbacks.stuck(),
             tasks: self.tasks.views(core),
+            jobs: state.open_jobs().cloned().collect(),
         }
     }
 }

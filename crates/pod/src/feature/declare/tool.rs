@@ -36,13 +36,22 @@ pub struct ToolKey<A> {
     pub(crate) touches: fn(&A) -> Vec<Touch>,
     deadline: Duration,
     needs: &'static [HostCapability],
+    for_clients: bool,
 }
 
 impl<A> ToolKey<A> {
     /// A tool that names no files or commands in its arguments, with [`DEFAULT_DEADLINE`].
     #[must_use]
     pub const fn new(name: &'static str, effect: ToolEffect, about: &'static str) -> Self {
-        Self { name, effect, about, touches: |_| Vec::new(), deadline: DEFAULT_DEADLINE, needs: &[] }
+        Self {
+            name,
+            effect,
+            about,
+            touches: |_| Vec::new(),
+            deadline: DEFAULT_DEADLINE,
+            needs: &[],
+            for_clients: false,
+        }
     }
 
     /// Sets the function that lists the files, commands and hosts named in the arguments, or says that a call changes
@@ -67,6 +76,15 @@ impl<A> ToolKey<A> {
         self
     }
 
+    /// Lets clients of the pod call the tool, too: one that changes nothing any client, another one only a driver. Neither
+    /// permission nor gates judge such a call, and the model does not see it, so that the tool may touch only the
+    /// feature's own state, and its [`ToolContext::host`](llm_worker::ToolContext::host) does nothing.
+    #[must_use]
+    pub const fn for_clients(mut self) -> Self {
+        self.for_clients = true;
+        self
+    }
+
     /// The tool's name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -87,6 +105,7 @@ impl<A: JsonSchema> ToolKey<A> {
             schema: canonical_schema::<A>(),
             deadline_ms: millis(self.deadline),
             needs: self.needs.to_vec(),
+            for_clients: self.for_clients,
         }
     }
 }
@@ -108,6 +127,9 @@ pub struct ToolDeclaration {
     /// Requests of this feature without which this tool is left out.
     #[serde(default)]
     pub needs: Vec<HostCapability>,
+    /// Whether clients of the pod may call this tool, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub for_clients: bool,
 }
 
 impl ToolDeclaration {
@@ -115,7 +137,8 @@ impl ToolDeclaration {
     #[must_use]
     pub fn of(definition: ToolDefinition) -> Self {
         let ToolDefinition { name, description, schema, effect } = definition;
-        Self { name, about: description, effect, schema, deadline_ms: millis(DEFAULT_DEADLINE), needs: Vec::new() }
+        let (deadline_ms, needs, for_clients) = (millis(DEFAULT_DEADLINE), Vec::new(), false);
+        Self { name, about: description, effect, schema, deadline_ms, needs, for_clients }
     }
 
     /// The tool's definition for the model.
@@ -136,7 +159,7 @@ impl ToolDeclaration {
     }
 
     pub(crate) fn problem(&self, requested: &[HostCapability]) -> Option<String> {
-        let Self { name, about, schema, deadline_ms, needs, effect: _ } = self;
+        let Self { name, about, schema, deadline_ms, needs, effect: _, for_clients: _ } = self;
         if name.is_empty()
             || name.len() > MAX_NAME
             || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))

@@ -193,7 +193,7 @@ impl Installing {
     fn merge(&mut self, complete: Complete, holdings: &FeatureGrants, report: &mut FeatureInstallReport) {
         let Complete { feature, tools, hooks, tasks, instructions, states, notes, services } = complete;
         let (hooks, planned): (Vec<_>, Vec<_>) = hooks.into_iter().unzip();
-        let described: Vec<_> = tools.iter().map(|(tool, deadline_ms)| (&tool.definition, *deadline_ms)).collect();
+        let described: Vec<_> = tools.iter().map(|(tool, declared)| (&tool.definition, declared.deadline_ms)).collect();
         let planned_tasks = tasks.iter().map(|task| plan::planned_task(&task.declaration)).collect();
         report.describe(&described, &planned, planned_tasks, &instructions);
         report.states = states;
@@ -201,12 +201,12 @@ impl Installing {
         self.registry.grants.extend(&feature, holdings);
         self.services.extend(services.into_iter().map(|service| (service.id.clone(), service)));
         self.registry.report.order.push(feature.clone());
-        for (tool, deadline_ms) in tools {
-            let deadline = Duration::from_millis(deadline_ms);
+        for (tool, declared) in tools {
+            let (deadline, for_clients) = (Duration::from_millis(declared.deadline_ms), declared.for_clients);
             let capability = HostCapability::ContributeTool { name: tool.definition.name.clone().into() };
             let door = self.registry.grants.contributes(&feature, capability);
             let (definition, tool) = (tool.definition, tool.tool);
-            let tool = RegisteredTool { feature: feature.clone(), definition, tool, deadline, door };
+            let tool = RegisteredTool { feature: feature.clone(), definition, tool, deadline, door, for_clients };
             self.registry.tools.by_name.insert(tool.definition.name.clone(), tool);
         }
         for hook in hooks {

@@ -62,7 +62,7 @@ pub(crate) struct Stage {
 /// A stage that equals its plan: merging it cannot fail.
 pub(crate) struct Complete {
     pub(crate) feature: FeatureId,
-    pub(crate) tools: Vec<(ToolContribution, u64)>,
+    pub(crate) tools: Vec<(ToolContribution, ToolDeclaration)>,
     pub(crate) hooks: Vec<(HookContribution, PlannedHook)>,
     pub(crate) tasks: Vec<BackgroundTaskContribution>,
     pub(crate) instructions: Vec<InstructionDeclaration>,
@@ -405,7 +405,7 @@ impl Stage {
         let lacks = |message| FeatureDiagnostic::new(DiagnosticCode::PlannedNotStaged, &feature, message);
         for (name, declared) in planned {
             match tools.remove(&name) {
-                Some(tool) => staged.push((tool, declared.deadline_ms)),
+                Some(tool) => staged.push((tool, declared)),
                 None => missing.push(lacks(format!("tool `{name}` of {feature} is declared but was not staged"))),
             }
         }

@@ -191,11 +191,13 @@ pub struct RegisteredTool {
     pub deadline: Duration,
     /// The door of the tool's grant: each step of a call enters it; shut when the grant is revoked.
     pub door: Arc<Door>,
+    /// Whether clients of the pod may call it.
+    pub for_clients: bool,
 }
 
 impl fmt::Debug for RegisteredTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { feature, definition, deadline, tool: _, door: _ } = self;
+        let Self { feature, definition, deadline, tool: _, door: _, for_clients: _ } = self;
         write!(f, "{} of {feature}, {deadline:?}", definition.name)
     }
 }
