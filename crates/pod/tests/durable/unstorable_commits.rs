@@ -33,7 +33,7 @@ fn a_state_beside_an_answer_that_is_too_long_is_refused() {
     });
     assert!(end.result.is_ok(), "{:?}", end.result);
     assert!(matches!(one.outcome, Outcome::Aborted { .. }), "{:?}", one.outcome);
-    assert!(refused.contains("item"), "{refused}");
+    assert!(refused.contains("a record has "), "{refused}");
     let states = |(_, record): &(u64, Record)| match record {
         Record::FeatureState(state) => state.value["n"].as_u64(),
         _ => None,
