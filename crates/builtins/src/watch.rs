@@ -7,9 +7,9 @@ use authority::{FileChanges, Workspace, escape};
 use llm_worker::ToolEffect;
 use pod::feature::{
     BackgroundTaskContext, CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
-    FeatureModule, FeatureNotifySink, HookContribution, HookKey, HostCapability, SinkError, TaskKey, TaskResult,
+    FeatureModule, FeatureNotifySink, HookKey, HostCapability, SinkError, TaskKey, TaskResult,
 };
-use pod::hook::{Event, EventView, Hook, PreRequest, RequestView, Verdict};
+use pod::hook::{Event, EventView, PreRequest, RequestView, Verdict};
 use pod::record::{FileChanged, Record};
 use serde::Deserialize;
 use std::collections::VecDeque;
@@ -82,7 +82,7 @@ impl FeatureModule for ProjectWatch {
             own: Mutex::default(),
             changed: Mutex::default(),
         });
-        ctx.hooks().register(HookContribution::new(ID, &TELL, Arc::<Live>::clone(&live)))?;
+        ctx.hooks().gate_async(&TELL, &live, Live::before_request)?;
         ctx.hooks().observe(&OWN, &live, Live::written)?;
         ctx.background_tasks().run(&LOOK, &live, Live::look)?;
         Ok(())
@@ -102,16 +102,13 @@ struct Live {
     changed: Mutex<FileChanges>,
 }
 
-#[async_trait::async_trait]
-impl Hook<PreRequest> for Live {
-    async fn call(&self, _: &RequestView) -> Verdict<PreRequest> {
+impl Live {
+    async fn before_request(self: Arc<Self>, _: RequestView) -> Verdict<PreRequest> {
         // What could not be sent is told with a later request.
         drop(tokio::time::timeout(PATIENCE, self.tell(false)).await);
         Verdict::allow()
     }
-}
 
-impl Live {
     fn written(&self, view: &EventView) {
         if let Record::FileChanged(FileChanged { call, path, after, .. }) = &*view.record {
             let mut own = lock(&self.own);

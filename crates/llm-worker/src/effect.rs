@@ -218,6 +218,12 @@ pub enum Input<P: Payload> {
     Model(ModelEvent),
     /// The request failed; no complete answer will arrive.
     ModelFailed(ModelError),
+    /// The request failed, and is sent once more: [`Effect::Send`] follows. Nothing of its answer so far counts but the
+    /// tokens.
+    SendAgain,
+    /// Gates saw the answer that the next stop completes. With `halt`, the answer is kept, none of its calls runs, and the
+    /// turn ends as [`Outcome::Aborted`] with this reason.
+    Reviewed { authorization: P::AuthorizationRecord, halt: Option<String> },
     /// A call was judged.
     Judged { id: CallId, verdict: CallVerdict<P>, authorization: P::AuthorizationRecord },
     /// A call ended, in whichever way.

@@ -56,6 +56,8 @@ pub enum Touch {
     Host(String),
     /// Changes only the session's own state.
     Session,
+    /// Changes something at this host or service, which no sandbox of this machine bounds.
+    RemoteWrite(String),
 }
 
 impl Touch {

@@ -178,6 +178,7 @@ bodies! {
     Response = "response",
     VerdictGiven = "verdict",
     ToolStarted = "tool_started",
+    ToolRepeated = "tool_repeated",
     ToolFinished = "tool_finished",
     FileChanged = "file_changed",
     DirectoryMoved = "directory_moved",
@@ -260,6 +261,16 @@ mirrors! {
         /// The `cmd_id` that the client gave.
         key?: String,
         by?: Who,
+        /// The gate at the end of a turn that had the model go on.
+        again?: Again,
+    }
+    /// Who had the model go on after a turn; part of [`InputQueued`].
+    Again {
+        feature: String,
+        hook: String,
+        /// The input of a client that this goes on with.
+        of: u64,
+        nth: u64,
     }
     /// A turn took a queued input, which became an item.
     InputConsumed {
@@ -348,6 +359,18 @@ mirrors! {
         arguments: String,
         effect: String,
     }
+    /// A call is about to run again.
+    ToolRepeated {
+        call: String,
+        /// Which run of the call begins: 2 or more.
+        run: u32,
+        after_ms: u64,
+        /// How the run before ended.
+        status: String,
+        error?: String,
+        hook: String,
+        feature: String,
+    }
     /// A call has its result.
     ToolFinished {
         call: String,
@@ -357,6 +380,13 @@ mirrors! {
         output?: Output,
         ms: u64,
         warnings?: Vec<String>,
+        /// The hook that answered in place of the tool.
+        answered_by?: HookName,
+    }
+    /// A hook of a feature; part of [`ToolFinished`].
+    HookName {
+        hook: String,
+        feature: String,
     }
     /// The result for the model; part of [`ToolFinished`].
     ToolOutcome {

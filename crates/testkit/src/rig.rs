@@ -161,6 +161,13 @@ impl PodUnderTest {
         Arc::clone(&self.permission)
     }
 
+    /// Judges calls in this sandbox, by the default table alone.
+    pub fn sandboxed(&mut self, sandbox: SandboxState) {
+        let policy = Policy::new(TERMS, Vec::new());
+        let Permission { workspace, .. } = (*self.permission).clone();
+        self.permission = Arc::new(Permission { policy, workspace, sandbox });
+    }
+
     /// Judges calls by these rules alone, instead of allowing everything.
     pub fn judge_by(&mut self, rules: Vec<Rule>) {
         let policy = Policy::new(TERMS, vec![Layer::new("testkit", rules).expect("rules")]);

@@ -1,9 +1,11 @@
 //! The decision of gates, as tests of features see it.
 
 use pod::record::Decision;
+use std::time::Duration;
 
 /// The decision of the gates at one point; see [`FeatureUnderTest::ask`](crate::FeatureUnderTest::ask).
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Ruling {
     Allow,
     /// This call does not run.
@@ -19,6 +21,14 @@ pub enum Ruling {
     Pause {
         reason: String,
     },
+    /// The request is sent again.
+    Retry {
+        after: Duration,
+    },
+    /// Another turn begins with these words.
+    Again {
+        words: String,
+    },
 }
 
 impl From<Decision> for Ruling {
@@ -28,6 +38,8 @@ impl From<Decision> for Ruling {
             Decision::Refuse { reason } | Decision::Invalid { reason } => Self::Deny { reason },
             Decision::Abort { reason } => Self::Abort { reason },
             Decision::Pause { reason } => Self::Pause { reason },
+            Decision::Retry { after_ms } => Self::Retry { after: Duration::from_millis(after_ms) },
+            Decision::Again { words } => Self::Again { words },
         }
     }
 }

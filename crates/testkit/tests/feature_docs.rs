@@ -1,7 +1,9 @@
 //! `docs/FEATURES.md`: its example is the template, and every line of its other code is in a feature that runs.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
 
-use llm_worker::ResultStatus;
+#[path = "feature_docs/around.rs"]
+mod around;
+
 use pod::feature::author::*;
 use serde_json::json;
 use std::path::Path;
@@ -360,6 +362,7 @@ fn the_documents_code_is_code_that_runs() {
     let dependencies = &dependencies[dependencies.find("[dependencies]").unwrap()..];
     assert!(toml.iter().any(|block| block == dependencies), "the dependencies are not those of the template");
     let compiled = read("docs/template/src/lib.rs") + &read("docs/template/tests/review_first.rs") + &read(file!());
+    let compiled = compiled + &read("crates/testkit/tests/feature_docs/around.rs");
     let lines: Vec<&str> = compiled.lines().map(str::trim).collect();
     for line in code.iter().flat_map(|block| block.lines()).map(str::trim).filter(|line| !line.is_empty()) {
         assert!(lines.contains(&line), "this line of docs/FEATURES.md stands in no file that is compiled:\n{line}");

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use llm_worker::ResultStatus;
 use pod::feature::author::*;
 use pod::feature::{HookContribution, Revoke};
-use pod::hook::Hook;
+use pod::hook::{Hook, HookFailure};
 use serde_json::json;
 use std::pin::pin;
 use std::time::Duration;
@@ -57,11 +57,11 @@ impl Parks {
 
 #[async_trait]
 impl Hook<PreToolCall> for Parks {
-    async fn call(&self, _: &ToolCallView) -> Verdict<PreToolCall> {
+    async fn call(&self, _: &ToolCallView) -> Result<Verdict<PreToolCall>, HookFailure> {
         if !self.tools {
             self.at.pass().await;
         }
-        Verdict::allow()
+        Ok(Verdict::allow())
     }
 }
 

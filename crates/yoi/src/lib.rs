@@ -52,6 +52,7 @@ impl Points {
 
 /// Runs one command line to its exit code. Errors are printed here and nowhere else.
 pub fn main(args: impl IntoIterator<Item = OsString>, points: &Points) -> ExitCode {
+    pod::hook::silence_private_panics();
     let args: Vec<OsString> = args.into_iter().collect();
     if let Some(code) = commands::completions::answered(&args) {
         return code;

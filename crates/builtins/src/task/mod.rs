@@ -13,7 +13,7 @@ use llm_worker::tool::Touch;
 use llm_worker::{ToolContext, ToolEffect, ToolError, ToolResult};
 use pod::feature::{
     CapabilityRequest, DurableState, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError,
-    FeatureModule, HookContribution, HookKey, HostCapability, StateKey, ToolKey,
+    FeatureModule, HookKey, HostCapability, StateKey, ToolKey,
 };
 use pod::hook::PreRequest;
 use reminder::Reminder;
@@ -72,7 +72,7 @@ impl FeatureModule for TaskList {
         ctx.tools().implement(&GET, &live, Live::get)?;
         if ctx.grants().allows(&NOTIFY) {
             let reminder = Arc::new(Reminder { notify: ctx.notifications()?, live });
-            ctx.hooks().register(HookContribution::new(ID, &REQUESTS, reminder))?;
+            ctx.hooks().gate_async(&REQUESTS, &reminder, Reminder::before_request)?;
         }
         Ok(())
     }

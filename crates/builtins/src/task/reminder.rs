@@ -5,9 +5,8 @@
 
 use super::Live;
 use super::list::Tasks;
-use async_trait::async_trait;
 use pod::feature::FeatureNotifySink;
-use pod::hook::{Hook, PreRequest, RequestView, Verdict};
+use pod::hook::{PreRequest, RequestView, Verdict};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -32,18 +31,15 @@ pub(super) struct Reminder {
     pub(super) notify: FeatureNotifySink,
 }
 
-#[async_trait]
-impl Hook<PreRequest> for Reminder {
-    async fn call(&self, view: &RequestView) -> Verdict<PreRequest> {
+impl Reminder {
+    pub(super) async fn before_request(self: Arc<Self>, view: RequestView) -> Verdict<PreRequest> {
         self.live.request.store(view.number, Ordering::Relaxed);
         if self.live.tasks.newest().is_stale(view.number, QUIET, AGAIN) {
             self.remind(view.number).await;
         }
         Verdict::allow()
     }
-}
 
-impl Reminder {
     /// The mark is queued before the text, and awaiting the text writes both at once: a pod that is killed meanwhile
     /// has both or neither. A refused reminder is not retried before [`AGAIN`].
     async fn remind(&self, request: u64) {

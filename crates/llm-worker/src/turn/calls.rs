@@ -1,7 +1,7 @@
 //! Handling an answer's calls: judging them, or ending them with a cut answer or a stopped turn.
 
 use super::answer::Answer;
-use super::phase::{CallState, Judging, Phase, Proposed};
+use super::phase::{CallState, Judging, Phase, Proposed, Review};
 use super::{Payload, Turn};
 use crate::effect::{CallVerdict, Fact, Outcome};
 use crate::error::ErrorKind;
@@ -24,12 +24,22 @@ impl<P: Payload> Turn<P> {
             StopReason::EndTurn | StopReason::ToolUse | StopReason::Paused | StopReason::Other(_) => None,
         };
         let goes_on = stop == StopReason::Paused && outcome == Outcome::Done;
-        let Some(judging) = answer.into_judging(stop, self.history.counters().calls, self.history.surface()) else {
+        let review = self.review.take();
+        let Some(mut judging) = answer.into_judging(stop, self.history.counters().calls, self.history.surface()) else {
             let message = format!("the pod has used all of its {} tool call numbers", CallId::MAX);
             let help = Some("use a new pod".to_owned());
             self.end(Vec::new(), Outcome::ModelFailed { kind: ErrorKind::Exhausted, message, help });
             return;
         };
+        if let Some(Review { authorization, halt }) = review {
+            judging.answer.push(Fact::Judged(authorization));
+            if let Some(reason) = halt {
+                let words = format!("not run: the turn was ended: {reason}");
+                let mut facts = judging.answer;
+                facts.extend(judging.calls.iter().map(|call| finished(call.id, ResultStatus::Cancelled, &words)));
+                return self.end(facts, Outcome::Aborted { reason });
+            }
+        }
         if !has_calls && goes_on {
             // Continues like after calls that have their results.
             self.prepare(judging.answer);

@@ -69,6 +69,7 @@ impl<P: Payload> Turn<P> {
     /// Ends the stream; events that still arrive are ignored.
     pub(super) fn withdraw_model(&mut self) {
         self.withdrawn.model = true;
+        self.review = None;
         self.notices.push_back(Effect::CancelModel);
     }
 }

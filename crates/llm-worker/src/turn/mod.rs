@@ -74,7 +74,7 @@ use crate::model::Usage;
 use crate::projection::ModelRequest;
 use answer::Answer;
 use commit::CommitSlot;
-use phase::{CallState, Phase, Withdrawn};
+use phase::{CallState, Phase, Review, Withdrawn};
 use std::collections::VecDeque;
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -168,6 +168,8 @@ pub struct Turn<P: Payload> {
     withdrawn: Withdrawn,
     /// A hold was asked for and not released.
     hold_wanted: bool,
+    /// What gates said of the answer that streams.
+    review: Option<Review<P>>,
     /// Why the turn ends, once a commit could not be stored.
     unstorable: Option<String>,
     id: u64,
@@ -192,6 +194,7 @@ impl<P: Payload> Turn<P> {
             notices: VecDeque::new(),
             withdrawn: Withdrawn::default(),
             hold_wanted: false,
+            review: None,
             unstorable: None,
             id: TURNS.fetch_add(1, Ordering::Relaxed),
             commits: 0,

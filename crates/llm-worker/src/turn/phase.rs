@@ -65,6 +65,13 @@ pub(super) struct Judging<P: Payload> {
     pub(super) calls: Vec<Proposed<P>>,
 }
 
+/// What gates said of a complete answer.
+pub(super) struct Review<P: Payload> {
+    pub(super) authorization: P::AuthorizationRecord,
+    /// Why the turn ends with this answer.
+    pub(super) halt: Option<String>,
+}
+
 pub(super) struct Proposed<P: Payload> {
     pub(super) id: CallId,
     pub(super) name: String,

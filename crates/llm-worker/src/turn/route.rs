@@ -1,7 +1,7 @@
 //! Routes each input to the current phase. An unexpected input changes nothing and is a typed error.
 
 use super::answer::{Taken, dropped};
-use super::phase::{CallState, Phase};
+use super::phase::{CallState, Phase, Review};
 use super::{Acknowledged, IllegalInput, MAX_OVERFLOWS, Payload, Turn, host_may_add};
 use crate::effect::{CallVerdict, Delta, Effect, Fact, Gated, Input, Outcome};
 use crate::error::ErrorKind;
@@ -21,6 +21,8 @@ impl<P: Payload> Turn<P> {
             Input::Gated(gated) => self.gated(gated),
             Input::Model(event) => self.model(event),
             Input::ModelFailed(error) => self.model_failed(error),
+            Input::SendAgain => self.send_again(),
+            Input::Reviewed { authorization, halt } => self.reviewed(Review { authorization, halt }),
             Input::Judged { id, verdict, authorization } => self.judged(id, verdict, authorization),
             Input::ToolDone { id, outcome, ending } => self.tool_done(id, outcome, ending),
             Input::Committed(proof) => self.committed(proof.into_request()),
@@ -93,6 +95,23 @@ impl<P: Payload> Turn<P> {
             return Ok(());
         }
         if mem::take(&mut self.withdrawn.model) { Ok(()) } else { Err(self.illegal("ModelFailed")) }
+    }
+
+    fn send_again(&mut self) -> Result<(), IllegalInput> {
+        let Phase::Streaming(answer) = &mut self.phase else {
+            return if self.withdrawn.model { Ok(()) } else { Err(self.illegal("SendAgain")) };
+        };
+        self.voided = mem::take(answer).spent();
+        self.phase = Phase::Cleared;
+        Ok(())
+    }
+
+    fn reviewed(&mut self, review: Review<P>) -> Result<(), IllegalInput> {
+        if matches!(self.phase, Phase::Streaming(_)) {
+            self.review = Some(review);
+            return Ok(());
+        }
+        if self.withdrawn.model { Ok(()) } else { Err(self.illegal("Reviewed")) }
     }
 
     /// Drops the stream because it broke the protocol or exceeded a limit. After an overflow, a note with the next

@@ -412,12 +412,12 @@ impl Actor {
             }
             // Also the clients of inputs that it did not take are told how it ended.
             self.submissions.taken(turn.own().iter().copied());
-            let (history, end) = turn.finish(&self.core)?;
+            let (history, end, again) = turn.finish(&self.core)?;
             self.at = At::Idle(Box::new(history));
             if let Some(pause) = self.core.stays.then(|| self.model_backoff.turn_ended(&end)).flatten() {
                 warn!(?pause, "the model could not be reached: the next turn waits");
             }
-            self.submissions.turn_ended(&end);
+            self.submissions.turn_ended(&end, again);
         }
         Ok(())
     }

@@ -10,12 +10,13 @@ use crate::feature::{FeatureRegistry, RegisteredTool, sanitize_lines};
 use crate::foreign::Callbacks;
 use crate::foreign::attribution;
 use crate::hook::{HookPoint, PreToolCall, ToolArguments, ToolCallView};
-use crate::permission::{CallFacts, Policy, RuleRef, SandboxState};
+use crate::permission::{CallFacts, Policy, RuleRef, SandboxState, says_what_changes};
 use crate::record::{Decision, GateNote, ToolStarted, TransformNote, VerdictGiven};
 use authority::{Door, Redactor, Shut, Workspace};
 use llm_worker::CallId;
+use llm_worker::ToolEffect;
 use llm_worker::effect::{CallVerdict, CallView, Input};
-use llm_worker::tool::Prepared;
+use llm_worker::tool::{Prepared, Touch};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Mutex, Semaphore};
@@ -216,6 +217,10 @@ impl Authorizer {
             Decision::Allow => return Authorization { allowed: said, ..judged },
             Decision::Refuse { reason } | Decision::Invalid { reason } => CallVerdict::Refuse { reason },
             Decision::Abort { reason } | Decision::Pause { reason } => CallVerdict::Abort { reason },
+            // No gate of this point can say so.
+            Decision::Retry { .. } | Decision::Again { .. } => {
+                CallVerdict::Refuse { reason: "a gate gave an answer that this point does not allow".to_owned() }
+            }
         };
         let (rule, gate) = said.pop().map(|last| (last.rule, last.gate)).unwrap_or_default();
         Authorization { verdict, rule, gate, allowed: said, transforms: judged.transforms }
@@ -252,7 +257,14 @@ pub(super) fn prepare(registered: &RegisteredTool, arguments: &str) -> Result<Pr
     let _pass = registered.door.enter().map_err(|Shut| Unfit::Revoked)?;
     bounded("the arguments", arguments.len())?;
     let _inside = attribution::inside(&registered.feature);
-    let prepared = registered.tool.prepare(arguments).map_err(|error| Unfit::Problem(error.to_string()))?;
+    let mut prepared = registered.tool.prepare(arguments).map_err(|error| Unfit::Problem(error.to_string()))?;
+    if registered.foreign
+        && registered.definition.effect != ToolEffect::ReadOnly
+        && !says_what_changes(&prepared.touches)
+    {
+        // No sandbox of this machine bounds what it changes.
+        prepared.touches.push(Touch::RemoteWrite(registered.feature.to_string()));
+    }
     bounded("the arguments with their defaults", prepared.canonical.len())?;
     Ok(prepared)
 }

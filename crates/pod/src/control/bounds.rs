@@ -1,7 +1,8 @@
 //! The checks that every call passes and the limits that nothing exceeds, as data for reports.
 
+use super::around::MAX_REPEATS;
 use super::authorize;
-use super::call_output::INLINE;
+use super::call_output::{HELD, INLINE};
 use super::limits::RunLimits;
 use super::turn::{MAX_ANSWER, MAX_ARGUMENTS, MAX_CALLS};
 use crate::feature::{
@@ -17,7 +18,7 @@ use std::time::Duration;
 /// The checks between a call and its result, in their order.
 #[must_use]
 pub fn gates() -> Vec<HostGate> {
-    const GATES: [(&str, &str); 8] = [
+    const GATES: [(&str, &str); 11] = [
         ("tool_arguments", "transforms of features may change the arguments; a transform that fails changes nothing"),
         ("host:known-tool", "the tool must exist; otherwise the model gets the list of tools"),
         ("host:arguments", "the arguments must match the tool's schema; otherwise the model is told what was expected"),
@@ -27,7 +28,17 @@ pub fn gates() -> Vec<HostGate> {
             "gates of features may refuse, in install order; the first refusal is final, and a gate that fails refuses",
         ),
         ("host:journal", "the start of the call is on disk before the call runs"),
+        ("tool_run", "transforms of features may answer in place of the tool; one that fails changes nothing"),
+        (
+            "tool_repeat",
+            "transforms of features may have a call run again that is safe to repeat; one that fails changes nothing",
+        ),
         ("host:deadline", "at the tool's deadline the call is cancelled; if it does not stop, it is abandoned"),
+        (
+            "tool_shape",
+            "transforms of features may change the whole result before it is kept; where one that may withhold fails, \
+             the result is withheld",
+        ),
         ("tool_outcome", "transforms of features may change the result; a transform that fails changes nothing"),
     ];
     GATES.iter().map(|(name, text)| HostGate { name: (*name).to_owned(), text: (*text).to_owned() }).collect()
@@ -49,10 +60,12 @@ pub fn limits(own: &RunLimits, steps: &str, calls: &str, cost: &str) -> Vec<Host
         set("tool.concurrency", count(own.tool_concurrency), "calls", calls),
         sized("tool.arguments", MAX_ARGUMENTS, "bytes"),
         sized("tool.result_inline", INLINE, "bytes"),
+        sized("tool.result_held", HELD, "bytes"),
         timed("tool.judging", authorize::DEADLINE),
         timed("tool.deadline", DEFAULT_DEADLINE),
         timed("tool.deadline_most", MAX_DEADLINE),
         timed("tool.grace", GRACE),
+        fixed("tool.repeats", MAX_REPEATS.into(), "repeats of a call"),
         sized("model.answer", MAX_ANSWER, "bytes"),
         sized("model.answer_parts", TurnLimits::PARTS, "parts"),
         sized("model.answer_calls", TurnLimits::CALLS, "calls"),

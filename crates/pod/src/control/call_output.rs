@@ -1,6 +1,7 @@
 //! The host's side of one running call: its output, the records of its file changes, and its bounded result.
 
 use crate::feature::sanitize;
+use crate::hook::Shaping;
 use crate::mailbox::requests::{DriverRequest, MailboxSender};
 use crate::permission::{HostTerms, Remedy};
 use crate::record::{DirectoryMoved, FileChanged, Output, Record, Stored};
@@ -42,12 +43,47 @@ pub(crate) struct CallOutput {
     mailbox: MailboxSender,
     redactor: Redactor,
     terms: HostTerms,
+    shaping: Shaping,
     sink: Mutex<(RedactedStream, Sink)>,
     warnings: Mutex<Vec<String>>,
 }
 
+/// Bytes of an output that is held for the hooks that see it whole.
+pub(crate) const HELD: usize = 8 * 1024 * 1024;
+
+/// A result that is neither bounded nor kept, for the hooks that see it whole.
+pub(crate) struct WholeResult {
+    pub(crate) status: ResultStatus,
+    pub(crate) summary: String,
+    /// The content, or none if it was too long to be held and nothing of it may be kept.
+    pub(crate) content: Option<Vec<u8>>,
+}
+
+/// The result of a call whose tool has ended.
+pub(crate) enum EndedCall {
+    Kept(ToolOutcome, Option<Output>),
+    Whole(WholeResult),
+}
+
+impl EndedCall {
+    /// The same with another status.
+    pub(crate) fn with_status(self, status: ResultStatus) -> Self {
+        match self {
+            Self::Kept(outcome, output) => Self::Kept(ToolOutcome { status, ..outcome }, output),
+            Self::Whole(whole) => Self::Whole(WholeResult { status, ..whole }),
+        }
+    }
+}
+
 /// Storage of a call's output: memory while it is short, then a spooled blob.
 enum Sink {
+    /// Memory, for the hooks that see the whole output; then as another, or nothing if they may withhold it.
+    Held {
+        bytes: Vec<u8>,
+        may_withhold: bool,
+    },
+    /// Too long to be held: it is dropped.
+    Dropped,
     Small(Vec<u8>),
     Large {
         head: Vec<u8>,
@@ -68,14 +104,37 @@ impl CallOutput {
         mailbox: MailboxSender,
         redactor: Redactor,
         terms: HostTerms,
+        shaping: Shaping,
     ) -> Self {
-        let sink = Mutex::new((RedactedStream::new(redactor.clone()), Sink::Small(Vec::new())));
-        Self { session, call, blobs, outputs, mailbox, redactor, terms, sink, warnings: Mutex::default() }
+        let sink = Mutex::new((RedactedStream::new(redactor.clone()), Sink::new(shaping)));
+        Self { session, call, blobs, outputs, mailbox, redactor, terms, shaping, sink, warnings: Mutex::default() }
+    }
+
+    /// Drops the output so far: the call runs again.
+    pub(crate) fn begin_again(&self) {
+        *self.lock() = (RedactedStream::new(self.redactor.clone()), Sink::new(self.shaping));
+    }
+
+    /// A result while its output is open: at most [`INLINE`] bytes of what is in memory.
+    pub(crate) fn preview(&self, result: &ToolResult) -> ToolOutcome {
+        let (status, summary, content) = match result {
+            Ok(output) => (ResultStatus::Ok, &output.summary, &output.content),
+            Err(error) => (ResultStatus::Error, &error.message, &error.content),
+        };
+        let ToolOutcome { summary, content: overflow, .. } = ToolOutcome::of(status, &self.redactor.text(summary));
+        let written = match &self.lock().1 {
+            Sink::Small(bytes) | Sink::Held { bytes, .. } => lossy(bytes.get(..INLINE).unwrap_or(bytes)),
+            Sink::Large { head, .. } => lossy(head),
+            Sink::Dropped | Sink::Broken(_) | Sink::Closed => String::new(),
+        };
+        let mut content = format!("{written}{overflow}{}", self.redactor.text(content));
+        content.truncate(content.floor_char_boundary(INLINE));
+        ToolOutcome { status, summary, content }
     }
 
     /// Closes the output and cuts the tool's result to its bound; also returns the full output if it was cut. Syncs the
     /// blob, if there is one.
-    pub(crate) fn finish(&self, result: ToolResult, cancelled: bool) -> (ToolOutcome, Option<Output>) {
+    pub(crate) fn finish(&self, result: ToolResult, cancelled: bool) -> EndedCall {
         let (status, summary, content) = match result {
             Ok(output) => (ResultStatus::Ok, output.summary, output.content),
             Err(error) => {
@@ -85,13 +144,59 @@ impl CallOutput {
             }
         };
         // Before the split: a secret may contain a line end.
-        let ToolOutcome { summary, content: overflow, .. } = ToolOutcome::of(status, &self.redactor.text(&summary));
+        let text = self.redactor.text(&summary);
+        let (summary, overflow) = match self.holds() {
+            // Hooks see the first line whole: what they look for may stand where it would be cut.
+            true => text.split_once('\n').map_or((text.clone().into_owned(), String::new()), |(first, rest)| {
+                (first.to_owned(), rest.to_owned())
+            }),
+            false => {
+                let ToolOutcome { summary, content, .. } = ToolOutcome::of(status, &text);
+                (summary, content)
+            }
+        };
         let content = if overflow.is_empty() { content } else { format!("{overflow}\n{content}") };
-        match self.bounded(&content) {
-            Ok((content, output)) => (ToolOutcome { status, summary, content }, output),
+        match self.close(&content) {
+            Ok(Sink::Held { bytes, .. }) => EndedCall::Whole(WholeResult { status, summary, content: Some(bytes) }),
+            Ok(Sink::Dropped) => EndedCall::Whole(WholeResult { status, summary, content: None }),
+            closed => self.kept(status, summary, closed),
+        }
+    }
+
+    /// Bounds and keeps a result that the hooks have seen.
+    pub(crate) fn keep(&self, WholeResult { status, summary, content }: WholeResult) -> (ToolOutcome, Option<Output>) {
+        let ToolOutcome { summary, content: overflow, .. } = ToolOutcome::of(status, &summary);
+        let mut bytes = overflow.into_bytes();
+        bytes.extend((!bytes.is_empty()).then_some(b'\n'));
+        bytes.extend(content.unwrap_or_default());
+        let mut sink = Sink::Small(Vec::new());
+        let written = sink.write(&bytes, &self.blobs).map(|()| sink);
+        match self.kept(status, summary, written) {
+            EndedCall::Kept(outcome, output) => (outcome, output),
+            EndedCall::Whole(_) => (ToolOutcome::of(ResultStatus::Error, "its output was lost"), None),
+        }
+    }
+
+    /// Drops what is held and accepts nothing more: the tool did not end.
+    pub(crate) fn drop_held(&self) {
+        let (_, sink) = &mut *self.lock();
+        if matches!(sink, Sink::Held { .. } | Sink::Dropped) {
+            *sink = Sink::Closed;
+        }
+    }
+
+    fn holds(&self) -> bool {
+        matches!(self.lock().1, Sink::Held { .. } | Sink::Dropped)
+    }
+
+    /// The result with what the closed sink holds, bounded.
+    fn kept(&self, status: ResultStatus, summary: String, sink: Result<Sink, ToolError>) -> EndedCall {
+        let ToolOutcome { summary, .. } = ToolOutcome::of(status, &summary);
+        match sink.and_then(|sink| self.bounded(sink)) {
+            Ok((content, output)) => EndedCall::Kept(ToolOutcome { status, summary, content }, output),
             Err(error) => {
                 let summary = format!("{summary}; its output was lost: {error}");
-                (ToolOutcome { status: ResultStatus::Error, summary, content: String::new() }, None)
+                EndedCall::Kept(ToolOutcome { status: ResultStatus::Error, summary, content: String::new() }, None)
             }
         }
     }
@@ -101,13 +206,15 @@ impl CallOutput {
         std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn bounded(&self, content: &str) -> Result<(String, Option<Output>), ToolError> {
+    /// Writes the end of the output and closes it.
+    fn close(&self, content: &str) -> Result<Sink, ToolError> {
         self.write_output(content.as_bytes())?;
-        let sink = {
-            let (stream, sink) = &mut *self.lock();
-            sink.write(&stream.finish(), &self.blobs)?;
-            std::mem::replace(sink, Sink::Closed)
-        };
+        let (stream, sink) = &mut *self.lock();
+        sink.write(&stream.finish(), &self.blobs)?;
+        Ok(std::mem::replace(sink, Sink::Closed))
+    }
+
+    fn bounded(&self, sink: Sink) -> Result<(String, Option<Output>), ToolError> {
         match sink {
             Sink::Small(bytes) => Ok((lossy(&bytes), None)),
             Sink::Large { head, tail, spool } => {
@@ -118,7 +225,7 @@ impl CallOutput {
                 Ok((excerpt(&head, &tail, end.total, &page), Some(output)))
             }
             Sink::Broken(error) => Err(error),
-            Sink::Closed => Ok((String::new(), None)),
+            Sink::Closed | Sink::Held { .. } | Sink::Dropped => Ok((String::new(), None)),
         }
     }
 
@@ -128,9 +235,25 @@ impl CallOutput {
 }
 
 impl Sink {
+    fn new(shaping: Shaping) -> Self {
+        match shaping {
+            Shaping::None => Self::Small(Vec::new()),
+            Shaping::Whole => Self::Held { bytes: Vec::new(), may_withhold: false },
+            Shaping::MayWithhold => Self::Held { bytes: Vec::new(), may_withhold: true },
+        }
+    }
+
     /// After an error no more output is accepted.
     fn write(&mut self, bytes: &[u8], blobs: &Blobs) -> Result<(), ToolError> {
         match self {
+            Self::Held { bytes: held, .. } if held.len() + bytes.len() <= HELD => held.extend_from_slice(bytes),
+            Self::Held { may_withhold: true, .. } => *self = Self::Dropped,
+            Self::Held { bytes: held, .. } => {
+                let mut plain = Self::Small(std::mem::take(held));
+                plain.write(bytes, blobs)?;
+                *self = plain;
+            }
+            Self::Dropped => {}
             Self::Small(kept) if kept.len() + bytes.len() <= INLINE => kept.extend_from_slice(bytes),
             Self::Small(kept) => {
                 let mut spool = blobs.spool().map_err(|e| refused(&e))?;
@@ -211,19 +334,19 @@ impl CallHost for CallOutput {
         };
         let made = change.made.map(utf8).transpose()?;
         let (mode, after) = (change.mode, change.after);
-        self.changing(FileChanged { call: Some(self.call), path, before, mode, after, made }.into()).await?;
+        self.announce(FileChanged { call: Some(self.call), path, before, mode, after, made }.into()).await?;
         Ok(number)
     }
 
     async fn directory_moving(&self, moving: DirectoryMove) -> Result<(), ToolError> {
         let (from, to, made) = (utf8(moving.from)?, utf8(moving.to)?, moving.made.map(utf8).transpose()?);
-        self.changing(DirectoryMoved { call: Some(self.call), from, to, made }.into()).await
+        self.announce(DirectoryMoved { call: Some(self.call), from, to, made }.into()).await
     }
 }
 
 impl CallOutput {
-    /// Waits until the record of a change is durable.
-    async fn changing(&self, record: Record) -> Result<(), ToolError> {
+    /// Waits until a record of the running call is durable, as that of a change.
+    pub(crate) async fn announce(&self, record: Record) -> Result<(), ToolError> {
         let (reply, answer) = oneshot::channel();
         let gone = || ToolError::new(ErrorKind::Cancelled, "the turn has ended; nothing was changed");
         let request = DriverRequest::AnnounceChange { call: self.call, change: Box::new(record), reply };

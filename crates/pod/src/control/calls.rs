@@ -1,18 +1,21 @@
 //! The allowed calls of a turn: those that wait for a slot, and those that run.
 
-use super::authorize::Authorized;
-use super::call_output::CallOutput;
+use super::around::{Around, Traces};
+use super::authorize::{Authorized, prepare};
+use super::call_output::{CallOutput, EndedCall};
 use super::commit::CallEnd;
 use super::core::Core;
 use super::gates;
+use super::shape::{Shaped, Shaper};
 use crate::feature::{FeatureId, sanitize_lines};
 use crate::foreign::{Broke, CallbackFailure, MAX_STUCK, contained};
-use crate::hook::ToolCallView;
+use crate::hook::{Shaping, ToolCallView, private_panics};
 use crate::session::restore::cut_off;
-use authority::Redactor;
+use authority::{Door, Redactor};
+use llm_worker::tool::Prepared;
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolContext, ToolError, ToolOutcome};
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -82,6 +85,7 @@ impl Calls {
         );
         let cancel = CancellationToken::new();
         self.running.insert(id, cancel.clone());
+        let shaping = core.registry.hooks().shaping(&view.tool);
         let output = Arc::new(CallOutput::new(
             core.store.session.clone(),
             id,
@@ -90,49 +94,49 @@ impl Calls {
             core.pending.sender(),
             core.registry.redactor().clone(),
             core.permission.policy.terms,
+            shaping,
         ));
-        let told = Arc::clone(&output);
-        let cx = ToolContext { call: id, cancel: cancel.clone(), deadline, host: output.clone() };
+        let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
         let began = Instant::now();
-        let seen = view.clone();
-        let work = async move {
-            let stop = cx.cancel.clone();
-            // The call may have been cancelled while it waited for a thread.
-            if stop.is_cancelled() {
-                let never = ToolError::new(ErrorKind::Cancelled, "cancelled before it started");
-                return Ok(output.finish(Err(never), true));
-            }
-            let mut begun = false;
-            let running = async {
-                begun = true;
-                prepared.run(cx).await
-            };
-            match contained(&seen.feature, std::slice::from_ref(&door), running).await {
-                Ok(result) => Ok(output.finish(result, stop.is_cancelled())),
-                Err(Broke::Panicked(words)) => Err(CallbackFailure::Panicked(words)),
-                Err(Broke::Revoked) => {
-                    // Work that it delegated ends as well.
-                    stop.cancel();
-                    let (status, words) = revoked(&seen, begun);
-                    let (outcome, full) = output.finish(Err(ToolError::new(ErrorKind::Denied, words)), true);
-                    Ok((ToolOutcome { status, ..outcome }, full))
-                }
-            }
+        let around = Arc::new(Around {
+            registry: registry.clone(),
+            callbacks: callbacks.clone(),
+            call: view.clone(),
+            output: Arc::clone(&output),
+            prepare: Box::new({
+                let (registry, call) = (registry.clone(), view.clone());
+                move || prepare(registry.tools().get(&call.tool)?, &call.arguments).ok()
+            }),
+            cancel: cancel.clone(),
+            until: began + deadline,
+            left: Mutex::default(),
+        });
+        let shaper = Shaper {
+            registry: registry.clone(),
+            callbacks: callbacks.clone(),
+            call: view.clone(),
+            output: Arc::clone(&output),
+            shaping,
         };
+        let cx = ToolContext { call: id, cancel: cancel.clone(), deadline, host: output };
+        let work = performed(Arc::clone(&around), prepared, door, cx, shaping);
         (core.store.probe)("tool:running");
         let done = core.callbacks.run(deadline, cancel, work);
-        let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
         self.tasks.spawn(async move {
-            let (outcome, output) = match done.await.flatten() {
-                Ok(done) => done,
-                Err(lost) => (given_up(&lost, registry.redactor()), None),
+            let ended = match done.await.flatten() {
+                Ok(ended) => ended,
+                Err(lost) => shaper.lost(given_up(&lost, registry.redactor())),
             };
             let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-            let (outcome, transforms) = gates::outcome(&registry, &callbacks, view, outcome).await;
+            let Traces { notes: mut transforms, answered_by } = around.traces();
+            let Shaped { outcome, output, transforms: shaped, warnings } = shaper.shape(ended).await;
+            transforms.extend(shaped);
+            let (outcome, more) = gates::outcome(&registry, &callbacks, view, outcome).await;
+            transforms.extend(more);
             span.record("status", debug(outcome.status));
             span.record("bytes", outcome.summary.len() + outcome.content.len());
-            let (feature, warnings) = (Some(record.feature), told.warnings());
-            Done { id, outcome, ended: CallEnd { feature, output, ms, transforms, warnings } }
+            let feature = Some(record.feature);
+            Done { id, outcome, ended: CallEnd { feature, output, ms, transforms, warnings, answered_by } }
         });
     }
 
@@ -169,6 +173,52 @@ impl Calls {
     pub(super) async fn ended(&mut self) {
         while let Some(done) = self.tasks.join_next().await {
             drop(done);
+        }
+    }
+}
+
+/// Runs a call, as often as the hooks around it want, on a callback thread. A hook that answers in its place comes first.
+async fn performed(
+    around: Arc<Around>,
+    mut prepared: Prepared,
+    door: Arc<Door>,
+    cx: ToolContext,
+    shaping: Shaping,
+) -> Result<EndedCall, CallbackFailure> {
+    let _private = (shaping == Shaping::MayWithhold).then(private_panics);
+    let (view, output, stop) = (&around.call, &around.output, cx.cancel.clone());
+    let never = || ToolError::new(ErrorKind::Cancelled, "cancelled before it started");
+    // The call may have been cancelled while it waited for a thread.
+    if stop.is_cancelled() {
+        return Ok(output.finish(Err(never()), true));
+    }
+    if let Some(answer) = around.answer().await {
+        return Ok(output.finish(Ok(answer), false));
+    }
+    if stop.is_cancelled() {
+        return Ok(output.finish(Err(never()), true));
+    }
+    let mut run = 0;
+    loop {
+        run += 1;
+        let (mut begun, cx) = (false, cx.clone());
+        let running = async {
+            begun = true;
+            prepared.run(cx).await
+        };
+        let result = match contained(&view.feature, std::slice::from_ref(&door), running).await {
+            Ok(result) => result,
+            Err(Broke::Panicked(words)) => return Err(CallbackFailure::Panicked(words)),
+            Err(Broke::Revoked) => {
+                // Work that it delegated ends as well.
+                stop.cancel();
+                let (status, words) = revoked(view, begun);
+                return Ok(output.finish(Err(ToolError::new(ErrorKind::Denied, words)), true).with_status(status));
+            }
+        };
+        match around.again(&result, run).await {
+            Some(again) => prepared = again,
+            None => return Ok(output.finish(result, stop.is_cancelled())),
         }
     }
 }

@@ -7,7 +7,7 @@
 use super::authorize::Authorized;
 use super::budget::Budget;
 use crate::record::{
-    Encoder, InputConsumed, InputId, ItemAdded, Output, Record, Request, Response, SystemItem, ToolFinished,
+    Encoder, HookName, InputConsumed, InputId, ItemAdded, Output, Record, Request, Response, SystemItem, ToolFinished,
     TransformNote, TurnFinished, TurnStarted, VerdictGiven, Who,
 };
 use crate::session::queue::QueuedInput;
@@ -66,6 +66,8 @@ pub(crate) struct CallEnd {
     pub(crate) transforms: Vec<TransformNote>,
     /// Warnings for the person.
     pub(crate) warnings: Vec<String>,
+    /// The hook that answered in place of the tool.
+    pub(crate) answered_by: Option<HookName>,
 }
 
 impl From<Box<Authorized>> for CallEnd {
@@ -179,8 +181,9 @@ fn add_record(records: &mut Vec<Record>, fact: &Fact<Journaled>, turn: &TurnInfo
         }
         Fact::Started { start, .. } => start.record.clone().into(),
         Fact::Finished { call, outcome, ending } => {
-            let CallEnd { feature, output, ms, transforms, warnings } = ending.clone().unwrap_or_default();
-            ToolFinished { call: *call, feature, outcome: outcome.clone(), output, ms, transforms, warnings }.into()
+            let CallEnd { feature, output, ms, transforms, warnings, answered_by } = ending.clone().unwrap_or_default();
+            let (call, outcome) = (*call, outcome.clone());
+            ToolFinished { call, feature, outcome, output, ms, transforms, warnings, answered_by }.into()
         }
         Fact::Request(r) => Request {
             number: r.number,

@@ -22,12 +22,12 @@ fn verdict(point: HookPoint, call: Option<CallId>, run: &GateRun) -> VerdictGive
 
 /// The reason, if a gate refused.
 pub(crate) fn refusal(outcome: &GateOutcome) -> Option<String> {
-    (!outcome.decision.allows()).then(|| outcome.decision.reason().to_owned())
+    outcome.decision.refuses().then(|| outcome.decision.reason().to_owned())
 }
 
 /// The changes and failures of transforms, as records.
 pub(crate) fn notes(transformed: Vec<Transformed>) -> Vec<TransformNote> {
-    let note = |Transformed { feature, hook, ms, before, after }| {
+    let note = |Transformed { feature, hook, ms, before, after, withheld: _ }| {
         let feature = feature.to_string();
         match after {
             Ok(after) => TransformNote { hook, feature, ms, before, after: Some(after), problem: None },

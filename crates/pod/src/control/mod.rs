@@ -1,6 +1,7 @@
 //! The one task that owns a pod's state.
 
 mod actor;
+mod around;
 mod authorize;
 mod between_turns;
 mod bounds;
@@ -17,6 +18,7 @@ mod limits;
 mod model_backoff;
 mod pipeline;
 mod queue;
+mod shape;
 mod status;
 mod stream;
 mod submission;

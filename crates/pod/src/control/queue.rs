@@ -42,9 +42,10 @@ pub(super) fn joining(queue: &InputQueue) -> impl Iterator<Item = &QueuedInput> 
     queue.iter().filter(|waiting| waiting.mode == InputMode::Steer)
 }
 
-/// What was meant for the turn before comes first.
+/// What goes on with the turn before comes first, then what was meant for it.
 fn first(queue: &InputQueue) -> Option<InputId> {
-    joining(queue).chain(queue.iter()).map(|waiting| waiting.input).next()
+    let going_on = queue.iter().filter(|waiting| waiting.again.is_some());
+    going_on.chain(joining(queue)).chain(queue.iter()).map(|waiting| waiting.input).next()
 }
 
 /// Whether a turn without an input is owed: interrupted work goes on before anything else. A turn with an input delivers

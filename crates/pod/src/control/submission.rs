@@ -42,6 +42,18 @@ pub(super) struct Submissions {
     current: Vec<EndReply>,
     /// The newest ends of turns with their inputs, for clients that ask late.
     ended: VecDeque<(Vec<InputId>, TurnEnd)>,
+    /// A prepared text that waits until no other commit changes the queue.
+    ready: Option<Prepared>,
+    /// What a turn that goes on left, by the input with which it does.
+    going_on: BTreeMap<InputId, WentOn>,
+    /// The turns before the running one that it goes on with.
+    before: Option<TurnEnd>,
+}
+
+/// A turn that a gate has go on: its inputs, and its end so far.
+struct WentOn {
+    inputs: Vec<InputId>,
+    end: TurnEnd,
 }
 
 /// The stage of the oldest change.
@@ -101,6 +113,10 @@ impl Submissions {
     /// The running turn took these inputs.
     pub(super) fn taken(&mut self, inputs: impl Iterator<Item = InputId>) {
         for input in inputs {
+            if let Some(WentOn { inputs, end }) = self.going_on.remove(&input) {
+                self.taken.extend(inputs);
+                self.before = Some(end);
+            }
             self.current.extend(self.queued.remove(&input).into_iter().flatten());
             if !self.taken.contains(&input) {
                 self.taken.push(input);
@@ -108,8 +124,20 @@ impl Submissions {
         }
     }
 
-    /// Sends the end of a turn to the clients that wait for it.
-    pub(super) fn turn_ended(&mut self, end: &TurnEnd) {
+    /// Sends the end of a turn to the clients that wait for it; if it goes on with another input, they wait for the end of
+    /// that one's turn.
+    pub(super) fn turn_ended(&mut self, end: &TurnEnd, again: Option<InputId>) {
+        let end = self.before.take().map_or_else(|| end.clone(), |before| before.and(end.clone()));
+        if let Some(input) = again {
+            let replies = std::mem::take(&mut self.current);
+            self.queued.entry(input).or_default().extend(replies);
+            self.going_on.insert(input, WentOn { inputs: std::mem::take(&mut self.taken), end });
+            return;
+        }
+        self.over(end);
+    }
+
+    fn over(&mut self, end: TurnEnd) {
         if self.ended.len() >= MAX_ENDED {
             self.ended.pop_front();
         }
@@ -119,9 +147,23 @@ impl Submissions {
         }
     }
 
+    /// The end of turns that will not go on.
+    fn answer_late(&mut self, input: InputId, inputs: Vec<InputId>, end: &TurnEnd) {
+        for reply in self.queued.remove(&input).into_iter().flatten() {
+            drop(reply.send(Ok(end.clone())));
+        }
+        if self.ended.len() >= MAX_ENDED {
+            self.ended.pop_front();
+        }
+        self.ended.push_back((inputs, end.clone()));
+    }
+
     /// Starts with the next change, unless one is on its way. The records of `preamble` go into the log before it.
     /// `busy` are the inputs that the running turn is taking.
     pub(super) fn advance(&mut self, core: &mut Core, preamble: &mut Vec<Record>, busy: &[InputId]) {
+        if let Some(ready) = self.ready.take() {
+            self.prepared(core, preamble, busy, ready);
+        }
         while matches!(self.step, Step::Waiting) {
             let Some(command) = self.waiting.pop_front() else { return };
             self.begin(core, preamble, busy, command);
@@ -174,6 +216,8 @@ impl Submissions {
             waiting.retain(|end| !end.is_closed());
             waiting.push(end);
         };
+        let later = self.going_on.iter().find(|(_, before)| before.inputs.contains(&input)).map(|(later, _)| *later);
+        let input = later.unwrap_or(input);
         if core.state.queued.get(input).is_some() {
             join(self.queued.entry(input).or_default(), end);
         } else if self.taken.contains(&input) {
@@ -226,6 +270,11 @@ impl Submissions {
         busy: &[InputId],
         prepared: Prepared,
     ) {
+        if core.pipeline.changes_queue() {
+            // The number of the next input depends on it.
+            self.ready = Some(prepared);
+            return;
+        }
         let Step::Preparing(new) = std::mem::take(&mut self.step) else { return };
         if let NewText::Edit { input, .. } = new
             && (core.state.queued.get(input).is_none() || busy.contains(&input))
@@ -269,8 +318,17 @@ impl Submissions {
                 let input = core.state.inputs + 1;
                 let text = fitted(core, new.text);
                 records.push(
-                    InputQueued { input, text, whole, mode: new.mode, limits: new.limits, key: new.key, by: new.by }
-                        .into(),
+                    InputQueued {
+                        input,
+                        text,
+                        whole,
+                        mode: new.mode,
+                        limits: new.limits,
+                        key: new.key,
+                        by: new.by,
+                        again: None,
+                    }
+                    .into(),
                 );
                 self.commit(core, preamble, records, Committing::Accepted(input, accepted, end));
             }
@@ -301,6 +359,10 @@ impl Submissions {
                 self.queued.entry(input).or_default().push(end);
             }
             Committing::Withdrawn(input, reply) => {
+                if let Some(WentOn { inputs, end }) = self.going_on.remove(&input) {
+                    // The turns before had an end.
+                    self.answer_late(input, inputs, &end);
+                }
                 for waiting in self.queued.remove(&input).into_iter().flatten() {
                     drop(waiting.send(Err(SubmitError::NotWaiting(input))));
                 }

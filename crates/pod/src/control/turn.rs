@@ -9,9 +9,12 @@
 //! It borrows the [`Core`] from the actor, which alone appends to the log and folds what was committed, in that
 //! order. It never runs code of features, tools or models: those answer through channels.
 
+mod answering;
 mod before_request;
 mod end_gates;
+mod review;
 
+use self::answering::{Answering, Reviewing};
 use super::authorize::{Authorization, Authorizer};
 use super::budget::Budget;
 use super::calls::{CallEvent, Calls, Done};
@@ -49,12 +52,12 @@ pub(super) const MAX_ANSWER: usize = 768 * 1024;
 /// room for both even if JSON escapes each byte with six.
 pub(super) const MAX_CALLS: usize = 1 << 20;
 
-/// The batch of an answer has the piggybacked records, the verdicts of gates before the request and about each call,
+/// The batch of an answer has the piggybacked records, the verdicts of gates before the request, about it and about each call,
 /// the parts of the answer, and for each call a verdict and its start or its result.
 const _: () = {
     let calls = TurnLimits::CALLS * (MAX_GATES + 2);
     assert!(
-        MAX_PIGGYBACK + 2 * MAX_GATES + TurnLimits::PARTS + 1 + calls <= MAX_BATCH_RECORDS,
+        MAX_PIGGYBACK + 3 * MAX_GATES + TurnLimits::PARTS + 1 + calls <= MAX_BATCH_RECORDS,
         "an answer fits a batch"
     );
 };
@@ -66,6 +69,7 @@ pub(super) struct Running {
     limits: RunLimits,
     stage: TurnStage,
     stream: Option<Stream>,
+    answering: Answering,
     tasks: TurnTasks,
     authorizer: Authorizer,
     /// Argument bytes of this answer's calls that may run.
@@ -91,9 +95,29 @@ enum TurnStage {
     Settling(Outcome),
     /// Gates at the end of the turn are running.
     Asking(Outcome),
-    /// The verdicts of those gates are being committed; with the reason to pause.
-    Noting(Outcome, Option<String>),
-    Over(Outcome, Option<String>),
+    /// The gates have answered; no other commit may change the queue.
+    Answered(Outcome, GateOutcome),
+    /// The verdicts of those gates are being committed.
+    Noting(Outcome, AfterTurn),
+    Over(Outcome, AfterTurn),
+}
+
+/// What follows a turn.
+#[derive(Clone, Default)]
+pub(super) struct AfterTurn {
+    /// The reason to have a person look.
+    paused: Option<String>,
+    /// The input with which the model goes on.
+    again: Option<InputId>,
+    /// The limit that keeps the model from going on.
+    limit: Option<Outcome>,
+}
+
+/// The failure of a request whose failed attempts cost too much.
+fn cost_reached(core: &Core) -> ModelError {
+    let message = "the cost limit was reached by attempts that gave no answer".to_owned();
+    let help = Some((core.permission.policy.terms.remedy)(&Remedy::RaiseCost));
+    ModelError { kind: ErrorKind::Exhausted, message, help }
 }
 
 /// Usage of the session before this turn.
@@ -106,6 +130,8 @@ struct Before {
 /// The work that a turn waits for: gates, authorizations and calls.
 pub(super) struct TurnTasks {
     gates: JoinSet<GateOutcome>,
+    /// Gates that see an answer or a failure, and the wait before a request is sent again.
+    reviews: JoinSet<Reviewing>,
     judges: JoinSet<(CallId, Box<Authorization>)>,
     calls: Calls,
 }
@@ -113,6 +139,7 @@ pub(super) struct TurnTasks {
 /// The result of one of the [`TurnTasks`].
 pub(super) enum TurnEvent {
     Gated(Result<GateOutcome, JoinError>),
+    Reviewed(Result<Reviewing, JoinError>),
     Judged(Result<(CallId, Box<Authorization>), JoinError>),
     Call(CallEvent),
 }
@@ -123,6 +150,7 @@ impl TurnTasks {
         tokio::select! {
             biased;
             Some(outcome) = self.gates.join_next() => TurnEvent::Gated(outcome),
+            Some(reviewed) = self.reviews.join_next() => TurnEvent::Reviewed(reviewed),
             Some(judged) = self.judges.join_next() => TurnEvent::Judged(judged),
             event = self.calls.next() => TurnEvent::Call(event),
         }
@@ -161,13 +189,15 @@ impl Running {
         };
         let authorizer = Authorizer::new(core, info.generation);
         let turn = Turn::start(history, notes, answers);
-        let tasks = TurnTasks { gates: JoinSet::new(), judges: JoinSet::new(), calls: Calls::new() };
+        let tasks =
+            TurnTasks { gates: JoinSet::new(), reviews: JoinSet::new(), judges: JoinSet::new(), calls: Calls::new() };
         Self {
             turn,
             info,
             limits,
             stage: TurnStage::Machine,
             stream: None,
+            answering: Answering::default(),
             tasks,
             authorizer,
             starting: 0,
@@ -199,6 +229,9 @@ impl Running {
                 let outcome = outcome.clone();
                 self.stage = self.ask_end_gates(core, outcome);
             }
+        }
+        if matches!(self.stage, TurnStage::Answered(..)) && !core.pipeline.changes_queue() {
+            self.end_gates_answered(core);
         }
         Ok(matches!(self.stage, TurnStage::Over(..)))
     }
@@ -263,7 +296,11 @@ impl Running {
         self.cancelled = true;
         match self.stage {
             TurnStage::Machine => Ok(self.turn.handle(how)?),
-            TurnStage::Settling(_) | TurnStage::Asking(_) | TurnStage::Noting(..) | TurnStage::Over(..) => Ok(()),
+            TurnStage::Settling(_)
+            | TurnStage::Asking(_)
+            | TurnStage::Answered(..)
+            | TurnStage::Noting(..)
+            | TurnStage::Over(..) => Ok(()),
         }
     }
 
@@ -280,9 +317,9 @@ impl Running {
             CommitResult::ActorRefused(_, _, reason) => {
                 let text = format!("the verdicts of gates at the end of the turn could not be stored: {reason}");
                 core.outbox.show(Event::warning(text));
-                self.end_gates_noted(core);
+                self.end_gates_noted(core, false);
             }
-            CommitResult::Actor(_) => self.end_gates_noted(core),
+            CommitResult::Actor(_) => self.end_gates_noted(core, true),
         }
         Ok(())
     }
@@ -307,12 +344,12 @@ impl Running {
         match result {
             TurnEvent::Gated(gates) => {
                 if let TurnStage::Asking(outcome) = &self.stage {
-                    let outcome = outcome.clone();
-                    self.end_gates_answered(core, outcome, &gates?);
+                    self.stage = TurnStage::Answered(outcome.clone(), gates?);
                 } else {
                     self.request_gates_answered(core, &gates?)?;
                 }
             }
+            TurnEvent::Reviewed(reviewed) => self.reviewed(core, reviewed?)?,
             TurnEvent::Judged(judged) => {
                 let (id, judged) = judged?;
                 let judged = judged.within(&mut self.starting, core.registry.redactor());
@@ -335,13 +372,12 @@ impl Running {
                 if let ModelEvent::Retrying { attempt, delay, .. } = &event {
                     warn!(parent: &self.step_span, attempt, ?delay, "the request failed and is sent again");
                 }
+                let Some(event) = self.review(core, event) else { return Ok(()) };
                 self.info.budget.count(&event);
                 self.turn.handle(Input::Model(event))?;
                 if again && self.is_spent(core) {
                     self.stream = None;
-                    let message = "the cost limit was reached by attempts that gave no answer".to_owned();
-                    let help = Some((core.permission.policy.terms.remedy)(&Remedy::RaiseCost));
-                    let error = ModelError { kind: ErrorKind::Exhausted, message, help };
+                    let error = cost_reached(core);
                     self.turn.handle(Input::ModelFailed(error))?;
                 }
             }
@@ -352,7 +388,7 @@ impl Running {
             StreamEvent::Failed(error) => {
                 self.stream = None;
                 warn!(parent: &self.step_span, kind = ?error.kind, "the request failed");
-                self.turn.handle(Input::ModelFailed(error))?;
+                self.failed(core, error)?;
             }
         }
         Ok(())
@@ -382,6 +418,7 @@ impl Running {
                 // The span of the previous request must end first.
                 self.step_span = Span::none();
                 self.step_span = info_span!(parent: &self.turn_span, "step", request = number, bytes);
+                self.answering.drop_answer();
                 self.stream = Some(Stream::of(core.model.clone(), request));
             }
             Effect::Delta(delta) => {
@@ -392,6 +429,8 @@ impl Running {
             Effect::Run(run) => self.tasks.calls.wait(run.id(), run.into_start()),
             Effect::CancelModel => {
                 self.stream = None;
+                self.answering.drop_answer();
+                self.tasks.reviews = JoinSet::new();
                 self.info.budget.attempt_failed();
             }
             Effect::CancelTool(id) => {
@@ -409,15 +448,16 @@ impl Running {
         self.tasks.judges.spawn(async move { (id, Box::new(authorizer.judge(call).await)) });
     }
 
-    /// The history and the end of the turn, once it is over.
-    pub(super) fn finish(self, core: &Core) -> Result<(History, TurnEnd), Fatal> {
+    /// The history, the end of the turn and the input with which it goes on, once it is over.
+    pub(super) fn finish(self, core: &Core) -> Result<(History, TurnEnd, Option<InputId>), Fatal> {
         let (state, before) = (&core.state, self.before);
-        let (TurnStage::Over(outcome, paused), Ok(history)) = (self.stage, self.turn.finish()) else {
+        let (TurnStage::Over(outcome, after), Ok(history)) = (self.stage, self.turn.finish()) else {
             return Err(Fatal::Journal("the turn did not end".to_owned()));
         };
+        let AfterTurn { paused, again, limit } = after;
         self.turn_span.record("outcome", turn_end::outcome_name(&outcome));
         let end = TurnEnd {
-            outcome,
+            outcome: limit.unwrap_or(outcome),
             paused,
             answer: state.last_answer.clone(),
             refused: state.refused.clone(),
@@ -426,7 +466,7 @@ impl Running {
             usage: state.usage.since(before.usage),
             cost: state.cost.map(|cost| cost.since(before.cost)),
         };
-        Ok((history, end))
+        Ok((history, end, again))
     }
 
     /// For a pod that cannot continue: nothing more starts, and child processes are ended.

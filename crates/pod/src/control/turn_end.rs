@@ -45,7 +45,12 @@ pub(super) fn outcome_name(outcome: &Outcome) -> &'static str {
 impl TurnEnd {
     /// The end of a turn that never started: a gate refused its input.
     pub(super) fn refused(reason: String) -> Self {
-        let (outcome, usage) = (Outcome::Aborted { reason }, Usage::default());
+        Self::nothing(Outcome::Aborted { reason })
+    }
+
+    /// The end of a turn that did nothing.
+    pub(super) fn nothing(outcome: Outcome) -> Self {
+        let usage = Usage::default();
         Self { outcome, answer: None, refused: None, shortfall: None, steps: 0, usage, cost: None, paused: None }
     }
 

@@ -8,16 +8,19 @@ pub use super::{
     FeatureInstallContext, FeatureInstallError, FeatureModule, FeatureNotifySink, HookKey, HostCapability, PodActivity,
     PodAtRun, Restart, RunningNotes, ServiceDeclaration, ServiceEventKey, ServiceEventSink, ServiceFuture,
     ServiceHandle, ServiceKey, ServiceRequirement, Staging, StateKey, StateScope, TaskError, TaskHandle, TaskKey,
-    TaskResult, ToolKey, TriggerKind,
+    TaskResult, ToolKey, TriggerKind, WrapKey,
 };
 pub use crate::control::AlertLevel;
 pub use crate::hook::{
-    Change, Event, EventView, PreRequest, PreToolCall, PromptSubmit, PromptView, RequestView, ToolArguments,
-    ToolCallView, ToolOutcome, ToolOutcomeView, TurnEnd, TurnEndView, Verdict,
+    AnswerView, Change, ErrorView, Event, EventView, HookFailure, PostAssistant, PreRequest, PreToolCall, PromptSubmit,
+    PromptView, RequestView, ToolArguments, ToolCallView, ToolOutcome, ToolOutcomeView, ToolRepeat, ToolRepeatView,
+    ToolRun, ToolRunView, ToolShape, ToolShapeView, ToolWrap, TurnEnd, TurnEndView, TurnError, Verdict,
 };
 pub use authority::{FileChanges, Workspace};
 pub use llm_worker::tool::Touch;
-pub use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolOutput, ToolResult};
+pub use llm_worker::{
+    ErrorKind, ResultStatus, ToolContext, ToolEffect, ToolError, ToolOutcome as CallOutcome, ToolOutput, ToolResult,
+};
 pub use schemars::JsonSchema;
 pub use serde::{Deserialize, Serialize};
 pub use std::sync::Arc;

@@ -32,7 +32,7 @@ pub use declare::descriptor::{
 };
 pub use declare::diagnostic::{DiagnosticCode, FeatureDiagnostic, FeatureInstallError, MAX_NOTES};
 pub use declare::grants::{CapabilityGrantSet, CapabilityRequest, DeniedCapability, GrantUse, Need};
-pub use declare::hook::{HookDeclaration, HookKey};
+pub use declare::hook::{HookDeclaration, HookKey, WrapKey};
 pub use declare::id::{BadFeatureId, FeatureId, Tier};
 pub use declare::service::{
     FeatureServices, MissingService, ResolvedService, ServiceAccess, ServiceDeclaration, ServiceEvent, ServiceEventKey,
@@ -57,7 +57,9 @@ pub(crate) use live::job::{JobBoard, JobControl, JobLog};
 pub use live::job::{JobError, JobHandle, JobTail, MAX_JOB_DEADLINE, MAX_JOB_TAIL, NewJob};
 pub use live::registry::{FeatureRegistry, Instruction, RegisteredTool, ToolRegistry};
 pub use live::service::{ServiceError, ServiceFuture, ServiceHandle};
-pub use live::sink::{FeatureAlertSink, FeatureNotifySink, Receipt, RunningNotes, ServiceEventSink, SinkError};
+pub use live::sink::{
+    FeatureAlertSink, FeatureNotifySink, Notifying, Receipt, RunningNotes, ServiceEventSink, SinkError,
+};
 pub(crate) use live::state::Keeper;
 pub use live::state::{DurableState, MAX_STATE, PodLink, StateError, Update};
 pub use live::task::{

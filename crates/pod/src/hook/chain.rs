@@ -1,12 +1,13 @@
 //! The hooks of one point in install order, and how their answers combine. Does not depend on the registry of features
 //! or on the actor.
 
+use super::answer::HookFailure;
 use super::limits::{DEFAULT_DEADLINE, MAX_CONSECUTIVE_FAILURES};
 use super::observe::ObserverQueue;
 use super::run::{HookRun, Next, run};
 use super::typed::{Chains, Gate, Observe, Point, Transform};
-use super::verdict::{Change, MAX_REASON};
-use crate::feature::{FeatureId, clamp, escape_line, sanitize};
+use super::verdict::{Change, MAX_AGAIN_WORDS, MAX_REASON};
+use crate::feature::{FeatureId, clamp, escape_line, sanitize, sanitize_lines};
 use crate::foreign::Callbacks;
 use crate::record::Decision;
 use async_trait::async_trait;
@@ -19,13 +20,16 @@ use std::time::Duration;
 #[async_trait]
 pub trait Hook<P: Point>: Send + Sync + 'static {
     /// Called once for each event of the point, on a callback thread.
-    async fn call(&self, input: &P::Input) -> P::Answer;
+    ///
+    /// # Errors
+    /// The hook has no answer; the class of its point fixes what that means.
+    async fn call(&self, input: &P::Input) -> Result<P::Answer, HookFailure>;
 }
 
 #[async_trait]
 impl<P: Point, F: Fn(&P::Input) -> P::Answer + Send + Sync + 'static> Hook<P> for F {
-    async fn call(&self, input: &P::Input) -> P::Answer {
-        self(input)
+    async fn call(&self, input: &P::Input) -> Result<P::Answer, HookFailure> {
+        Ok(self(input))
     }
 }
 
@@ -44,6 +48,8 @@ pub struct InstalledHook<P: Point> {
     /// The tools whose calls the hook gets; `*` is any. Ignored at points without a tool.
     pub tools: Vec<String>,
     pub code: Arc<dyn Hook<P>>,
+    /// Whether its failure withholds the result; see [`FailureRule::Withhold`](super::FailureRule::Withhold).
+    pub(crate) withholds: bool,
     /// Revocation guards: shut when a grant that the hook depends on is revoked.
     pub(crate) doors: Vec<Arc<Door>>,
     consecutive_failures: AtomicU32,
@@ -61,6 +67,7 @@ impl<P: Point> InstalledHook<P> {
             deadline: DEFAULT_DEADLINE,
             tools: vec!["*".to_owned()],
             code,
+            withholds: false,
             doors: Vec::new(),
             consecutive_failures,
             abandoned,
@@ -68,8 +75,9 @@ impl<P: Point> InstalledHook<P> {
     }
 
     fn asked(&self, tool: &str) -> bool {
-        // Failures of a gate are not counted: a gate is never suspended.
-        let suspended = self.consecutive_failures.load(Ordering::Relaxed) >= MAX_CONSECUTIVE_FAILURES;
+        // Failures of a gate are not counted: a gate is never suspended. Nor is a hook that withholds.
+        let failures = self.consecutive_failures.load(Ordering::Relaxed);
+        let suspended = !self.withholds && failures >= MAX_CONSECUTIVE_FAILURES;
         !suspended && (tool.is_empty() || self.tools.iter().any(|known| known == "*" || known == tool))
     }
 
@@ -156,6 +164,19 @@ pub struct Transformed {
     pub before: String,
     /// BLAKE3 of the value after, hex, or why the value before was kept.
     pub after: Result<String, String>,
+    /// Whether the failure withholds the value.
+    pub withheld: bool,
+}
+
+/// What the hooks at [`ToolShape`](super::ToolShape) need of a call's output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shaping {
+    /// There are none for this tool.
+    None,
+    /// The whole output, where it can be held.
+    Whole,
+    /// The whole output, and nothing of it may be kept or shown before.
+    MayWithhold,
 }
 
 impl<P: Point> HookChain<P> {
@@ -175,7 +196,7 @@ impl<P: Point> HookChain<P> {
 
 impl<P: Gate> HookChain<P> {
     async fn decide(&self, callbacks: &Callbacks, input: P::Input, redactor: &Redactor) -> GateOutcome {
-        let interpret = |_: &P::Input, verdict: &P::Answer| if verdict.allows() { Next::Same } else { Next::Stop };
+        let interpret = |_: &P::Input, verdict: &P::Answer| if verdict.goes_on() { Next::Same } else { Next::Stop };
         let (done, _) = run(callbacks, self.asked(""), Arc::new(input), Arc::new(interpret)).await;
         let mut outcome = GateOutcome { decision: Decision::Allow, runs: Vec::new() };
         for HookRun { hook, took, answer, asked: _, replaced: _ } in done {
@@ -185,7 +206,8 @@ impl<P: Gate> HookChain<P> {
                 Ok(verdict) => signed(verdict.decision(), &feature, &hook, redactor),
                 Err(problem) => signed(P::refusal(problem), &feature, &hook, redactor),
             };
-            if outcome.decision.allows() {
+            // A refusal is the last, and wins against an earlier wish to go on.
+            if outcome.decision.allows() || decision.refuses() {
                 outcome.decision = decision.clone();
             }
             outcome.runs.push(GateRun { feature, hook, ms: millis(took), decision, failed });
@@ -201,7 +223,12 @@ fn signed(decision: Decision, feature: &FeatureId, hook: &str, redactor: &Redact
         format!("{feature} (gate `{hook}`): {reason}")
     };
     match decision {
-        Decision::Allow => Decision::Allow,
+        Decision::Allow | Decision::Retry { .. } => decision,
+        Decision::Again { words } => {
+            let words = sanitize_lines(&words, MAX_AGAIN_WORDS, redactor);
+            // Without words there is nothing to go on with.
+            if words.trim().is_empty() { Decision::Allow } else { Decision::Again { words } }
+        }
         Decision::Refuse { reason } => Decision::Refuse { reason: sign(reason) },
         Decision::Invalid { reason } => Decision::Invalid { reason: sign(reason) },
         Decision::Abort { reason } => Decision::Abort { reason: sign(reason) },
@@ -225,14 +252,20 @@ impl<P: Transform> HookChain<P> {
         let interpret = move |input: &P::Input, change: &P::Answer| match change {
             Change::Unchanged => Next::Same,
             Change::Replaced(value) => match recheck(P::with(input, value)) {
+                Ok(input) if P::ANSWERS => Next::Last(Arc::new(input)),
                 Ok(input) => Next::With(Arc::new(input)),
                 Err(problem) => Next::Reject(format!("it returned an invalid value: {problem}")),
             },
         };
-        let (done, last) = run(callbacks, self.asked(tool), Arc::new(input), Arc::new(interpret)).await;
+        let mut asked = self.asked(tool);
+        if P::OUTSIDE_IN {
+            asked.reverse();
+        }
+        let (done, last) = run(callbacks, asked, Arc::new(input), Arc::new(interpret)).await;
         let mut notes = Vec::new();
         for HookRun { hook, took, answer, asked, replaced } in done {
-            let suspended_now = asked && hook.record_result(answer.is_err());
+            let withheld = hook.withholds && answer.is_err();
+            let suspended_now = asked && hook.record_result(answer.is_err()) && !hook.withholds;
             let after = match (answer, replaced) {
                 (Ok(_), None) => continue,
                 (Ok(_), Some(input)) => Ok(P::digest(&input)),
@@ -247,7 +280,7 @@ impl<P: Transform> HookChain<P> {
                 at.clone_from(after);
             }
             let (feature, hook) = (hook.feature.clone(), hook.name.clone());
-            notes.push(Transformed { feature, hook, ms: millis(took), before, after });
+            notes.push(Transformed { feature, hook, ms: millis(took), before, after, withheld });
         }
         (last, notes)
     }
@@ -319,6 +352,16 @@ impl HookRegistry {
             return GateOutcome { decision: Decision::Allow, runs: Vec::new() };
         }
         chain.decide(callbacks, input(), &self.redactor).await
+    }
+
+    /// What the [`ToolShape`](super::ToolShape) hooks for `tool` need.
+    pub(crate) fn shaping(&self, tool: &str) -> Shaping {
+        let asked = self.chains.tool_shape.asked(tool);
+        match asked.iter().any(|hook| hook.withholds) {
+            true => Shaping::MayWithhold,
+            false if asked.is_empty() => Shaping::None,
+            false => Shaping::Whole,
+        }
     }
 
     /// Calls the transforms of a point, in install order; each gets the value that the one before left. `recheck`

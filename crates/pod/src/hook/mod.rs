@@ -7,28 +7,42 @@
 //! ```text
 //!   prompt ─ PromptSubmit ─> turn ─ PreRequest ─> model ─> call ─ ToolArguments ─ host permission ─ PreToolCall ─┐
 //!                              ▲                                                                               ▼
-//!   TurnEnd <─ no more calls ──┴──────────────────────────────────────────────────── ToolOutcome <─ it runs ───┘
+//!   TurnEnd <─ no more calls ──┴──────────────────────────────────────── ToolOutcome <─ ToolShape <─ it runs ───┘
 //! ```
 //!
 //! Hooks get read-only views and return values; they have no handle to write through. They run on callback threads, so
 //! a hook that hangs loses its own answer and nothing else.
 
+mod answer;
 mod chain;
 mod limits;
 mod observe;
 mod point;
+mod private;
 mod run;
 mod typed;
 mod verdict;
+mod wrap;
 
+pub use answer::{HookAnswer, HookFailure};
+pub(crate) use chain::Shaping;
 pub use chain::{GateOutcome, GateRun, Hook, HookChain, HookRegistry, HookRegistryBuilder, InstalledHook, Transformed};
 pub use limits::{CHAIN_BUDGET, DEFAULT_DEADLINE, MAX_CONSECUTIVE_FAILURES, MAX_DEADLINE};
 pub use point::{FailureRule, HookClass, HookPoint};
+pub(crate) use private::begin as private_panics;
+pub use private::silence_private_panics;
 pub use typed::{
-    Event, EventView, Gate, Observe, Point, PreRequest, PreToolCall, PromptSubmit, PromptView, RequestView,
-    ToolArguments, ToolCallView, ToolOutcome, ToolOutcomeView, Transform, TurnEnd, TurnEndView,
+    AnswerView, ErrorView, Event, EventView, Gate, Observe, Point, PostAssistant, PreRequest, PreToolCall,
+    PromptSubmit, PromptView, ProposedCall, RequestView, ToolArguments, ToolCallView, ToolOutcome, ToolOutcomeView,
+    ToolRepeat, ToolRepeatView, ToolRun, ToolRunView, ToolShape, ToolShapeView, Transform, TurnEnd, TurnEndView,
+    TurnError,
 };
-pub use verdict::{Change, MAX_REASON, MayAbort, MayAllow, MayDeny, MayPause, Verdict};
+pub use verdict::{
+    Change, MAX_AGAIN, MAX_AGAIN_WORDS, MAX_REASON, MAX_RETRIES, MAX_RETRY_WAIT, MayAbort, MayAllow, MayDeny,
+    MayFinish, MayGoOn, MayPause, MayRetry, Verdict,
+};
+pub use wrap::ToolWrap;
+pub(crate) use wrap::{WrapAfter, WrapAgain, WrapBefore};
 
 /// The trait of a gate before a call. An author's own type implements it; a method of a live part becomes one by
 /// itself.

@@ -12,12 +12,22 @@ pub enum HookPoint {
     PromptSubmit,
     /// A request to the model, before it is recorded.
     PreRequest,
+    /// An answer that is whole, before its calls are judged.
+    PostAssistant,
+    /// A request that brought no answer.
+    TurnError,
     /// A call that the host permits, on its final arguments.
     PreToolCall,
     /// A turn that has ended.
     TurnEnd,
     /// A call's arguments, before anything judges them. What replaces them is checked like the model's own.
     ToolArguments,
+    /// A call that may run, before it runs: a transform may answer in its place. Installed last, asked first.
+    ToolRun,
+    /// A call that ended: whether it runs again.
+    ToolRepeat,
+    /// A call's result, whole, before it is bounded and kept.
+    ToolShape,
     /// A call's result, before it is recorded and shown.
     ToolOutcome,
     /// A record that became durable.
@@ -29,8 +39,15 @@ impl HookPoint {
     #[must_use]
     pub const fn class(self) -> HookClass {
         match self {
-            Self::PromptSubmit | Self::PreRequest | Self::PreToolCall | Self::TurnEnd => HookClass::Gate,
-            Self::ToolArguments | Self::ToolOutcome => HookClass::Transform,
+            Self::PromptSubmit
+            | Self::PreRequest
+            | Self::PostAssistant
+            | Self::TurnError
+            | Self::PreToolCall
+            | Self::TurnEnd => HookClass::Gate,
+            Self::ToolArguments | Self::ToolRun | Self::ToolRepeat | Self::ToolShape | Self::ToolOutcome => {
+                HookClass::Transform
+            }
             Self::Event => HookClass::Observe,
         }
     }
@@ -72,6 +89,8 @@ pub enum FailureRule {
     Refuse,
     /// The value stays as it was; after three in a row it is not asked again.
     KeepOriginal,
+    /// The result is withheld, each time.
+    Withhold,
     /// It is counted; after three in a row it is not told again.
     Count,
 }

@@ -7,6 +7,7 @@
 use super::chain::InstalledHook;
 use super::limits::CHAIN_BUDGET;
 use super::point::HookClass;
+use super::private;
 use super::typed::Point;
 use crate::foreign::{Broke, Callbacks, contained};
 use std::sync::Arc;
@@ -29,6 +30,8 @@ const REVOKED: &str = "its grant was revoked";
 pub(super) enum Next<I> {
     Same,
     With(Arc<I>),
+    /// The replacement is an answer: it ends the chain.
+    Last(Arc<I>),
     Stop,
     /// The answer is not valid: it counts as a failure.
     Reject(String),
@@ -74,14 +77,19 @@ pub(super) async fn run<P: Point>(
         }
         let mut replaced = None;
         let (answer, stop) = match ended {
-            Err(problem) => (Err(problem), P::CLASS == HookClass::Gate),
-            Ok((_, Next::Reject(problem))) => (Err(problem), false),
+            Err(problem) => (Err(problem), P::CLASS == HookClass::Gate || hook.withholds),
+            Ok((_, Next::Reject(problem))) => (Err(problem), hook.withholds),
             Ok((answer, Next::Same)) => (Ok(answer), false),
             Ok((answer, Next::Stop)) => (Ok(answer), true),
             Ok((answer, Next::With(next))) => {
                 input = Arc::clone(&next);
                 replaced = Some(next);
                 (Ok(answer), false)
+            }
+            Ok((answer, Next::Last(next))) => {
+                input = Arc::clone(&next);
+                replaced = Some(next);
+                (Ok(answer), true)
             }
         };
         runs.push(HookRun { hook, took, answer, asked, replaced });
@@ -105,7 +113,7 @@ fn barred<P: Point>(hook: &InstalledHook<P>, callbacks: &Callbacks) -> Option<&'
     if hook.has_abandoned_call() {
         return Some("an earlier call of it has not come back; it is not asked again until it does");
     }
-    let spared = P::CLASS != HookClass::Gate && callbacks.has_overdue_thread(&hook.feature);
+    let spared = P::CLASS != HookClass::Gate && !hook.withholds && callbacks.has_overdue_thread(&hook.feature);
     spared.then_some("another hook of its feature has not come back; it is not asked until that does")
 }
 
@@ -186,15 +194,21 @@ async fn answer<P: Point>(
         );
     }
     let began = Instant::now();
-    let answer = timeout(limit, contained(&hook.feature, &hook.doors, hook.code.call(input))).await;
+    let answer = {
+        let _private = P::PRIVATE.then(private::begin);
+        timeout(limit, contained(&hook.feature, &hook.doors, hook.code.call(input))).await
+    };
     let took = began.elapsed();
     let answer = match answer {
         Err(_elapsed) => Err(format!("it did not return within {limit:?} and was abandoned after {took:.1?}")),
+        // Its words may quote the value.
+        Ok(Err(Broke::Panicked(_))) if P::PRIVATE => Err(format!("it panicked after {took:.1?}")),
         Ok(Err(Broke::Panicked(words))) => Err(format!("it panicked after {took:.1?}: {words}")),
         Ok(Err(Broke::Revoked)) => Err(REVOKED.to_owned()),
         // `timeout` polls the work first: a hook that blocked its thread past the deadline is detected only here.
         Ok(Ok(_)) if took > limit => Err(format!("it returned after {took:.1?}, later than its deadline of {limit:?}")),
-        Ok(Ok(answer)) => Ok(answer),
+        Ok(Ok(Err(failure))) => Err(format!("it failed: {failure}")),
+        Ok(Ok(Ok(answer))) => Ok(answer),
     };
     (took, answer)
 }

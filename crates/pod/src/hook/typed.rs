@@ -8,8 +8,9 @@ use crate::record::{Decision, Record};
 use authority::Redactor;
 use llm_worker::effect::Outcome;
 use llm_worker::tool::Touch;
-use llm_worker::{CallId, ToolEffect, ToolOutput};
+use llm_worker::{CallId, ErrorKind, ResultStatus, Shortfall, ToolEffect, ToolOutput};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A hook point as a type: it fixes the class, the input and the answer of its hooks. Sealed: only the host has points.
 pub trait Point: sealed::HasChain + Send + Sync + Sized + 'static {
@@ -17,8 +18,10 @@ pub trait Point: sealed::HasChain + Send + Sync + Sized + 'static {
     const POINT: HookPoint;
     /// The class of its hooks.
     const CLASS: HookClass;
+    /// Whether its hooks see results that another one may withhold: the words of a panic may quote them.
+    const PRIVATE: bool;
     /// The read-only value that its hooks get.
-    type Input: Send + Sync + 'static;
+    type Input: Clone + Send + Sync + 'static;
     /// The value that its hooks return.
     type Answer: Send + 'static;
 }
@@ -33,6 +36,10 @@ pub trait Gate: Point<Answer = Verdict<Self>> {
 pub trait Transform: Point<Answer = Change<Self::Value>> {
     /// The value that its hooks may replace: a call's arguments, or its result.
     type Value: Send + Sync + 'static;
+    /// Whether the first replacement is an answer that ends the chain.
+    const ANSWERS: bool = false;
+    /// Whether the hook that was installed last is asked first.
+    const OUTSIDE_IN: bool = false;
     /// The input with another value in it.
     fn with(input: &Self::Input, value: &Self::Value) -> Self::Input;
     /// BLAKE3 of the value in an input, hex.
@@ -68,6 +75,7 @@ macro_rules! points {
         impl Point for $point {
             const POINT: HookPoint = HookPoint::$point;
             const CLASS: HookClass = HookPoint::$point.class();
+            const PRIVATE: bool = matches!(HookPoint::$point, HookPoint::ToolRepeat | HookPoint::ToolShape);
             type Input = $input;
             type Answer = $answer;
         }
@@ -94,6 +102,10 @@ points! {
     PromptSubmit(PromptView) -> Verdict<Self>, prompt_submit;
     /// The point of a request to the model, before it is recorded.
     PreRequest(RequestView) -> Verdict<Self>, pre_request;
+    /// The point of an answer that is whole, before its calls are judged.
+    PostAssistant(AnswerView) -> Verdict<Self>, post_assistant;
+    /// The point of a request that brought no answer, after the attempts of the host.
+    TurnError(ErrorView) -> Verdict<Self>, turn_error;
     /// The point of a call that permission allows, with its final arguments.
     PreToolCall(ToolCallView) -> Verdict<Self>, pre_tool_call;
     /// The point of a turn that has ended.
@@ -101,6 +113,13 @@ points! {
     /// The point of a call's arguments, before permission and gates judge them. Replacements are checked like the
     /// model's own.
     ToolArguments(ToolCallView) -> Change<serde_json::Value>, tool_arguments;
+    /// The point of a call whose start is durable, before it runs. What replaces nothing yet answers in its place.
+    /// Installed last, asked first; the first answer ends the chain.
+    ToolRun(ToolRunView) -> Change<ToolOutput>, tool_run;
+    /// The point of a call without effects that ended: after how long it runs again. The first answer ends the chain.
+    ToolRepeat(ToolRepeatView) -> Change<Duration>, tool_repeat;
+    /// The point of a call's result, whole, before it is bounded and kept.
+    ToolShape(ToolShapeView) -> Change<ToolOutput>, tool_shape;
     /// The point of a call's result, before it is recorded and shown.
     ToolOutcome(ToolOutcomeView) -> Change<ToolOutput>, tool_outcome;
     /// The point of a record that became durable.
@@ -122,6 +141,19 @@ impl Gate for PromptSubmit {
 impl Gate for PreRequest {
     fn refusal(reason: String) -> Decision {
         Decision::Abort { reason }
+    }
+}
+
+impl Gate for PostAssistant {
+    fn refusal(reason: String) -> Decision {
+        Decision::Abort { reason }
+    }
+}
+
+/// A gate that fails gives up, as without it.
+impl Gate for TurnError {
+    fn refusal(_: String) -> Decision {
+        Decision::Allow
     }
 }
 
@@ -149,6 +181,69 @@ impl Transform for ToolArguments {
     }
 }
 
+impl Transform for ToolRun {
+    type Value = ToolOutput;
+    const ANSWERS: bool = true;
+    const OUTSIDE_IN: bool = true;
+
+    fn with(input: &ToolRunView, value: &ToolOutput) -> ToolRunView {
+        ToolRunView { answer: Some(value.clone()), ..input.clone() }
+    }
+
+    fn digest(input: &ToolRunView) -> String {
+        let ToolOutput { summary, content } = input.answer.clone().unwrap_or_default();
+        result_digest(&summary, &content)
+    }
+
+    fn secret(input: &ToolRunView, redactor: &Redactor) -> Option<String> {
+        let answer = input.answer.as_ref()?;
+        [&answer.summary, &answer.content].into_iter().find_map(|text| redactor.finds(text.as_bytes()))
+    }
+}
+
+impl Transform for ToolRepeat {
+    type Value = Duration;
+    const ANSWERS: bool = true;
+
+    fn with(input: &ToolRepeatView, value: &Duration) -> ToolRepeatView {
+        ToolRepeatView { after: Some(*value), ..input.clone() }
+    }
+
+    fn digest(input: &ToolRepeatView) -> String {
+        let after = input.after.map(|after| after.as_millis().to_string()).unwrap_or_default();
+        blake3::hash(after.as_bytes()).to_hex().to_string()
+    }
+
+    fn secret(_: &ToolRepeatView, _: &Redactor) -> Option<String> {
+        None
+    }
+}
+
+impl Transform for ToolShape {
+    type Value = ToolOutput;
+
+    /// Keeps the status, as at [`ToolOutcome`].
+    fn with(input: &ToolShapeView, value: &ToolOutput) -> ToolShapeView {
+        ToolShapeView { output: value.clone(), ..input.clone() }
+    }
+
+    fn digest(input: &ToolShapeView) -> String {
+        result_digest(&input.output.summary, &input.output.content)
+    }
+
+    fn secret(input: &ToolShapeView, redactor: &Redactor) -> Option<String> {
+        let texts = [&input.output.summary, &input.output.content];
+        texts.into_iter().find_map(|text| redactor.finds(text.as_bytes()))
+    }
+}
+
+/// BLAKE3 of a result, hex.
+fn result_digest(summary: &str, content: &str) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(summary.as_bytes()).update(b"\n").update(content.as_bytes());
+    hasher.finalize().to_hex().to_string()
+}
+
 impl Transform for ToolOutcome {
     type Value = ToolOutput;
 
@@ -160,9 +255,7 @@ impl Transform for ToolOutcome {
     }
 
     fn digest(input: &ToolOutcomeView) -> String {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(input.outcome.summary.as_bytes()).update(b"\n").update(input.outcome.content.as_bytes());
-        hasher.finalize().to_hex().to_string()
+        result_digest(&input.outcome.summary, &input.outcome.content)
     }
 
     fn secret(input: &ToolOutcomeView, redactor: &Redactor) -> Option<String> {
@@ -189,6 +282,38 @@ pub struct RequestView {
     pub items: u64,
 }
 
+/// An answer as a [`PostAssistant`] gate sees it: nothing of it is durable yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnswerView {
+    pub turn: u64,
+    /// The number of the request that it answers.
+    pub request: u64,
+    pub text: String,
+    /// The calls that it proposes, in their order.
+    pub calls: Vec<ProposedCall>,
+}
+
+/// A call of an answer, as the model wrote it; part of [`AnswerView`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProposedCall {
+    /// The tool's name; need not exist.
+    pub tool: String,
+    /// Raw text; need not be JSON.
+    pub arguments: String,
+}
+
+/// A request that failed, as a [`TurnError`] gate sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorView {
+    pub turn: u64,
+    /// The request's number in the session.
+    pub request: u64,
+    pub kind: ErrorKind,
+    pub message: String,
+    /// How often gates had requests of this turn sent again.
+    pub retries: u32,
+}
+
 /// A call as a [`ToolArguments`] transform and a [`PreToolCall`] gate see it; also a part of [`ToolOutcomeView`].
 #[derive(Clone, Debug)]
 pub struct ToolCallView {
@@ -199,6 +324,58 @@ pub struct ToolCallView {
     /// The arguments as they run: canonical JSON, defaults filled in.
     pub arguments: Arc<str>,
     pub touches: Vec<Touch>,
+}
+
+/// A call that may run, as a [`ToolRun`] transform sees it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ToolRunView {
+    pub call: Arc<ToolCallView>,
+    pub(crate) answer: Option<ToolOutput>,
+}
+
+impl ToolRunView {
+    /// A view of a call that nobody answered yet.
+    #[must_use]
+    pub fn new(call: Arc<ToolCallView>) -> Self {
+        Self { call, answer: None }
+    }
+}
+
+/// A call that ended, as a [`ToolRepeat`] transform sees it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ToolRepeatView {
+    pub call: Arc<ToolCallView>,
+    /// The result; its content may be cut.
+    pub outcome: llm_worker::ToolOutcome,
+    /// The kind of the failure, if it failed.
+    pub error: Option<ErrorKind>,
+    /// How often the call ran; at least 1.
+    pub tries: u32,
+    pub(crate) after: Option<Duration>,
+}
+
+impl ToolRepeatView {
+    /// A view of a call that ended, the `tries`-th time.
+    #[must_use]
+    pub fn new(
+        call: Arc<ToolCallView>,
+        outcome: llm_worker::ToolOutcome,
+        error: Option<ErrorKind>,
+        tries: u32,
+    ) -> Self {
+        Self { call, outcome, error, tries, after: None }
+    }
+}
+
+/// A call and its whole result, as a [`ToolShape`] transform sees them: nothing of it is on disk or was shown.
+#[derive(Clone, Debug)]
+pub struct ToolShapeView {
+    pub call: Arc<ToolCallView>,
+    pub status: ResultStatus,
+    /// The summary and the whole content; bytes that are not UTF-8 are replaced in it.
+    pub output: ToolOutput,
 }
 
 /// A call and its bounded result, as a [`ToolOutcome`] transform sees them.
@@ -216,6 +393,10 @@ pub struct TurnEndView {
     pub outcome: Outcome,
     /// Number of requests that the turn sent.
     pub steps: u64,
+    /// The last answer's text, if the turn ended with one.
+    pub answer: Option<Arc<str>>,
+    /// Why that answer does not do what was asked, if the model says so.
+    pub shortfall: Option<Shortfall>,
 }
 
 /// A durable record as an [`Event`] observer sees it.

@@ -2,12 +2,25 @@
 //!
 //! An author's gate returns a [`Verdict`]; it contains the [`Decision`] that the host journals.
 
-use super::typed::{Point, PreRequest, PreToolCall, PromptSubmit, TurnEnd};
+use super::typed::{Point, PostAssistant, PreRequest, PreToolCall, PromptSubmit, TurnEnd, TurnError};
 use crate::record::Decision;
 use std::marker::PhantomData;
+use std::time::Duration;
 
 /// Bytes of the reason of a verdict; a longer text is cut.
 pub const MAX_REASON: usize = 2 * 1024;
+
+/// Requests that gates may have sent again in one turn.
+pub const MAX_RETRIES: u32 = 3;
+
+/// The longest wait before a request that a gate has sent again.
+pub const MAX_RETRY_WAIT: Duration = Duration::from_secs(5 * 60);
+
+/// Turns that gates may add to one input of a person.
+pub const MAX_AGAIN: u32 = 3;
+
+/// Bytes of the words of such a turn; a longer text is cut.
+pub const MAX_AGAIN_WORDS: usize = 8 * 1024;
 
 /// The return value of a gate at the point `P`; `P` decides which constructors exist.
 #[must_use]
@@ -25,8 +38,9 @@ impl<P> Verdict<P> {
         self.decision
     }
 
-    pub(super) fn allows(&self) -> bool {
-        self.decision.allows()
+    /// Whether the next gate is asked.
+    pub(super) fn goes_on(&self) -> bool {
+        !self.decision.refuses()
     }
 }
 
@@ -51,12 +65,36 @@ impl<P: MayAbort> Verdict<P> {
     }
 }
 
-impl<P: MayPause> Verdict<P> {
+impl<P: MayFinish> Verdict<P> {
     /// Let the turn end as it is.
     pub fn finish() -> Self {
         Self::of(Decision::Allow)
     }
+}
 
+impl<P: MayRetry> Verdict<P> {
+    /// Let the turn end without an answer.
+    pub fn give_up() -> Self {
+        Self::of(Decision::Allow)
+    }
+
+    /// Send the request again after this time, at most [`MAX_RETRY_WAIT`]: at most [`MAX_RETRIES`] times in one turn,
+    /// and only after errors of the kinds `Retry` and `Unavailable`.
+    pub fn retry(after: Duration) -> Self {
+        let after = after.min(MAX_RETRY_WAIT);
+        Self::of(Decision::Retry { after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX) })
+    }
+}
+
+impl<P: MayGoOn> Verdict<P> {
+    /// Have the model go on in another turn with these words, at most [`MAX_AGAIN`] times for one input of a person and
+    /// within its limits. A gate that pauses wins.
+    pub fn again(words: impl Into<String>) -> Self {
+        Self::of(Decision::Again { words: words.into() })
+    }
+}
+
+impl<P: MayPause> Verdict<P> {
     /// Let the turn end, and report that a person should look at the result before another turn starts.
     pub fn pause(reason: impl Into<String>) -> Self {
         Self::of(Decision::Pause { reason: reason.into() })
@@ -69,8 +107,14 @@ pub trait MayAllow: Point {}
 pub trait MayDeny: Point {}
 /// Implemented by the points whose gates can return [`Verdict::abort`].
 pub trait MayAbort: Point {}
-/// Implemented by the points whose gates can return [`Verdict::finish`] or [`Verdict::pause`].
+/// Implemented by the points whose gates can return [`Verdict::finish`].
+pub trait MayFinish: Point {}
+/// Implemented by the points whose gates can return [`Verdict::pause`].
 pub trait MayPause: Point {}
+/// Implemented by the points whose gates can return [`Verdict::give_up`] or [`Verdict::retry`].
+pub trait MayRetry: Point {}
+/// Implemented by the points whose gates can return [`Verdict::again`].
+pub trait MayGoOn: Point {}
 
 impl MayAllow for PreToolCall {}
 impl MayDeny for PreToolCall {}
@@ -79,7 +123,13 @@ impl MayAllow for PromptSubmit {}
 impl MayAbort for PromptSubmit {}
 impl MayAllow for PreRequest {}
 impl MayAbort for PreRequest {}
+impl MayAllow for PostAssistant {}
+impl MayAbort for PostAssistant {}
+impl MayRetry for TurnError {}
+impl MayPause for TurnError {}
+impl MayFinish for TurnEnd {}
 impl MayPause for TurnEnd {}
+impl MayGoOn for TurnEnd {}
 
 /// The return value of a transform.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -213,6 +213,7 @@ impl TargetDecision<'_> {
             Some(Target::Path { shown, .. }) => format!("{} {shown}", call.tool),
             Some(Target::Lost { shown, .. }) => format!("{} {shown}", call.tool),
             Some(Target::Host(host)) => format!("{} from {}", call.tool, escape_line(host)),
+            Some(Target::Remote(name)) => format!("{} at {}", call.tool, escape_line(name)),
             Some(Target::Part(part, whole)) => {
                 let whole = whole.as_ref().map(|whole| format!(" in `{}`", escape_line(whole))).unwrap_or_default();
                 let opaque =
@@ -230,7 +231,7 @@ fn allowing(target: &Target) -> Option<String> {
         Target::Part(part, _) => program::allowing(part),
         Target::Path { resolved, .. } => resolved.first().and_then(|path| path.to_str()).map(str::to_owned),
         Target::Host(host) => Some(host.clone()),
-        Target::Lost { .. } | Target::Command | Target::Session | Target::Nothing => None,
+        Target::Lost { .. } | Target::Remote(_) | Target::Command | Target::Session | Target::Nothing => None,
     };
     about.filter(|text| text.chars().all(|c| c.is_alphanumeric() || "/._-+, @:".contains(c)))
 }

@@ -27,5 +27,6 @@ pub(crate) mod tests;
 
 pub use explain::{ActionKind, Expectation, RuleStatement};
 pub use judge::{CallFacts, Policy, PolicyDecision, RuleRef, SandboxState};
+pub(crate) use place::says_what_changes;
 pub use remedy::{AlternativeRemedy, HostTerms, Remedy};
 pub use rule::{Layer, Rule, RuleDecision, RuleError};

@@ -32,6 +32,8 @@ pub(super) enum Target {
         why: String,
     },
     Host(String),
+    /// Changes something at a host or service.
+    Remote(String),
     /// Runs a shell command that was not split, or something equivalent.
     Command,
     /// Runs one part of a shell command; with the whole command for people, if it has more parts.
@@ -67,16 +69,25 @@ pub(super) fn targets(effect: ToolEffect, touches: &[Touch], workspace: &Workspa
             Touch::Shell(text) => targets.extend(commands(text, workspace, parts)),
             Touch::Host(host) => targets.push(Target::Host(host.clone())),
             Touch::Session => targets.push(Target::Session),
+            Touch::RemoteWrite(name) => targets.push(Target::Remote(name.clone())),
         }
     }
-    let explained = touches.iter().any(|t| matches!(t, Touch::Write(_) | Touch::Shell(_) | Touch::Session));
     match effect {
         ToolEffect::ReadOnly if targets.is_empty() => targets.push(Target::Nothing),
         ToolEffect::ReadOnly => {}
-        ToolEffect::Idempotent | ToolEffect::Effectful if explained => {}
+        ToolEffect::Idempotent | ToolEffect::Effectful if says_what_changes(touches) => {}
         ToolEffect::Idempotent | ToolEffect::Effectful => targets.push(Target::Command),
     }
     targets
+}
+
+/// Whether a call with effects names what it changes.
+pub(crate) fn says_what_changes(touches: &[Touch]) -> bool {
+    let changes = |touch: &Touch| match touch {
+        Touch::Write(_) | Touch::Shell(_) | Touch::Session | Touch::RemoteWrite(_) => true,
+        Touch::Read(_) | Touch::Host(_) => false,
+    };
+    touches.iter().any(changes)
 }
 
 /// Longest command that is shown whole beside its part, in characters.

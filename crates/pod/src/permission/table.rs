@@ -42,6 +42,9 @@ static WRITE_IN_READ_ONLY_MODE: DefaultRule =
     row("writing in read-only mode", Deny, Deny, RowRemedy::By(Remedy::LeaveReadOnly));
 static COMMAND: DefaultRule = row("running commands, and tools with unknown effects", Allow, Ask, RowRemedy::Rule);
 static HOST: DefaultRule = row("reading from a host that the user granted", Allow, Allow, RowRemedy::Rule);
+static REMOTE: DefaultRule = row("changing something at a host or service", Ask, Ask, RowRemedy::Rule);
+static REMOTE_IN_READ_ONLY_MODE: DefaultRule =
+    row("changing something at a host or service, in read-only mode", Deny, Deny, RowRemedy::By(Remedy::LeaveReadOnly));
 static SESSION: DefaultRule = row("changing only the pod's own state", Allow, Allow, RowRemedy::Rule);
 static NOTHING: DefaultRule = row("reading only the pod's own records", Allow, Allow, RowRemedy::Rule);
 static LOST: DefaultRule = row("a path that cannot be resolved", Deny, Deny, RowRemedy::By(Remedy::FixPath));
@@ -51,7 +54,7 @@ const fn row(text: &'static str, confined: RuleDecision, otherwise: RuleDecision
 }
 
 /// Every default rule, in the order of reports.
-pub(super) static ROWS: [&DefaultRule; 13] = [
+pub(super) static ROWS: [&DefaultRule; 15] = [
     &READ_INSIDE,
     &READ_SECRET,
     &READ_OUTSIDE,
@@ -62,6 +65,8 @@ pub(super) static ROWS: [&DefaultRule; 13] = [
     &WRITE_IN_READ_ONLY_MODE,
     &COMMAND,
     &HOST,
+    &REMOTE,
+    &REMOTE_IN_READ_ONLY_MODE,
     &SESSION,
     &NOTHING,
     &LOST,
@@ -80,6 +85,8 @@ pub(super) fn answering(target: &Target, read_only: bool) -> &'static DefaultRul
         Target::Path { way: AccessMode::Write, side: Side::Inside, guarded: false, .. } => &WRITE_INSIDE,
         Target::Command | Target::Part(..) => &COMMAND,
         Target::Host(_) => &HOST,
+        Target::Remote(_) if read_only => &REMOTE_IN_READ_ONLY_MODE,
+        Target::Remote(_) => &REMOTE,
         Target::Session => &SESSION,
         Target::Nothing => &NOTHING,
         Target::Lost { .. } => &LOST,

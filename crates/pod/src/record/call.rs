@@ -1,7 +1,7 @@
 //! Records of a tool call: its decision, its start and its result. Do not depend on items.
 
 use super::{Decision, Output};
-use llm_worker::{CallId, ResultStatus, ToolEffect, ToolOutcome};
+use llm_worker::{CallId, ErrorKind, ResultStatus, ToolEffect, ToolOutcome};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -30,6 +30,8 @@ struct VerdictLine {
     rule: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     reason: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    after_ms: Option<u64>,
     #[serde(flatten)]
     gate: GateNote,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -39,8 +41,8 @@ struct VerdictLine {
 impl From<VerdictGiven> for VerdictLine {
     fn from(given: VerdictGiven) -> Self {
         let VerdictGiven { call, decision, rule, gate, transforms } = given;
-        let reason = decision.reason().to_owned();
-        Self { call, decision: decision.word().into(), rule, reason, gate, transforms }
+        let (reason, after_ms) = (decision.reason().to_owned(), decision.after_ms());
+        Self { call, decision: decision.word().into(), rule, reason, after_ms, gate, transforms }
     }
 }
 
@@ -48,8 +50,8 @@ impl TryFrom<VerdictLine> for VerdictGiven {
     type Error = String;
 
     fn try_from(line: VerdictLine) -> Result<Self, String> {
-        let VerdictLine { call, decision, rule, reason, gate, transforms } = line;
-        Ok(Self { call, decision: Decision::read(&decision, reason)?, rule, gate, transforms })
+        let VerdictLine { call, decision, rule, reason, after_ms, gate, transforms } = line;
+        Ok(Self { call, decision: Decision::read(&decision, reason, after_ms)?, rule, gate, transforms })
     }
 }
 
@@ -121,6 +123,34 @@ pub struct ToolFinished {
     /// Warnings that were shown to the person, a line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// The hook that answered in place of the tool, which did not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_by: Option<HookName>,
+}
+
+/// A hook of a feature; part of [`ToolFinished`] and [`ToolRepeated`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookName {
+    pub hook: String,
+    pub feature: String,
+}
+
+/// Body of `tool_repeated`: durable before a call runs again, with the same idempotency key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolRepeated {
+    pub call: CallId,
+    /// Which run of the call begins: 2 or more.
+    pub run: u32,
+    /// How long it waited, in milliseconds.
+    pub after_ms: u64,
+    /// How the run before ended.
+    pub status: ResultStatus,
+    /// The kind of its failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorKind>,
+    /// Who asked for it.
+    #[serde(flatten)]
+    pub by: HookName,
 }
 
 impl ToolFinished {

@@ -20,6 +20,14 @@ pub enum Decision {
     Pause {
         reason: String,
     },
+    /// A request that brought no answer is sent again.
+    Retry {
+        after_ms: u64,
+    },
+    /// Another turn begins with these words.
+    Again {
+        words: String,
+    },
 }
 
 impl Decision {
@@ -32,17 +40,35 @@ impl Decision {
             Self::Invalid { .. } => "invalid",
             Self::Abort { .. } => "abort",
             Self::Pause { .. } => "pause",
+            Self::Retry { .. } => "retry",
+            Self::Again { .. } => "again",
         }
     }
 
-    /// The reason; empty for `Allow`.
+    /// The reason, or the words of another turn; empty for `Allow` and `Retry`.
     #[must_use]
     pub fn reason(&self) -> &str {
         match self {
-            Self::Allow => "",
+            Self::Allow | Self::Retry { .. } => "",
+            Self::Again { words } => words,
             Self::Refuse { reason } | Self::Invalid { reason } | Self::Abort { reason } | Self::Pause { reason } => {
                 reason
             }
+        }
+    }
+
+    /// The time before a request is sent again.
+    #[must_use]
+    pub fn after_ms(&self) -> Option<u64> {
+        if let Self::Retry { after_ms } = self { Some(*after_ms) } else { None }
+    }
+
+    /// Whether it is a refusal, after which no other gate is asked.
+    #[must_use]
+    pub fn refuses(&self) -> bool {
+        match self {
+            Self::Allow | Self::Retry { .. } | Self::Again { .. } => false,
+            Self::Refuse { .. } | Self::Invalid { .. } | Self::Abort { .. } | Self::Pause { .. } => true,
         }
     }
 
@@ -53,15 +79,19 @@ impl Decision {
     }
 
     /// Reads the journaled form.
-    pub(super) fn read(word: &str, reason: String) -> Result<Self, String> {
+    pub(super) fn read(word: &str, reason: String, after_ms: Option<u64>) -> Result<Self, String> {
         Ok(match word {
             "allow" => Self::Allow,
             "refuse" => Self::Refuse { reason },
             "invalid" => Self::Invalid { reason },
             "abort" => Self::Abort { reason },
             "pause" => Self::Pause { reason },
+            "retry" => Self::Retry { after_ms: after_ms.unwrap_or_default() },
+            "again" => Self::Again { words: reason },
             other => {
-                return Err(format!("`{other}` is not a decision; expected allow, refuse, invalid, abort or pause"));
+                return Err(format!(
+                    "`{other}` is not a decision; expected allow, refuse, invalid, abort, pause, retry or again"
+                ));
             }
         })
     }

@@ -11,7 +11,7 @@ mod state;
 mod task;
 mod turn;
 
-pub use call::{GateNote, ToolFinished, ToolStarted, TransformNote, VerdictGiven};
+pub use call::{GateNote, HookName, ToolFinished, ToolRepeated, ToolStarted, TransformNote, VerdictGiven};
 pub use client::ClientCall;
 pub use decision::Decision;
 pub use file::{DirectoryMoved, FileChanged, Output, Stored};
@@ -23,8 +23,8 @@ pub use process::{ChildProcess, JobEnd, JobEndKind, JobStarter, MAX_JOB_TEXT};
 pub use state::{FeatureNote, FeatureState, NotificationQueued};
 pub use task::{BackgroundTask, MAX_TASK_REASON, MAX_TASK_RESTARTS, TaskRunState, TriggerKind};
 pub use turn::{
-    Encoder, InputConsumed, InputEdited, InputId, InputLimits, InputMode, InputMoved, InputQueued, InputWithdrawn,
-    ItemAdded, Request, Response, SurfaceSet, SystemItem, TurnFinished, TurnStarted, Unanswered,
+    Again, Encoder, InputConsumed, InputEdited, InputId, InputLimits, InputMode, InputMoved, InputQueued,
+    InputWithdrawn, ItemAdded, Request, Response, SurfaceSet, SystemItem, TurnFinished, TurnStarted, Unanswered,
 };
 
 use session_store::{EncodeError, Frames};
@@ -120,6 +120,8 @@ records! {
     VerdictGiven = "verdict" / 1,
     /// A call was about to run.
     ToolStarted = "tool_started" / 1,
+    /// A call is about to run again.
+    ToolRepeated = "tool_repeated" / 1,
     /// A call has its result.
     ToolFinished = "tool_finished" / 1,
     /// A file is about to change.
@@ -170,6 +172,7 @@ impl Record {
             | Self::Response(_)
             | Self::VerdictGiven(_)
             | Self::ToolStarted(_)
+            | Self::ToolRepeated(_)
             | Self::ToolFinished(_)
             | Self::FileChanged(_)
             | Self::DirectoryMoved(_)
@@ -211,6 +214,7 @@ impl Record {
             | Self::Response(_)
             | Self::VerdictGiven(_)
             | Self::ToolStarted(_)
+            | Self::ToolRepeated(_)
             | Self::FeatureState(_)
             | Self::NotificationQueued(_)
             | Self::DirectoryMoved(_)

@@ -71,6 +71,21 @@ pub struct InputQueued {
     pub key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Who>,
+    /// The gate at the end of a turn that had the model go on; none for an input of a client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<Again>,
+}
+
+/// Who had the model go on after a turn, and how often that happened; part of [`InputQueued`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Again {
+    pub feature: String,
+    pub hook: String,
+    /// The input of a client that this goes on with; 0 for a turn that began without one.
+    pub of: InputId,
+    /// Which turn that was added to it, from 1.
+    pub nth: u32,
 }
 
 /// Body of `input_withdrawn`: no turn takes this input.

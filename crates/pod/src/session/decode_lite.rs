@@ -17,7 +17,7 @@ const VERSION: u16 = 1;
 pub(super) fn decode_lite(frame: &OwnedFrame) -> Result<Record, RestoreError> {
     match (frame.kind.as_str(), frame.v) {
         // These kinds do not change the state.
-        ("verdict" | "features" | "feature_note" | "grants_used" | "client_call", VERSION) => {
+        ("verdict" | "features" | "feature_note" | "grants_used" | "tool_repeated" | "client_call", VERSION) => {
             Ok(Record::Other { kind: String::new() })
         }
         ("item", VERSION) => {

@@ -52,6 +52,8 @@ pub struct SessionState {
     pub usage: Usage,
     /// Cost of all answers, as far as prices were known; none if none was.
     pub cost: Option<Cost>,
+    /// The input of a client that the newest turn took or goes on with, and how often it went on.
+    pub going_on: Option<(u64, u32)>,
     /// How the newest finished turn ended.
     pub last_outcome: Option<Outcome>,
     /// Why no turn begins.
@@ -200,6 +202,7 @@ impl SessionState {
             | Record::FeatureNote(_)
             | Record::ClientCall(_)
             | Record::GrantsUsed(_)
+            | Record::ToolRepeated(_)
             | Record::Other { .. } => {}
             Record::Suspended(suspended) => {
                 if let Some(cause) = suspended.cause.filter(|cause| cause.holds()) {
@@ -230,6 +233,7 @@ impl SessionState {
                 let Some(queued) = open.and_then(|input| self.queued.take(input)) else {
                     return illegal("no turn is open, or its input was not queued or was already taken");
                 };
+                self.going_on = Some(queued.again.as_ref().map_or((queued.input, 0), |again| (again.of, again.nth)));
                 return Ok(Some(self.count(Item::User { text: queued.text.to_string() })));
             }
             Record::InputWithdrawn(withdrawn) => {
@@ -253,6 +257,9 @@ impl SessionState {
                     return illegal("another turn is open, or its number does not follow the last one");
                 }
                 (self.turns, self.turn_open) = (started.turn, true);
+                if self.last_outcome != Some(Outcome::Interrupted) {
+                    self.going_on = None;
+                }
                 (self.last_answer, self.refused, self.shortfall) = (None, None, None);
             }
             Record::SystemItem(said) => return self.say(said, record).map(Some),

@@ -149,6 +149,7 @@ impl Bridge {
             | Record::Suspended(_)
             | Record::Resumed(_)
             | Record::GrantsUsed(_)
+            | Record::ToolRepeated(_)
             | Record::Gap(_)
             | Record::Other { .. } => {}
         }

@@ -1,7 +1,7 @@
 //! Accepted inputs that no turn has taken, in the order in which turns will take them. Pure: the fold changes it, and
 //! what the actor does next is decided in `control::queue`.
 
-use crate::record::{InputEdited, InputId, InputLimits, InputMode, InputMoved, InputQueued};
+use crate::record::{Again, InputEdited, InputId, InputLimits, InputMode, InputMoved, InputQueued};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,6 +19,8 @@ pub struct QueuedInput {
     pub mode: InputMode,
     /// Limits of its turn; none if the pod's apply.
     pub limits: Option<InputLimits>,
+    /// The gate that had the model go on; its input comes before all others.
+    pub again: Option<Again>,
 }
 
 /// The newest keys, each with the number that it was accepted with; newest last.
@@ -77,8 +79,9 @@ impl InputQueue {
     }
 
     pub(super) fn push(&mut self, queued: &InputQueued) {
-        let InputQueued { input, text, mode, limits, key, whole: _, by: _ } = queued;
-        self.waiting.push_back(QueuedInput { input: *input, text: text.as_str().into(), mode: *mode, limits: *limits });
+        let InputQueued { input, text, mode, limits, key, whole: _, by: _, again } = queued;
+        let (text, again) = (text.as_str().into(), again.clone());
+        self.waiting.push_back(QueuedInput { input: *input, text, mode: *mode, limits: *limits, again });
         if let Some(key) = key {
             self.keys.push(key.clone(), *input);
         }

@@ -136,8 +136,17 @@ pub fn closing(restored: &Restored, found: &RecoveryFacts) -> Vec<Record> {
         note.push(format!("{id} {}: {}", call.name, outcome.summary));
         let transforms = Vec::new();
         batch.push(
-            ToolFinished { call: *id, feature: None, outcome, output: None, ms: 0, transforms, warnings: Vec::new() }
-                .into(),
+            ToolFinished {
+                call: *id,
+                feature: None,
+                outcome,
+                output: None,
+                ms: 0,
+                transforms,
+                warnings: Vec::new(),
+                answered_by: None,
+            }
+            .into(),
         );
     }
     batch.extend(state.open_tasks().map(|(task, open)| orphaned(task, open, found.now).into()));

@@ -40,6 +40,7 @@ pub(crate) fn line(seq: u64, time: u64, record: &Record) -> String {
         Record::Response(body) => serde_json::to_value(body),
         Record::VerdictGiven(body) => serde_json::to_value(body),
         Record::ToolStarted(body) => serde_json::to_value(body),
+        Record::ToolRepeated(body) => serde_json::to_value(body),
         Record::ToolFinished(body) => serde_json::to_value(body),
         Record::FileChanged(body) => serde_json::to_value(body),
         Record::DirectoryMoved(body) => serde_json::to_value(body),
@@ -114,13 +115,32 @@ pub(crate) fn started(call: CallId, effect: ToolEffect) -> Record {
 
 pub(crate) fn finished(call: CallId, output: Option<Output>) -> Record {
     let outcome = ToolOutcome { status: ResultStatus::Ok, summary: "ok".to_owned(), content: String::new() };
-    ToolFinished { call, feature: None, outcome, output, ms: 1, transforms: Vec::new(), warnings: Vec::new() }.into()
+    ToolFinished {
+        call,
+        feature: None,
+        outcome,
+        output,
+        ms: 1,
+        transforms: Vec::new(),
+        warnings: Vec::new(),
+        answered_by: None,
+    }
+    .into()
 }
 
 pub(crate) fn denied(call: CallId) -> Record {
     let outcome = ToolOutcome { status: ResultStatus::Refused, summary: "no".to_owned(), content: String::new() };
-    ToolFinished { call, feature: None, outcome, output: None, ms: 0, transforms: Vec::new(), warnings: Vec::new() }
-        .into()
+    ToolFinished {
+        call,
+        feature: None,
+        outcome,
+        output: None,
+        ms: 0,
+        transforms: Vec::new(),
+        warnings: Vec::new(),
+        answered_by: None,
+    }
+    .into()
 }
 
 pub(crate) fn turn_finished(turn: u64) -> Record {

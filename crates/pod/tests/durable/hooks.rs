@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use authority::Ambient;
 use llm_worker::effect::Outcome;
 use pod::feature::*;
-use pod::hook::{Hook, PreRequest, PromptSubmit, PromptView, RequestView, Verdict};
+use pod::hook::{Hook, HookFailure, PreRequest, PromptSubmit, PromptView, RequestView, Verdict};
 use pod::record::{Record, SystemItem};
 use std::sync::Arc;
 use testkit::{ModelScript, PodUnderTest, ScriptedAnswer};
@@ -21,17 +21,17 @@ struct Telling(FeatureNotifySink);
 
 #[async_trait]
 impl Hook<PreRequest> for Telling {
-    async fn call(&self, view: &RequestView) -> Verdict<PreRequest> {
+    async fn call(&self, view: &RequestView) -> Result<Verdict<PreRequest>, HookFailure> {
         self.0.notify_model(format!("before request {}", view.number)).await.unwrap();
-        Verdict::allow()
+        Ok(Verdict::allow())
     }
 }
 
 #[async_trait]
 impl Hook<PromptSubmit> for Telling {
-    async fn call(&self, _: &PromptView) -> Verdict<PromptSubmit> {
+    async fn call(&self, _: &PromptView) -> Result<Verdict<PromptSubmit>, HookFailure> {
         self.0.notify_model("before the turn").await.unwrap();
-        Verdict::allow()
+        Ok(Verdict::allow())
     }
 }
 

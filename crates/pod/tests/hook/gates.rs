@@ -5,7 +5,9 @@ use async_trait::async_trait;
 use llm_worker::ResultStatus;
 use llm_worker::effect::Outcome;
 use pod::feature::HookKey;
-use pod::hook::{Change, Gate, Hook, PreToolCall, PublicPreToolCallDecision, ToolArguments, ToolCallView, Verdict};
+use pod::hook::{
+    Change, Gate, Hook, HookFailure, PreToolCall, PublicPreToolCallDecision, ToolArguments, ToolCallView, Verdict,
+};
 use pod::permission::{Rule, RuleDecision};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -22,7 +24,7 @@ struct Sleeper;
 
 #[async_trait]
 impl Hook<PreToolCall> for Sleeper {
-    async fn call(&self, _: &ToolCallView) -> PublicPreToolCallDecision {
+    async fn call(&self, _: &ToolCallView) -> Result<PublicPreToolCallDecision, HookFailure> {
         std::future::pending().await
     }
 }

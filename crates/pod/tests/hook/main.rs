@@ -2,8 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
 #![allow(clippy::disallowed_methods, reason = "tests stand at the composition root, and some hooks must misbehave")]
 
+mod again;
+mod answers;
+mod around;
 mod gates;
 mod install;
 mod points;
 mod rig;
+mod shape;
 mod transforms;

@@ -21,7 +21,13 @@ pub(crate) fn builder(id: &str) -> FeatureDescriptorBuilder {
 
 /// What every hook may be granted.
 pub(crate) fn all<P: Point>() -> Vec<HostCapability> {
-    vec![HostCapability::hook::<P>(), HostCapability::ANY_ARGUMENTS, HostCapability::ANY_RESULT]
+    vec![
+        HostCapability::hook::<P>(),
+        HostCapability::ANY_ARGUMENTS,
+        HostCapability::ANY_RESULT,
+        HostCapability::ANY_ANSWER,
+        HostCapability::ANY_REPEAT,
+    ]
 }
 
 /// A feature with one gate.

@@ -8,7 +8,8 @@ use llm_worker::effect::Outcome;
 use llm_worker::tool::Touch;
 use llm_worker::{ErrorKind, ToolEffect, ToolError, ToolOutput};
 use pod::hook::{
-    HookPoint, PreRequest, PreToolCall, PromptSubmit, PromptView, RequestView, ToolCallView, TurnEnd, TurnEndView,
+    AnswerView, ErrorView, HookPoint, PostAssistant, PreRequest, PreToolCall, PromptSubmit, PromptView, ProposedCall,
+    RequestView, ToolCallView, TurnEnd, TurnEndView, TurnError,
 };
 use pod::record::{Record, TransformNote};
 use serde_json::json;
@@ -72,6 +73,17 @@ fn asked(host: &mut FeatureUnderTest, point: HookPoint) -> Result<(), String> {
                 ran.extend(host.gates::<PromptSubmit>(PromptView { text: text.to_owned() }).runs);
             }
         }
+        HookPoint::PostAssistant => {
+            let calls = vec![ProposedCall { tool: TOOL.to_owned(), arguments: "{".to_owned() }];
+            let view = AnswerView { turn: 1, request: 1, text: "So.".to_owned(), calls };
+            ran = host.gates::<PostAssistant>(view).runs;
+        }
+        HookPoint::TurnError => {
+            for kind in [ErrorKind::Retry, ErrorKind::FixInput] {
+                let view = ErrorView { turn: 1, request: 1, kind, message: "no".to_owned(), retries: 0 };
+                ran.extend(host.gates::<TurnError>(view).runs);
+            }
+        }
         HookPoint::PreRequest => ran = host.gates::<PreRequest>(RequestView { turn: 1, number: 1, items: 1 }).runs,
         HookPoint::PreToolCall => {
             for touches in touches {
@@ -80,9 +92,16 @@ fn asked(host: &mut FeatureUnderTest, point: HookPoint) -> Result<(), String> {
             }
         }
         HookPoint::TurnEnd => {
-            ran = host.gates::<TurnEnd>(TurnEndView { turn: 1, outcome: Outcome::Done, steps: 1 }).runs;
+            let answer = Some("Done.".into());
+            let view = TurnEndView { turn: 1, outcome: Outcome::Done, steps: 1, answer, shortfall: None };
+            ran = host.gates::<TurnEnd>(view).runs;
         }
-        HookPoint::ToolArguments | HookPoint::ToolOutcome | HookPoint::Event => {}
+        HookPoint::ToolArguments
+        | HookPoint::ToolRun
+        | HookPoint::ToolRepeat
+        | HookPoint::ToolShape
+        | HookPoint::ToolOutcome
+        | HookPoint::Event => {}
     }
     match ran.into_iter().find(|run| run.failed && run.feature == *host.id()) {
         Some(run) => Err(format!("gate `{}`: {:?}", run.hook, run.decision)),

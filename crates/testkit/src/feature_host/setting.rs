@@ -132,7 +132,13 @@ fn implied(descriptor: &FeatureDescriptor) -> impl Iterator<Item = HostCapabilit
     let tools = descriptor.tools.iter().map(move |declared| tool(&declared.name));
     let hooks = descriptor.hooks.iter().flat_map(|hook| {
         let stands = HostCapability::ContributeHook { point: hook.point, class: hook.class };
-        [stands, HostCapability::ANY_ARGUMENTS, HostCapability::ANY_RESULT]
+        [
+            stands,
+            HostCapability::ANY_ARGUMENTS,
+            HostCapability::ANY_ANSWER,
+            HostCapability::ANY_REPEAT,
+            HostCapability::ANY_RESULT,
+        ]
     });
     let task = |name: &String| HostCapability::ContributeBackgroundTask { name: Cow::Owned(name.clone()) };
     let tasks = descriptor.background_tasks.iter().map(move |declared| task(&declared.name));

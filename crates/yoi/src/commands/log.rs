@@ -14,8 +14,8 @@ use crate::show::progress::brief;
 use authority::text::{Escaper, Lines, escape_line};
 use llm_worker::{Item, ResultStatus};
 use pod::record::{
-    BackgroundTask, ChildProcess, ClientCall, DirectoryMoved, HoldCause, HostStarted, InputEdited, InputId,
-    InputQueued, JobEndKind, Record, Recovery, Stored, TaskRunState, ToolFinished,
+    BackgroundTask, ChildProcess, ClientCall, DirectoryMoved, HoldCause, HookName, HostStarted, InputEdited, InputId,
+    InputQueued, JobEndKind, Record, Recovery, Stored, TaskRunState, ToolFinished, ToolRepeated,
 };
 use pod::session::restore::{decode, duration, utc};
 use session_store::{BlobError, BlobView, OwnedFrame, Reader};
@@ -160,6 +160,11 @@ fn restored(recovery: &Recovery) -> String {
     )
 }
 
+fn repeated(again: &ToolRepeated) -> String {
+    let HookName { hook, feature } = &again.by;
+    format!("  {} runs again, for the {}. time ({hook} of {feature})", again.call, again.run)
+}
+
 /// The end of a run of a background task; its beginning has no line.
 fn task_run(run: &BackgroundTask) -> Option<String> {
     let mark = match run.state {
@@ -270,6 +275,7 @@ impl Transcript {
                 let call = verdict.call.map_or_else(|| "-".to_owned(), |call| call.to_string());
                 format!("⊘ {call} {}: {}", verdict.rule, indent(verdict.decision.reason()))
             }
+            Record::ToolRepeated(again) => repeated(again),
             Record::ToolFinished(finished) => self.result(finished),
             Record::FileChanged(change) if change.call.is_none() => {
                 format!("  undo {}", authority::escape(Path::new(&change.path)))

@@ -1,6 +1,7 @@
 //! One call's output and file changes, at their bounds.
 
-use super::{CallOutput, HEAD_BYTES, HEAD_LINES, INLINE, TAIL_BYTES};
+use super::{CallOutput, EndedCall, HEAD_BYTES, HEAD_LINES, INLINE, TAIL_BYTES};
+use crate::hook::Shaping;
 use crate::mailbox::requests::{DriverRequest, Mailbox, MailboxSender, Wakeup, mailbox};
 use crate::permission::tests::TERMS;
 use crate::record::{FileChanged, Output, Record};
@@ -36,6 +37,7 @@ impl Scene {
             self.sender.clone(),
             Redactor::default(),
             TERMS,
+            Shaping::None,
         )
     }
 
@@ -43,12 +45,17 @@ impl Scene {
     fn wrote(&self, pieces: &[&[u8]]) -> (ToolOutcome, Option<Output>) {
         let output = self.output(Vec::new());
         pieces.iter().for_each(|piece| output.write_output(piece).unwrap());
-        output.finish(Ok(ToolOutput { summary: "ok".into(), ..Default::default() }), false)
+        kept(output.finish(Ok(ToolOutput { summary: "ok".into(), ..Default::default() }), false))
     }
 
     fn whole(&self, output: &Output) -> Vec<u8> {
         self.opened.blobs.view().read(&output.stored.digest, 1 << 30).unwrap()
     }
+}
+
+fn kept(ended: EndedCall) -> (ToolOutcome, Option<Output>) {
+    let EndedCall::Kept(outcome, output) = ended else { panic!("it was held") };
+    (outcome, output)
 }
 
 /// What is left of a cut text: its head, the number in the mark, its tail.
@@ -115,11 +122,11 @@ fn a_gigabyte_is_held_in_kilobytes() {
         output.write_output(&block).unwrap();
         let held = match &output.lock().1 {
             super::Sink::Large { head, tail, .. } => head.capacity() + tail.capacity(),
-            super::Sink::Small(_) | super::Sink::Broken(_) | super::Sink::Closed => panic!("{written}"),
+            _ => panic!("{written}"),
         };
         assert!(held < 4 << 20, "{held} bytes held after {written} MiB");
     }
-    let (outcome, output) = output.finish(Ok(ToolOutput::default()), false);
+    let (outcome, output) = kept(output.finish(Ok(ToolOutput::default()), false));
     let output = output.unwrap();
     assert_eq!(output.stored.total(), 160 << 20);
     assert!(output.stored.gap.is_some() && output.stored.bytes == 64 << 20, "{:?}", output.stored);
@@ -144,7 +151,7 @@ fn results_are_bounded_and_their_kind_decides_the_status() {
     ];
     for (result, cancelled, status, summary, content) in cases {
         let what = format!("{result:?} {cancelled}");
-        let (outcome, _) = scene.output(Vec::new()).finish(result, cancelled);
+        let (outcome, _) = kept(scene.output(Vec::new()).finish(result, cancelled));
         assert_eq!(outcome, ToolOutcome { status, summary: summary.to_owned(), content }, "{what}");
     }
 }
@@ -160,7 +167,7 @@ fn what_comes_behind_the_end_is_refused() {
     output.write_output(&[b'x'; INLINE]).unwrap();
     scene.opened.journal.close();
     assert_eq!(output.write_output(b"x").unwrap_err().kind, ErrorKind::Unavailable);
-    let (outcome, output) = output.finish(Ok(ToolOutput { summary: "ok".into(), content: "more".into() }), false);
+    let (outcome, output) = kept(output.finish(Ok(ToolOutput { summary: "ok".into(), content: "more".into() }), false));
     assert!(outcome.status == ResultStatus::Error && outcome.summary.contains("its output was lost"), "{outcome:?}");
     assert_eq!((outcome.content.as_str(), output), ("", None));
 }

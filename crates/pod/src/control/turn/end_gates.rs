@@ -1,12 +1,14 @@
-//! The gates at the end of a turn: they may have a person look before the next one. Does not depend on the turn machine.
+//! The gates at the end of a turn: they may have a person look before the next one, or have the model go on. Does not
+//! depend on the turn machine.
 
 use super::super::core::Core;
 use super::super::gates;
 use super::super::pipeline::ActorCommit;
-use super::{Running, TurnStage};
-use crate::hook::{GateOutcome, HookPoint, TurnEnd, TurnEndView};
+use super::super::turn_end::TurnEnd as EndedTurn;
+use super::{AfterTurn, Running, TurnStage};
+use crate::hook::{GateOutcome, HookPoint, MAX_AGAIN, TurnEnd, TurnEndView};
 use crate::mailbox::events::Event;
-use crate::record::{HoldCause, Record, Suspended};
+use crate::record::{Again, Decision, HoldCause, InputQueued, Record, Suspended};
 use llm_worker::effect::Outcome;
 use tokio::task::JoinSet;
 
@@ -16,32 +18,95 @@ impl Running {
         // Gates before a request that will not be sent are dropped.
         self.tasks.gates = JoinSet::new();
         if !core.registry.hooks().any::<TurnEnd>("") {
-            return TurnStage::Over(outcome, None);
+            let none = GateOutcome { decision: Decision::Allow, runs: Vec::new() };
+            return match self.answering.paused {
+                Some(_) => TurnStage::Answered(outcome, none),
+                None => TurnStage::Over(outcome, AfterTurn::default()),
+            };
         }
         let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
         let steps = core.state.requests - self.before.requests;
-        let view = TurnEndView { turn: core.state.turns, outcome: outcome.clone(), steps };
+        let answer = core.state.last_answer.clone();
+        let (turn, shortfall) = (core.state.turns, core.state.shortfall);
+        let view = TurnEndView { turn, outcome: outcome.clone(), steps, answer, shortfall };
         self.tasks.gates.spawn(async move { registry.hooks().decide::<TurnEnd>(&callbacks, || view).await });
         TurnStage::Asking(outcome)
     }
 
-    /// The gates have answered; their verdicts are committed.
-    pub(super) fn end_gates_answered(&mut self, core: &mut Core, outcome: Outcome, gates: &GateOutcome) {
-        let refusal = gates::refusal(gates);
-        let verdicts = gates::verdicts(HookPoint::TurnEnd, None, gates);
+    /// The gates have answered, and nothing else changes the queue: their verdicts are committed.
+    pub(super) fn end_gates_answered(&mut self, core: &mut Core) {
+        let TurnStage::Answered(outcome, gates) = &self.stage else { return };
+        let (outcome, gates) = (outcome.clone(), gates.clone());
+        let verdicts = gates::verdicts(HookPoint::TurnEnd, None, &gates);
         let mut records: Vec<_> = verdicts.into_iter().map(Record::from).collect();
-        if let Some(reason) = refusal.clone() {
+        let mut after = AfterTurn { paused: gates::refusal(&gates), ..AfterTurn::default() };
+        after.paused = after.paused.or(self.answering.paused.take());
+        if let Some(reason) = after.paused.clone() {
             records.push(Suspended { reason, cause: Some(HoldCause::Gate), by: None }.into());
+        } else if let Decision::Again { words } = &gates.decision
+            && !self.cancelled
+            && may_go_on(core, &outcome)
+        {
+            match self.again(core, &outcome, &gates, words) {
+                Ok(Some(queued)) => {
+                    after.again = Some(queued.input);
+                    records.push(queued.into());
+                }
+                Ok(None) => {
+                    let text = format!("the model went on {MAX_AGAIN} times for this input; it does not again");
+                    core.outbox.show(Event::warning(text));
+                }
+                Err(limit) => after.limit = Some(limit),
+            }
         }
-        self.stage = TurnStage::Noting(outcome, refusal);
+        self.stage = TurnStage::Noting(outcome, after);
         core.append_actor_commit(ActorCommit::TurnEnd, records);
     }
 
+    /// The input with which the model goes on: what is left of the limits is its own. None if it went on often enough.
+    fn again(
+        &self,
+        core: &Core,
+        outcome: &Outcome,
+        gates: &GateOutcome,
+        words: &str,
+    ) -> Result<Option<InputQueued>, Outcome> {
+        let (of, nth) = core.state.going_on.map_or((0, 1), |(of, nth)| (of, nth + 1));
+        let Some(run) = gates.runs.iter().find(|run| matches!(run.decision, Decision::Again { .. })) else {
+            return Ok(None);
+        };
+        if nth > MAX_AGAIN {
+            return Ok(None);
+        }
+        let used = EndedTurn {
+            steps: core.state.requests - self.before.requests,
+            cost: core.state.cost.map(|cost| cost.since(self.before.cost)),
+            ..EndedTurn::nothing(outcome.clone())
+        };
+        let left = self.limits.left(&used)?;
+        let again = Again { feature: run.feature.to_string(), hook: run.hook.clone(), of, nth };
+        Ok(Some(InputQueued {
+            input: core.state.inputs + 1,
+            text: words.to_owned(),
+            limits: Some(left.into()),
+            again: Some(again),
+            ..InputQueued::default()
+        }))
+    }
+
     /// The verdicts were committed, or cannot be.
-    pub(super) fn end_gates_noted(&mut self, core: &mut Core) {
-        if let TurnStage::Noting(outcome, paused) = &self.stage {
-            paused.iter().for_each(|reason| core.outbox.show(Event::warning(reason.clone())));
-            self.stage = TurnStage::Over(outcome.clone(), paused.clone());
+    pub(super) fn end_gates_noted(&mut self, core: &mut Core, durable: bool) {
+        if let TurnStage::Noting(outcome, after) = &self.stage {
+            let (outcome, mut after) = (outcome.clone(), after.clone());
+            after.paused.iter().for_each(|reason| core.outbox.show(Event::warning(reason.clone())));
+            after.again.take_if(|_| !durable);
+            self.stage = TurnStage::Over(outcome, after);
         }
     }
+}
+
+/// Whether a turn that ended so may be followed by another one: not where a person or a limit ended it.
+fn may_go_on(core: &Core, outcome: &Outcome) -> bool {
+    let ended = matches!(outcome, Outcome::Done | Outcome::MaxTokens | Outcome::Empty | Outcome::Refused);
+    ended && core.state.held.is_none()
 }

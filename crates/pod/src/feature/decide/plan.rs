@@ -457,8 +457,9 @@ fn kept<'a, T>(
 }
 
 fn planned_hook(hook: &HookDeclaration) -> PlannedHook {
-    let HookDeclaration { name, point, class, deadline_ms, tools, needs: _ } = hook.clone();
-    PlannedHook { name, point, class, deadline_ms, tools, on_failure: class.on_failure() }
+    let on_failure = hook.on_failure();
+    let HookDeclaration { name, point, class, deadline_ms, tools, needs: _, withholds: _ } = hook.clone();
+    PlannedHook { name, point, class, deadline_ms, tools, on_failure }
 }
 
 /// The part of a declaration that plans and reports show.

@@ -36,7 +36,17 @@ pub enum HostCapability {
         /// The task's name.
         name: Text,
     },
-    /// Replace what calls of these tools answer. Every `ToolOutcome` hook asks for it by itself.
+    /// Answer calls of these tools in their place. Every `ToolRun` hook asks for it by itself.
+    AnswerCalls {
+        /// Which tools; `*` is any.
+        tools: Cow<'static, [Text]>,
+    },
+    /// Run calls of these tools again. Every `ToolRepeat` hook asks for it by itself.
+    RepeatCalls {
+        /// Which tools; `*` is any.
+        tools: Cow<'static, [Text]>,
+    },
+    /// Replace what calls of these tools answer. Every `ToolShape` and `ToolOutcome` hook asks for it by itself.
     TransformResults {
         /// Which tools; `*` is any.
         tools: Cow<'static, [Text]>,
@@ -173,6 +183,12 @@ impl HostCapability {
     /// Request to keep state in the session.
     pub const SESSION_STATE: Self = Self::StateStore { scope: StateScope::Session };
 
+    /// Request to answer calls of any tool.
+    pub const ANY_ANSWER: Self = Self::AnswerCalls { tools: Cow::Borrowed(&[Cow::Borrowed("*")]) };
+
+    /// Request to repeat calls of any tool.
+    pub const ANY_REPEAT: Self = Self::RepeatCalls { tools: Cow::Borrowed(&[Cow::Borrowed("*")]) };
+
     /// Request to replace the results of any tool.
     pub const ANY_RESULT: Self = Self::TransformResults { tools: Cow::Borrowed(&[Cow::Borrowed("*")]) };
 
@@ -187,6 +203,8 @@ impl HostCapability {
                 ("ContributeHook", CapabilityScope::Whole(format!("{point}:{class}")))
             }
             Self::ContributeBackgroundTask { name } => ("ContributeBackgroundTask", CapabilityScope::Name(name)),
+            Self::AnswerCalls { tools } => ("AnswerCalls", CapabilityScope::Names(tools)),
+            Self::RepeatCalls { tools } => ("RepeatCalls", CapabilityScope::Names(tools)),
             Self::TransformResults { tools } => ("TransformResults", CapabilityScope::Names(tools)),
             Self::RewriteArguments { tools } => ("RewriteArguments", CapabilityScope::Names(tools)),
             Self::ScopedFs { root, read, write, execute } => {
@@ -218,6 +236,8 @@ impl HostCapability {
             Self::ContributeTool { .. }
                 | Self::ContributeHook { .. }
                 | Self::ContributeBackgroundTask { .. }
+                | Self::AnswerCalls { .. }
+                | Self::RepeatCalls { .. }
                 | Self::TransformResults { .. }
                 | Self::RewriteArguments { .. }
         )
@@ -266,7 +286,10 @@ impl HostCapability {
                 let bounds = format!("1 to {MAX_NOTIFICATION} bytes and 1 to {MAX_PER_TURN} times");
                 (!fits).then(|| format!("{self} is out of bounds: {bounds}"))
             }
-            Self::TransformResults { tools } | Self::RewriteArguments { tools } => {
+            Self::AnswerCalls { tools }
+            | Self::RepeatCalls { tools }
+            | Self::TransformResults { tools }
+            | Self::RewriteArguments { tools } => {
                 if tools.is_empty() || tools.len() > MAX_NAMED_TOOLS {
                     return Some(format!("{self} names {} tools, not 1 to {MAX_NAMED_TOOLS}", tools.len()));
                 }

@@ -2,7 +2,7 @@
 
 use super::capability::HostCapability;
 use super::grants::CapabilityRequest;
-use super::hook::{HookDeclaration, HookKey};
+use super::hook::{HookDeclaration, HookKey, WrapKey};
 use super::id::FeatureId;
 use super::service::{ServiceDeclaration, ServiceId, ServiceRequirement, parsed};
 use super::state::{StateDeclaration, StateKey};
@@ -235,6 +235,12 @@ impl FeatureDescriptorBuilder {
     /// Declares a transform by the key that will also stage it.
     pub fn transform<P: Transform>(mut self, key: &HookKey<P>) -> Self {
         self.0.hooks.push(key.declaration());
+        self
+    }
+
+    /// Declares the hooks around a call by the key that will also stage them.
+    pub fn wrap(mut self, key: &WrapKey) -> Self {
+        self.0.hooks.extend(key.declarations());
         self
     }
 

@@ -3,7 +3,9 @@
 
 use super::capability::{HostCapability, MAX_NAMED_TOOLS};
 use super::text::{self, Lines, MAX_NAME, millis};
-use crate::hook::{DEFAULT_DEADLINE, HookClass, HookPoint, MAX_DEADLINE, Point, Transform};
+use crate::hook::{
+    DEFAULT_DEADLINE, FailureRule, HookClass, HookPoint, MAX_DEADLINE, Point, ToolRepeat, ToolRun, ToolShape, Transform,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -23,6 +25,7 @@ pub struct HookKey<P> {
     pub(crate) deadline: Duration,
     tools: &'static [&'static str],
     needs: &'static [HostCapability],
+    pub(crate) withholds: bool,
     point: PhantomData<fn(P)>,
 }
 
@@ -30,7 +33,7 @@ impl<P: Point> HookKey<P> {
     /// A hook with [`DEFAULT_DEADLINE`]; a transform gets the calls of every tool.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
-        Self { name, deadline: DEFAULT_DEADLINE, tools: &["*"], needs: &[], point: PhantomData }
+        Self { name, deadline: DEFAULT_DEADLINE, tools: &["*"], needs: &[], withholds: false, point: PhantomData }
     }
 
     /// How long the host waits for one answer; at most [`MAX_DEADLINE`].
@@ -62,6 +65,7 @@ impl<P: Point> HookKey<P> {
             deadline_ms: millis(self.deadline),
             tools: tools.iter().map(|&tool| tool.to_owned()).collect(),
             needs: self.needs.to_vec(),
+            withholds: self.withholds,
         }
     }
 }
@@ -72,6 +76,87 @@ impl<P: Transform> HookKey<P> {
     pub const fn tools(mut self, tools: &'static [&'static str]) -> Self {
         self.tools = tools;
         self
+    }
+}
+
+impl HookKey<ToolShape> {
+    /// If this hook fails, the result is withheld: the model is told so, and nothing of it is kept or shown. Until it
+    /// answered, the output is held in memory. It is asked each time, also after failures.
+    #[must_use]
+    pub const fn withhold_on_failure(mut self) -> Self {
+        self.withholds = true;
+        self
+    }
+}
+
+/// The name of the hooks around a call, as a `const`; see [`crate::hook::ToolWrap`].
+///
+/// ```
+/// use pod::feature::WrapKey;
+/// const CACHE: WrapKey = WrapKey::new("cache").tools(&["Fetch"]);
+/// assert_eq!(CACHE.name(), "cache");
+/// ```
+pub struct WrapKey {
+    name: &'static str,
+    deadline: Duration,
+    tools: &'static [&'static str],
+    needs: &'static [HostCapability],
+}
+
+impl WrapKey {
+    /// Hooks around the calls of every tool, each with [`DEFAULT_DEADLINE`].
+    #[must_use]
+    pub const fn new(name: &'static str) -> Self {
+        Self { name, deadline: DEFAULT_DEADLINE, tools: &["*"], needs: &[] }
+    }
+
+    /// The tools whose calls they stand around; `*` is any.
+    #[must_use]
+    pub const fn tools(mut self, tools: &'static [&'static str]) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// How long the host waits for one answer; at most [`MAX_DEADLINE`].
+    #[must_use]
+    pub const fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Requests of the feature without which these hooks are left out.
+    #[must_use]
+    pub const fn needs(mut self, needs: &'static [HostCapability]) -> Self {
+        self.needs = needs;
+        self
+    }
+
+    /// The first part of the hooks' names.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The hook at this point, named after the method that it calls.
+    pub(crate) fn declaration<P: Transform>(&self, method: &str) -> HookDeclaration {
+        HookDeclaration {
+            name: format!("{}-{method}", self.name),
+            point: P::POINT,
+            class: P::CLASS,
+            deadline_ms: millis(self.deadline),
+            tools: self.tools.iter().map(|&tool| tool.to_owned()).collect(),
+            needs: self.needs.to_vec(),
+            withholds: false,
+        }
+    }
+
+    /// The hooks `before`, `again` and `after`.
+    pub(crate) fn declarations(&self) -> [HookDeclaration; 3] {
+        [
+            self.declaration::<ToolRun>("before"),
+            self.declaration::<ToolRepeat>("again"),
+            self.declaration::<ToolShape>("after"),
+        ]
     }
 }
 
@@ -100,17 +185,31 @@ pub struct HookDeclaration {
     /// Requests of this feature without which this hook is left out.
     #[serde(default)]
     pub needs: Vec<HostCapability>,
+    /// Whether its failure withholds the result; only at `tool_shape`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withholds: bool,
 }
 
 impl HookDeclaration {
+    /// What happens when it panics, hangs or is late.
+    pub(crate) fn on_failure(&self) -> FailureRule {
+        if self.withholds { FailureRule::Withhold } else { self.class.on_failure() }
+    }
+
     pub(crate) fn implied(&self) -> Vec<HostCapability> {
         let stands = HostCapability::ContributeHook { point: self.point, class: self.class };
         let tools = || self.tools.iter().map(|tool| Cow::Owned(tool.clone())).collect::<Vec<_>>().into();
         match self.point {
             HookPoint::ToolArguments => vec![stands, HostCapability::RewriteArguments { tools: tools() }],
-            HookPoint::ToolOutcome => vec![stands, HostCapability::TransformResults { tools: tools() }],
+            HookPoint::ToolRun => vec![stands, HostCapability::AnswerCalls { tools: tools() }],
+            HookPoint::ToolRepeat => vec![stands, HostCapability::RepeatCalls { tools: tools() }],
+            HookPoint::ToolShape | HookPoint::ToolOutcome => {
+                vec![stands, HostCapability::TransformResults { tools: tools() }]
+            }
             HookPoint::PromptSubmit
             | HookPoint::PreRequest
+            | HookPoint::PostAssistant
+            | HookPoint::TurnError
             | HookPoint::PreToolCall
             | HookPoint::TurnEnd
             | HookPoint::Event => vec![stands],
@@ -121,6 +220,12 @@ impl HookDeclaration {
         let Self { name, class, deadline_ms, tools, needs, .. } = self;
         if let Err(problem) = text::check("a hook's name", name, MAX_NAME, Lines::One) {
             return Some(problem);
+        }
+        if self.withholds && self.point != HookPoint::ToolShape {
+            return Some(format!(
+                "hook `{name}` withholds results, which is possible only at {}",
+                HookPoint::ToolShape
+            ));
         }
         if *deadline_ms == 0 || *deadline_ms > millis(MAX_DEADLINE) {
             let most = millis(MAX_DEADLINE);

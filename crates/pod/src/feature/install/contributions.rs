@@ -5,7 +5,7 @@ use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::hook::{HookDeclaration, HookKey};
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::tool::ToolKey;
-use crate::hook::{Hook, HookClass, HookPoint, HookRegistryBuilder, InstalledHook, Point};
+use crate::hook::{FailureRule, Hook, HookClass, HookPoint, HookRegistryBuilder, InstalledHook, Point};
 use authority::Door;
 use llm_worker::tool::{ArgumentError, Prepared, ToolFuture, Touch, parse_arguments};
 use llm_worker::{Tool, ToolContext, ToolDefinition, ToolResult};
@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A tool as `install()` stages it: a declaration with code. The host compares it with the plan.
 #[derive(Clone)]
@@ -25,14 +26,25 @@ pub struct ToolContribution {
     /// Requests without which it is left out, as declared.
     pub required_capabilities: Vec<HostCapability>,
     pub(crate) tool: Arc<dyn Tool>,
+    /// Whether its schema comes from elsewhere.
+    pub(crate) foreign: bool,
 }
 
 impl ToolContribution {
-    /// A tool with a foreign schema.
+    /// A tool with a foreign schema. Of its calls with effects, those that do not say what they change need approval.
     #[must_use]
     pub fn new(feature_id: FeatureId, tool: Arc<dyn Tool>, required_capabilities: Vec<HostCapability>) -> Self {
         let definition = tool.definition().clone();
-        Self { feature_id, name: definition.name.clone(), definition, required_capabilities, tool }
+        Self { feature_id, name: definition.name.clone(), definition, required_capabilities, tool, foreign: true }
+    }
+
+    /// A tool of a key.
+    pub(crate) fn typed(
+        feature_id: FeatureId,
+        tool: Arc<dyn Tool>,
+        required_capabilities: Vec<HostCapability>,
+    ) -> Self {
+        Self { foreign: false, ..Self::new(feature_id, tool, required_capabilities) }
     }
 }
 
@@ -92,6 +104,7 @@ pub struct HookContribution {
     pub required_capabilities: Vec<HostCapability>,
     deadline_ms: u64,
     tools: Vec<String>,
+    on_failure: FailureRule,
     /// The capabilities that the hook needs.
     pub(crate) implied: Vec<HostCapability>,
     add: Box<Adding>,
@@ -101,11 +114,20 @@ impl HookContribution {
     /// A hook under its key.
     #[must_use]
     pub fn new<P: Point>(feature_id: FeatureId, key: &HookKey<P>, hook: Arc<dyn Hook<P>>) -> Self {
-        let declaration = key.declaration();
-        let implied = declaration.implied();
-        let HookDeclaration { name, point, class, deadline_ms, tools, needs } = declaration;
+        Self::declared(feature_id, key.declaration(), hook)
+    }
+
+    /// A hook as declared.
+    pub(crate) fn declared<P: Point>(
+        feature_id: FeatureId,
+        declaration: HookDeclaration,
+        hook: Arc<dyn Hook<P>>,
+    ) -> Self {
+        let (implied, on_failure) = (declaration.implied(), declaration.on_failure());
+        let HookDeclaration { name, point: _, class: _, deadline_ms, tools, needs, withholds } = declaration;
         let mut slot = InstalledHook::new(feature_id.clone(), name.clone(), hook);
-        slot.deadline = key.deadline;
+        slot.deadline = Duration::from_millis(deadline_ms);
+        slot.withholds = withholds;
         if P::CLASS == HookClass::Transform {
             slot.tools.clone_from(&tools);
         }
@@ -113,7 +135,19 @@ impl HookContribution {
             slot.doors = doors;
             hooks.add(slot);
         });
-        Self { feature_id, name, point, class, required_capabilities: needs, deadline_ms, tools, implied, add }
+        let (point, class) = (P::POINT, P::CLASS);
+        Self {
+            feature_id,
+            name,
+            point,
+            class,
+            required_capabilities: needs,
+            deadline_ms,
+            tools,
+            on_failure,
+            implied,
+            add,
+        }
     }
 
     /// The first difference from what was planned.
@@ -122,6 +156,7 @@ impl HookContribution {
             ("its point", self.point == planned.point),
             ("its deadline", self.deadline_ms == planned.deadline_ms),
             ("its tools", self.tools == planned.tools),
+            ("what its failure means", self.on_failure == planned.on_failure),
         ];
         pairs.into_iter().find_map(|(what, same)| (!same).then_some(what))
     }

@@ -4,9 +4,13 @@ use super::contributions::{HookContribution, Keyed, ToolContribution};
 use super::probe::Staging;
 use super::stage::Stage;
 use crate::feature::declare::diagnostic::FeatureInstallError;
-use crate::feature::declare::hook::HookKey;
+use crate::feature::declare::hook::{HookKey, WrapKey};
 use crate::feature::declare::tool::ToolKey;
-use crate::hook::{Gate, Observe, Point, Transform};
+use crate::hook::{
+    Gate, Hook, HookAnswer, HookFailure, Observe, Point, ToolRepeat, ToolRun, ToolShape, ToolWrap, Transform,
+    WrapAfter, WrapAgain, WrapBefore,
+};
+use async_trait::async_trait;
 use llm_worker::tool::Touch;
 use llm_worker::{Tool, ToolContext, ToolResult};
 use schemars::JsonSchema;
@@ -62,7 +66,7 @@ impl ToolRegistrar<'_> {
         let needs = key.needed().to_vec();
         let feature = self.stage.feature.clone();
         self.stage.call("tools", key.name(), |stage| {
-            stage.tool(&definition, || ToolContribution::new(feature, Arc::new(tool), needs))
+            stage.tool(&definition, || ToolContribution::typed(feature, Arc::new(tool), needs))
         })
     }
 
@@ -87,11 +91,17 @@ impl PublicHookRegistrar<'_> {
     ///
     /// # Errors
     /// Not declared, staged twice, or not the key that was declared.
-    pub fn gate<P, S, F>(&mut self, key: &HookKey<P>, live: &Arc<S>, method: F) -> Result<Staging, FeatureInstallError>
+    pub fn gate<P, S, F, A>(
+        &mut self,
+        key: &HookKey<P>,
+        live: &Arc<S>,
+        method: F,
+    ) -> Result<Staging, FeatureInstallError>
     where
         P: Gate,
         S: Send + Sync + 'static,
-        F: Fn(&S, &P::Input) -> P::Answer + Send + Sync + 'static,
+        F: Fn(&S, &P::Input) -> A + Send + Sync + 'static,
+        A: HookAnswer<P>,
     {
         self.method(key, live, method)
     }
@@ -100,7 +110,7 @@ impl PublicHookRegistrar<'_> {
     ///
     /// # Errors
     /// Not declared, staged twice, or not the key that was declared.
-    pub fn transform<P, S, F>(
+    pub fn transform<P, S, F, A>(
         &mut self,
         key: &HookKey<P>,
         live: &Arc<S>,
@@ -109,16 +119,74 @@ impl PublicHookRegistrar<'_> {
     where
         P: Transform,
         S: Send + Sync + 'static,
-        F: Fn(&S, &P::Input) -> P::Answer + Send + Sync + 'static,
+        F: Fn(&S, &P::Input) -> A + Send + Sync + 'static,
+        A: HookAnswer<P>,
     {
         self.method(key, live, method)
+    }
+
+    /// Stages a gate that waits for something: an async method on `Arc<Self>`.
+    ///
+    /// # Errors
+    /// As for [`Self::gate`].
+    pub fn gate_async<P, S, F, R>(
+        &mut self,
+        key: &HookKey<P>,
+        live: &Arc<S>,
+        method: F,
+    ) -> Result<Staging, FeatureInstallError>
+    where
+        P: Gate,
+        S: Send + Sync + 'static,
+        F: Fn(Arc<S>, P::Input) -> R + Send + Sync + 'static,
+        R: Future + Send + 'static,
+        R::Output: HookAnswer<P>,
+    {
+        self.waits(key, live, method)
+    }
+
+    /// Stages a transform that waits for something: an async method on `Arc<Self>`.
+    ///
+    /// # Errors
+    /// As for [`Self::transform`].
+    pub fn transform_async<P, S, F, R>(
+        &mut self,
+        key: &HookKey<P>,
+        live: &Arc<S>,
+        method: F,
+    ) -> Result<Staging, FeatureInstallError>
+    where
+        P: Transform,
+        S: Send + Sync + 'static,
+        F: Fn(Arc<S>, P::Input) -> R + Send + Sync + 'static,
+        R: Future + Send + 'static,
+        R::Output: HookAnswer<P>,
+    {
+        self.waits(key, live, method)
+    }
+
+    /// Stages the hooks around a call: the methods of one type.
+    ///
+    /// # Errors
+    /// As for [`Self::transform`].
+    pub fn wrap<W: ToolWrap>(&mut self, key: &WrapKey, live: &Arc<W>) -> Result<Staging, FeatureInstallError> {
+        let feature = self.stage.feature.clone();
+        let [before, again, after] = key.declarations();
+        let before =
+            HookContribution::declared::<ToolRun>(feature.clone(), before, Arc::new(WrapBefore(Arc::clone(live))));
+        let again =
+            HookContribution::declared::<ToolRepeat>(feature.clone(), again, Arc::new(WrapAgain(Arc::clone(live))));
+        let after = HookContribution::declared::<ToolShape>(feature, after, Arc::new(WrapAfter(Arc::clone(live))));
+        let staged = [self.register(before)?, self.register(again)?, self.register(after)?];
+        let any = staged.into_iter().find(|staged| *staged == Staging::Staged);
+        Ok(any.unwrap_or(Staging::Skipped))
     }
 
     /// Stages an observer. Its failure is counted.
     ///
     /// # Errors
     /// Not declared, staged twice, or not the key that was declared.
-    pub fn observe<P, S, F>(
+    pub fn observe<P, S, F, A>(
         &mut self,
         key: &HookKey<P>,
         live: &Arc<S>,
@@ -127,12 +195,13 @@ impl PublicHookRegistrar<'_> {
     where
         P: Observe,
         S: Send + Sync + 'static,
-        F: Fn(&S, &P::Input) -> P::Answer + Send + Sync + 'static,
+        F: Fn(&S, &P::Input) -> A + Send + Sync + 'static,
+        A: HookAnswer<P>,
     {
         self.method(key, live, method)
     }
 
-    /// Stages a hook of a type of its own, or one that awaits something.
+    /// Stages a hook of a type of its own.
     ///
     /// # Errors
     /// Not declared, staged twice, or not what was declared.
@@ -141,16 +210,61 @@ impl PublicHookRegistrar<'_> {
         self.stage.call("hooks", &name, |stage| stage.hook(hook))
     }
 
-    fn method<P, S, F>(&mut self, key: &HookKey<P>, live: &Arc<S>, method: F) -> Result<Staging, FeatureInstallError>
+    fn method<P, S, F, A>(&mut self, key: &HookKey<P>, live: &Arc<S>, method: F) -> Result<Staging, FeatureInstallError>
     where
         P: Point,
         S: Send + Sync + 'static,
-        F: Fn(&S, &P::Input) -> P::Answer + Send + Sync + 'static,
+        F: Fn(&S, &P::Input) -> A + Send + Sync + 'static,
+        A: HookAnswer<P>,
     {
         let live = Arc::clone(live);
-        let hook = move |input: &P::Input| method(&live, input);
+        let hook = Method(move |input: &P::Input| method(&live, input).answered());
         let feature = self.stage.feature.clone();
         self.register(HookContribution::new(feature, key, Arc::new(hook)))
+    }
+
+    fn waits<P, S, F, R>(&mut self, key: &HookKey<P>, live: &Arc<S>, method: F) -> Result<Staging, FeatureInstallError>
+    where
+        P: Point,
+        S: Send + Sync + 'static,
+        F: Fn(Arc<S>, P::Input) -> R + Send + Sync + 'static,
+        R: Future + Send + 'static,
+        R::Output: HookAnswer<P>,
+    {
+        let live = Arc::clone(live);
+        let hook = Waits(move |input: &P::Input| method(Arc::clone(&live), input.clone()));
+        let feature = self.stage.feature.clone();
+        self.register(HookContribution::new(feature, key, Arc::new(hook)))
+    }
+}
+
+/// A method of an author that answers at once.
+struct Method<F>(F);
+
+#[async_trait]
+impl<P, F> Hook<P> for Method<F>
+where
+    P: Point,
+    F: Fn(&P::Input) -> Result<P::Answer, HookFailure> + Send + Sync + 'static,
+{
+    async fn call(&self, input: &P::Input) -> Result<P::Answer, HookFailure> {
+        (self.0)(input)
+    }
+}
+
+/// A method of an author that waits for something.
+struct Waits<F>(F);
+
+#[async_trait]
+impl<P, F, R> Hook<P> for Waits<F>
+where
+    P: Point,
+    F: Fn(&P::Input) -> R + Send + Sync + 'static,
+    R: Future + Send + 'static,
+    R::Output: HookAnswer<P>,
+{
+    async fn call(&self, input: &P::Input) -> Result<P::Answer, HookFailure> {
+        (self.0)(input).await.answered()
     }
 }
 

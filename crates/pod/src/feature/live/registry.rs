@@ -189,6 +189,8 @@ pub struct RegisteredTool {
     pub definition: ToolDefinition,
     pub tool: Arc<dyn Tool>,
     pub deadline: Duration,
+    /// Whether its schema comes from elsewhere: nothing here knows what its calls change.
+    pub foreign: bool,
     /// The door of the tool's grant: each step of a call enters it; shut when the grant is revoked.
     pub door: Arc<Door>,
     /// Whether clients of the pod may call it.
@@ -197,7 +199,7 @@ pub struct RegisteredTool {
 
 impl fmt::Debug for RegisteredTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { feature, definition, deadline, tool: _, door: _, for_clients: _ } = self;
+        let Self { feature, definition, deadline, tool: _, foreign: _, door: _, for_clients: _ } = self;
         write!(f, "{} of {feature}, {deadline:?}", definition.name)
     }
 }

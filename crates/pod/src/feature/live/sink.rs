@@ -10,7 +10,9 @@ use crate::mailbox::requests::{Declined, DriverRequest, MailboxSender, NotTaken,
 use authority::Door;
 use llm_worker::ErrorKind;
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use tokio::sync::oneshot;
 
 /// Longest key of a notification, in bytes.
@@ -92,14 +94,14 @@ impl From<Absent> for SinkError {
 }
 
 impl FeatureNotifySink {
-    /// Resolves when the text is durable. The model gets it with its next step, attributed to this feature, even if the
-    /// host was killed in between. Dropping the future loses the answer, not the notification.
+    /// Sends the text at once, and resolves when it is durable. The model gets it with its next step, attributed to this
+    /// feature, even if the host was killed in between. Dropping the future loses the answer, not the notification.
     ///
     /// # Errors
     /// `Early` in an install; `Malformed`; `Exhausted` beyond the grant's bytes or number per turn, or while
     /// too many wait; `Refused` by the log; `Revoked`; `Closed`.
-    pub async fn notify_model(&self, body: impl Into<String>) -> Result<Receipt, SinkError> {
-        self.notify(body.into(), false, None).await
+    pub fn notify_model(&self, body: impl Into<String>) -> Notifying {
+        self.notify(body.into(), false, None)
     }
 
     /// As [`Self::notify_model`], at most once for a key of this feature: for the keys of the newest 256 keyed
@@ -108,8 +110,8 @@ impl FeatureNotifySink {
     ///
     /// # Errors
     /// As [`Self::notify_model`]; `Malformed` for an invalid key.
-    pub async fn notify_model_once(&self, key: &str, body: impl Into<String>) -> Result<Receipt, SinkError> {
-        self.notify(body.into(), false, Some(key)).await
+    pub fn notify_model_once(&self, key: &str, body: impl Into<String>) -> Notifying {
+        self.notify(body.into(), false, Some(key))
     }
 
     /// As [`Self::notify_model`], and an idle pod begins a turn for the notification: at most 12 times an hour for one
@@ -118,19 +120,39 @@ impl FeatureNotifySink {
     ///
     /// # Errors
     /// As [`Self::notify_model`].
-    pub async fn wake_model(&self, body: impl Into<String>) -> Result<Receipt, SinkError> {
-        self.notify(body.into(), true, None).await
+    pub fn wake_model(&self, body: impl Into<String>) -> Notifying {
+        self.notify(body.into(), true, None)
     }
 
     /// As [`Self::wake_model`], at most once for a key of 1 to 128 bytes, as for [`Self::notify_model_once`].
     ///
     /// # Errors
     /// As [`Self::notify_model_once`].
-    pub async fn wake_model_once(&self, key: &str, body: impl Into<String>) -> Result<Receipt, SinkError> {
-        self.notify(body.into(), true, Some(key)).await
+    pub fn wake_model_once(&self, key: &str, body: impl Into<String>) -> Notifying {
+        self.notify(body.into(), true, Some(key))
     }
 
-    async fn notify(&self, text: String, wake: bool, key: Option<&str>) -> Result<Receipt, SinkError> {
+    fn notify(&self, text: String, wake: bool, key: Option<&str>) -> Notifying {
+        let mailbox = self.mailbox.clone();
+        Notifying(match self.send(text, wake, key) {
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+            Ok(answer) => Box::pin(async move {
+                match mailbox.answered(answer).await {
+                    Some(Ok(number)) => Ok(Receipt { number }),
+                    Some(Err(Declined::TooMany(why))) => Err(SinkError::Exhausted(why)),
+                    Some(Err(Declined::Refused(why))) => Err(SinkError::Refused(why)),
+                    None => Err(SinkError::Closed),
+                }
+            }),
+        })
+    }
+
+    fn send(
+        &self,
+        text: String,
+        wake: bool,
+        key: Option<&str>,
+    ) -> Result<oneshot::Receiver<Result<u64, Declined>>, SinkError> {
         self.presence.check()?;
         key.map_or(Ok(()), |key| check("the key of a notification", key, MAX_KEY, Lines::One))
             .map_err(SinkError::Malformed)?;
@@ -141,18 +163,30 @@ impl FeatureNotifySink {
         }
         check("a notification", &text, limit, Lines::Many).map_err(SinkError::Malformed)?;
         let (reply, answer) = oneshot::channel();
-        {
-            let _pass = self.door.enter().map_err(|_shut| SinkError::Revoked)?;
-            let (feature, key) = (Some(self.feature.clone()), key.map(str::to_owned));
-            let notification = Notification { feature, by: None, text, wake, key, per_turn: self.per_turn };
-            self.mailbox.try_send(DriverRequest::Notify { notification, reply })?;
-        }
-        match self.mailbox.answered(answer).await {
-            Some(Ok(number)) => Ok(Receipt { number }),
-            Some(Err(Declined::TooMany(why))) => Err(SinkError::Exhausted(why)),
-            Some(Err(Declined::Refused(why))) => Err(SinkError::Refused(why)),
-            None => Err(SinkError::Closed),
-        }
+        let _pass = self.door.enter().map_err(|_shut| SinkError::Revoked)?;
+        let (feature, key) = (Some(self.feature.clone()), key.map(str::to_owned));
+        let notification = Notification { feature, by: None, text, wake, key, per_turn: self.per_turn };
+        self.mailbox.try_send(DriverRequest::Notify { notification, reply })?;
+        Ok(answer)
+    }
+}
+
+/// A notification on its way to the log; see [`FeatureNotifySink::notify_model`]. It was sent when this was made:
+/// awaiting gives the receipt, and dropping loses only that.
+#[must_use = "`notify_model(…)` sends at once; drop the answer, or await the receipt"]
+pub struct Notifying(Pin<Box<dyn Future<Output = Result<Receipt, SinkError>> + Send>>);
+
+impl Future for Notifying {
+    type Output = Result<Receipt, SinkError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.as_mut().poll(cx)
+    }
+}
+
+impl fmt::Debug for Notifying {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a notification")
     }
 }
 

@@ -41,7 +41,17 @@ fn call(number: u64) -> Record {
 fn result(number: u64, status: ResultStatus, output: Option<Output>) -> Record {
     let outcome = ToolOutcome { status, summary: "summary".to_owned(), content: String::new() };
     let (feature, ms) = (None, 0);
-    ToolFinished { call: id(number), feature, outcome, output, ms, transforms: Vec::new(), warnings: Vec::new() }.into()
+    ToolFinished {
+        call: id(number),
+        feature,
+        outcome,
+        output,
+        ms,
+        transforms: Vec::new(),
+        warnings: Vec::new(),
+        answered_by: None,
+    }
+    .into()
 }
 
 fn response(stop: StopReason, input: u64) -> Record {

@@ -47,6 +47,8 @@ pub(super) fn means(held: &HostCapability) -> Option<String> {
         HostCapability::ContributeTool { .. }
         | HostCapability::ContributeHook { .. }
         | HostCapability::ContributeBackgroundTask { .. } => None,
+        HostCapability::AnswerCalls { tools } => Some(format!("answer calls of {} in their place", tools.join(", "))),
+        HostCapability::RepeatCalls { tools } => Some(format!("repeat calls of {}", tools.join(", "))),
         HostCapability::TransformResults { tools } => Some(format!("change results of {}", tools.join(", "))),
         HostCapability::RewriteArguments { tools } => Some(format!("change arguments of {}", tools.join(", "))),
         HostCapability::ScopedFs { root, read, write, execute } => {

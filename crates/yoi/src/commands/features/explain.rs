@@ -201,6 +201,9 @@ impl<'a> RouteBuilder<'a> {
         notes.push((format!("at most {} calls run at once", calls.value), Some(calls.source.clone())));
         let limit = time(self.tool.deadline_ms);
         notes.push((format!("the start of a call is recorded first; a call is cancelled after {limit}"), None));
+        notes.extend(self.hooks(HookPoint::ToolShape).map(|(feature, hook)| {
+            (format!("`{}` of {feature} sees the whole result before it is kept; {}", hook.name, failing(hook)), None)
+        }));
         notes.extend(self.hooks(HookPoint::ToolOutcome).map(|(feature, hook)| {
             (format!("`{}` of {feature} sees its result and may change it; {}", hook.name, failing(hook)), None)
         }));
@@ -229,6 +232,7 @@ fn failing(hook: &PlannedHook) -> String {
     let means = match hook.on_failure {
         FailureRule::Refuse => "refuses",
         FailureRule::KeepOriginal => "changes nothing",
+        FailureRule::Withhold => "has the result withheld",
         FailureRule::Count => "is counted",
     };
     format!("if it fails or takes longer than {}, it {means}", time(hook.deadline_ms))

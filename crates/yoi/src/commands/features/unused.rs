@@ -90,6 +90,8 @@ fn counted(held: &HostCapability, uses: u64, start: &PodStart) -> Option<u64> {
         HostCapability::ContributeTool { name } => Some(start.calls.get(name.as_ref()).copied().unwrap_or_default()),
         HostCapability::ContributeHook { .. }
         | HostCapability::ContributeBackgroundTask { .. }
+        | HostCapability::AnswerCalls { .. }
+        | HostCapability::RepeatCalls { .. }
         | HostCapability::TransformResults { .. }
         | HostCapability::RewriteArguments { .. }
         | HostCapability::ProvideService { .. } => None,

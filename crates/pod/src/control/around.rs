@@ -1,0 +1,134 @@
+//! Hooks around one call whose start is durable: those that answer in its place, and those that have it run again.
+//! Does not depend on how a result is kept.
+
+use super::call_output::CallOutput;
+use super::gates;
+use crate::feature::FeatureRegistry;
+use crate::foreign::Callbacks;
+use crate::hook::{ToolCallView, ToolRepeat, ToolRepeatView, ToolRun, ToolRunView, Transformed};
+use crate::record::{HookName, ToolRepeated, TransformNote};
+use llm_worker::tool::Prepared;
+use llm_worker::{ErrorKind, ToolEffect, ToolOutcome, ToolOutput, ToolResult};
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// How often one call runs again.
+pub(super) const MAX_REPEATS: u32 = 5;
+
+/// One call with the hooks around it.
+pub(super) struct Around {
+    pub(super) registry: Arc<FeatureRegistry>,
+    pub(super) callbacks: Callbacks,
+    pub(super) call: Arc<ToolCallView>,
+    pub(super) output: Arc<CallOutput>,
+    /// Parses the arguments as they run once more.
+    pub(super) prepare: Box<dyn Fn() -> Option<Prepared> + Send + Sync>,
+    /// Fires when the call must end.
+    pub(super) cancel: CancellationToken,
+    /// When its deadline is.
+    pub(super) until: Instant,
+    pub(super) left: Mutex<Traces>,
+}
+
+/// What the hooks leave for the record of the call's end.
+#[derive(Default)]
+pub(super) struct Traces {
+    pub(super) notes: Vec<TransformNote>,
+    pub(super) answered_by: Option<HookName>,
+}
+
+impl Around {
+    /// The answer of a hook in place of the tool, if one has one.
+    pub(super) async fn answer(&self) -> Option<ToolOutput> {
+        if !self.registry.hooks().any::<ToolRun>(&self.call.tool) {
+            return None;
+        }
+        let (registry, callbacks, call) = (self.registry.clone(), self.callbacks.clone(), Arc::clone(&self.call));
+        let recheck = Arc::new(|view: ToolRunView| match view.answer.as_ref().map_or(0, size) {
+            0..=MAX_ANSWER => Ok(view),
+            bytes => Err(format!("it has {bytes} bytes; at most {MAX_ANSWER} are allowed")),
+        });
+        let asked = async move {
+            let view = ToolRunView::new(Arc::clone(&call));
+            registry.hooks().transform::<ToolRun>(&callbacks, &call.tool, view, recheck).await
+        };
+        let (last, done) = self.meanwhile(asked).await?;
+        self.trace(&done, last.answer.is_some());
+        last.answer.clone()
+    }
+
+    /// The call once more, if a hook wants it, the rules allow it and its record is durable.
+    pub(super) async fn again(&self, result: &ToolResult, run: u32) -> Option<Prepared> {
+        let hooks = self.registry.hooks();
+        let repeatable = self.call.effect != ToolEffect::Effectful && run <= MAX_REPEATS;
+        if !repeatable || self.cancel.is_cancelled() || !hooks.any::<ToolRepeat>(&self.call.tool) {
+            return None;
+        }
+        let error = result.as_ref().err().map(|error| error.kind);
+        let outcome = self.output.preview(result);
+        let (after, by) = self.wait_for(outcome.clone(), error, run).await?;
+        if Instant::now() + after >= self.until {
+            return None;
+        }
+        tokio::select! {
+            () = self.cancel.cancelled() => return None,
+            () = tokio::time::sleep(after) => {}
+        }
+        let prepared = (self.prepare)()?;
+        if prepared.canonical != self.call.arguments {
+            return None;
+        }
+        let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
+        let call = self.call.call;
+        let record = ToolRepeated { call, run: run + 1, after_ms, status: outcome.status, error, by };
+        self.output.announce(record.into()).await.ok()?;
+        self.output.begin_again();
+        Some(prepared)
+    }
+
+    /// After how long a hook wants the call to run again, and which hook.
+    async fn wait_for(&self, outcome: ToolOutcome, error: Option<ErrorKind>, run: u32) -> Option<(Duration, HookName)> {
+        let (registry, callbacks, call) = (self.registry.clone(), self.callbacks.clone(), Arc::clone(&self.call));
+        let asked = async move {
+            let view = ToolRepeatView::new(Arc::clone(&call), outcome, error, run);
+            registry.hooks().transform::<ToolRepeat>(&callbacks, &call.tool, view, Arc::new(Ok)).await
+        };
+        let (last, done) = self.meanwhile(asked).await?;
+        self.trace(&done, false);
+        Some((last.after?, name(done.last()?)))
+    }
+
+    /// Waits for hooks in a task of their own, so that a call that must end does not wait for them.
+    async fn meanwhile<T: Send + 'static>(&self, asked: impl Future<Output = T> + Send + 'static) -> Option<T> {
+        let asked = self.callbacks.runtime().spawn(asked);
+        tokio::select! {
+            () = self.cancel.cancelled() => None,
+            done = asked => done.ok(),
+        }
+    }
+
+    fn trace(&self, done: &[Transformed], answered: bool) {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        if answered {
+            left.answered_by = done.last().map(name);
+        }
+        left.notes.extend(gates::notes(done.to_vec()));
+    }
+
+    pub(super) fn traces(&self) -> Traces {
+        std::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Bytes of an answer in place of a tool.
+const MAX_ANSWER: usize = super::call_output::HELD;
+
+fn size(output: &ToolOutput) -> usize {
+    output.summary.len() + output.content.len()
+}
+
+fn name(note: &Transformed) -> HookName {
+    HookName { hook: note.hook.clone(), feature: note.feature.to_string() }
+}

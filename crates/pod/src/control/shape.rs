@@ -1,0 +1,130 @@
+//! Hooks that see a call's whole result before it is bounded and kept. Where one of them may withhold, nothing of the
+//! result is on disk or on a screen before it answered. Does not depend on how a call runs.
+
+use super::call_output::{CallOutput, EndedCall, HELD, WholeResult};
+use super::gates;
+use crate::feature::FeatureRegistry;
+use crate::foreign::Callbacks;
+use crate::hook::{Shaping, ToolCallView, ToolShape, ToolShapeView, Transformed};
+use crate::record::{Output, TransformNote};
+use llm_worker::{ResultStatus, ToolOutcome, ToolOutput};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How long storing a result may take.
+const KEEPING: Duration = Duration::from_secs(60);
+
+/// One call with the hooks that see its result.
+pub(super) struct Shaper {
+    pub(super) registry: Arc<FeatureRegistry>,
+    pub(super) callbacks: Callbacks,
+    pub(super) call: Arc<ToolCallView>,
+    pub(super) output: Arc<CallOutput>,
+    pub(super) shaping: Shaping,
+}
+
+/// A result that is bounded and kept, with the warnings for the person.
+pub(super) struct Shaped {
+    pub(super) outcome: ToolOutcome,
+    pub(super) output: Option<Output>,
+    pub(super) transforms: Vec<TransformNote>,
+    pub(super) warnings: Vec<String>,
+}
+
+impl Shaper {
+    /// The result of a call whose tool did not end: its words are a result like any other.
+    pub(super) fn lost(&self, outcome: ToolOutcome) -> EndedCall {
+        self.output.drop_held();
+        if self.shaping == Shaping::None {
+            return EndedCall::Kept(outcome, None);
+        }
+        let ToolOutcome { status, summary, content } = outcome;
+        EndedCall::Whole(WholeResult { status, summary, content: Some(content.into_bytes()) })
+    }
+
+    /// Calls the hooks with the result, then bounds and keeps what they left.
+    pub(super) async fn shape(self, ended: EndedCall) -> Shaped {
+        let mut warnings = self.output.warnings();
+        let whole = match ended {
+            EndedCall::Kept(outcome, output) => {
+                if self.shaping != Shaping::None && output.is_some() {
+                    warnings.push(format!("the output has over {HELD} bytes; hooks did not see it whole"));
+                }
+                return Shaped { outcome, output, transforms: Vec::new(), warnings };
+            }
+            EndedCall::Whole(whole) => whole,
+        };
+        let status = whole.status;
+        let Some(bytes) = whole.content else {
+            let why = format!("its output has over {HELD} bytes, which are too many for a hook to see whole");
+            return self.withheld(status, &why, Vec::new(), "; ask for less at a time");
+        };
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let (last, mut done) = self.ask(status, ToolOutput { summary: whole.summary.clone(), content: text }).await;
+        if let Some(why) = reason(&done) {
+            return self.withheld(status, &why, done, "");
+        }
+        let changed = done.iter().any(|note| note.after.is_ok());
+        let ToolOutput { summary, content } = last;
+        let content = if changed { content.into_bytes() } else { bytes };
+        if self.shaping == Shaping::MayWithhold && !warnings.is_empty() {
+            let (told, more) = self.ask(status, lines(&warnings)).await;
+            if let Some(why) = reason(&more) {
+                done.extend(more);
+                return self.withheld(status, &why, done, "");
+            }
+            warnings = told.content.lines().map(str::to_owned).collect();
+        }
+        let (outcome, output) = self.keep(WholeResult { status, summary, content: Some(content) }).await;
+        Shaped { outcome, output, transforms: gates::notes(done), warnings }
+    }
+
+    async fn ask(&self, status: ResultStatus, output: ToolOutput) -> (ToolOutput, Vec<Transformed>) {
+        let view = ToolShapeView { call: Arc::clone(&self.call), status, output };
+        let recheck = Arc::new(|view: ToolShapeView| match view.output.content.len() + view.output.summary.len() {
+            0..=HELD => Ok(view),
+            bytes => Err(format!("it has {bytes} bytes; at most {HELD} are allowed")),
+        });
+        let hooks = self.registry.hooks();
+        let (last, done) = hooks.transform::<ToolShape>(&self.callbacks, &self.call.tool, view, recheck).await;
+        (last.output.clone(), done)
+    }
+
+    /// Stores the result on a callback thread.
+    async fn keep(&self, whole: WholeResult) -> (ToolOutcome, Option<Output>) {
+        let output = Arc::clone(&self.output);
+        let work = async move { output.keep(whole) };
+        let kept = self.callbacks.run(KEEPING, CancellationToken::new(), work).await;
+        kept.unwrap_or_else(|lost| {
+            (ToolOutcome::of(ResultStatus::Error, &format!("its output was lost: {lost}")), None)
+        })
+    }
+
+    /// The model is told that the result was withheld, the person why.
+    fn withheld(&self, status: ResultStatus, why: &str, done: Vec<Transformed>, then: &str) -> Shaped {
+        let ended = match status {
+            ResultStatus::Ok => "the call succeeded",
+            ResultStatus::Error => "the call failed",
+            ResultStatus::Refused => "the call was refused",
+            ResultStatus::Cancelled => "the call was cancelled",
+            ResultStatus::Interrupted => "the call was interrupted",
+        };
+        let text = format!("{ended}, but its result was withheld, and a repeated call gives no other one{then}");
+        let outcome = ToolOutcome { status, summary: text, content: String::new() };
+        let warnings = vec![format!("the result of {} was withheld: {why}", self.call.tool)];
+        Shaped { outcome, output: None, transforms: gates::notes(done), warnings }
+    }
+}
+
+/// Why the value is withheld, if a hook that may do so failed.
+fn reason(done: &[Transformed]) -> Option<String> {
+    let failed = done.iter().find(|note| note.withheld)?;
+    let problem = failed.after.as_ref().err().map(String::as_str).unwrap_or_default();
+    Some(format!("hook `{}` of {}: {problem}", failed.hook, failed.feature))
+}
+
+/// Warnings as the hooks see them: a result without a summary.
+fn lines(warnings: &[String]) -> ToolOutput {
+    ToolOutput { summary: String::new(), content: warnings.join("\n") }
+}

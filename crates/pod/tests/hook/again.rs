@@ -1,0 +1,118 @@
+//! Gates at the end of a turn that have the model go on: it ends, the limits are shared, a pause wins, and no kill adds a
+//! turn.
+
+use crate::rig::*;
+use llm_worker::effect::Outcome;
+use pod::control::RunLimits;
+use pod::feature::HookKey;
+use pod::hook::{TurnEnd, TurnEndView, Verdict};
+use pod::record::{InputQueued, Record};
+use testkit::{PodUnderTest, ScriptedAnswer};
+
+fn ends(says: impl Fn(&TurnEndView) -> Verdict<TurnEnd> + Send + Sync + 'static) -> Installed {
+    gate("builtin:v", HookKey::<TurnEnd>::new("v"), says)
+}
+
+/// Goes on until the answer is `good`.
+fn until_good(end: &TurnEndView) -> Verdict<TurnEnd> {
+    match end.answer.as_deref() {
+        Some("good") => Verdict::finish(),
+        other => Verdict::again(format!("not {}", other.unwrap_or("an answer"))),
+    }
+}
+
+fn answering(features: Vec<Installed>, answers: &[&str]) -> PodUnderTest {
+    let (pod, _) = pod(&[], features);
+    pod.script.clear();
+    answers.iter().for_each(|answer| pod.script.add(ScriptedAnswer::text(answer)));
+    pod
+}
+
+fn inputs(pod: &PodUnderTest) -> Vec<InputQueued> {
+    let queued = |(_, record)| match record {
+        Record::InputQueued(queued) => Some(queued),
+        _ => None,
+    };
+    pod.records().into_iter().filter_map(queued).collect()
+}
+
+#[test]
+fn the_model_goes_on_until_the_gate_is_content() {
+    let pod = answering(vec![ends(until_good)], &["bad", "worse", "good", "never"]);
+    let ran = pod.run("go");
+    let end = ran.end();
+    assert_eq!((&end.outcome, end.answer.as_deref(), end.steps), (&Outcome::Done, Some("good"), 3), "one end for all");
+    let inputs = inputs(&pod);
+    let texts: Vec<_> = inputs.iter().map(|input| input.text.as_str()).collect();
+    assert_eq!(texts, ["go", "not bad", "not worse"]);
+    let again = inputs[2].again.as_ref().unwrap();
+    assert_eq!((again.feature.as_str(), again.hook.as_str(), again.of, again.nth), ("builtin:v", "v", 1, 2));
+    assert_eq!(decisions(&pod), ["again", "again", "allow"]);
+    let records = pod.records();
+    let at = |kind: &str, nth: usize| {
+        records.iter().filter(|(_, record)| record.kind() == kind).nth(nth).map(|(seq, _)| *seq).unwrap()
+    };
+    assert_eq!(at("verdict", 0) + 1, at("input_queued", 1), "the verdict and the input are one commit");
+}
+
+#[test]
+fn it_ends_after_three_times_for_one_input() {
+    let pod = answering(vec![ends(until_good)], &["a", "b", "c", "d", "e", "f", "g", "h", "i"]);
+    assert_eq!((pod.run("one").end().steps, inputs(&pod).len()), (4, 4));
+    assert_eq!(pod.run("two").end().steps, 4, "another input begins anew");
+    assert_eq!(inputs(&pod).len(), 8);
+}
+
+#[test]
+fn the_turns_share_the_limits_of_the_input() {
+    let mut pod = answering(vec![ends(until_good)], &["a", "b", "c", "d"]);
+    pod.limits = RunLimits { max_steps: 2, ..pod.limits };
+    let ran = pod.run("go");
+    assert_eq!((&ran.end().outcome, ran.end().steps), (&Outcome::StepLimit, 2));
+    assert_eq!(inputs(&pod)[1].limits.unwrap().max_steps, Some(1));
+}
+
+#[test]
+fn a_pause_wins() {
+    let pauses = gate("builtin:w", HookKey::<TurnEnd>::new("w"), |_| Verdict::pause("look"));
+    for gates in [vec![ends(until_good), pauses]] {
+        let pod = answering(gates, &["bad", "good"]);
+        let ran = pod.run("go");
+        assert!(ran.end().paused.as_deref().is_some_and(|why| why.contains("look")));
+        assert_eq!((inputs(&pod).len(), decisions(&pod)), (1, vec!["again", "pause"]));
+    }
+}
+
+#[test]
+fn a_turn_that_was_ended_does_not_go_on() {
+    let mut pod = answering(vec![ends(|_| Verdict::again("more"))], &[]);
+    pod.script.add(ScriptedAnswer::calls(&[("Say", r#"{"word":"a"}"#)]));
+    pod.limits = RunLimits { max_steps: 1, ..pod.limits };
+    assert_eq!(pod.run("go").end().outcome, Outcome::StepLimit);
+    assert_eq!(inputs(&pod).len(), 1);
+}
+
+/// Killed at every point: what was decided is in the log or not, and never more than three times.
+#[test]
+fn no_kill_adds_a_turn() {
+    let all = answering(vec![ends(until_good)], &["a"; 12]);
+    all.run("go").end();
+    let points = all.points.numbered();
+    let wanted = ["input_queued", "commit:input_queued", "turn_finished", "turn_started", "verdict"];
+    let tried: Vec<_> = points.into_iter().filter(|(name, _)| wanted.contains(&name.as_str())).collect();
+    assert!(tried.len() > 12, "{tried:?}");
+    for (point, nth) in tried {
+        let pod = answering(vec![ends(until_good)], &["a"; 24]);
+        pod.points.kill(&point, nth);
+        let _killed = pod.run("go");
+        pod.revive();
+        let ran = pod.run("on");
+        ran.end();
+        let inputs = inputs(&pod);
+        for of in inputs.iter().filter(|input| input.again.is_none()) {
+            let added = inputs.iter().filter_map(|input| input.again.clone());
+            let nths: Vec<_> = added.filter(|again| again.of == of.input).map(|again| again.nth).collect();
+            assert!(nths.len() <= 3 && nths.windows(2).all(|two| two[0] < two[1]), "{point} {nth}: {nths:?}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What `docs/FEATURES.md` shows around a call and around a turn, each as a feature of its own with its test.
+
+use pod::feature::author::*;
+use serde_json::json;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use testkit::{FeatureHost, FnTool, ScriptedAnswer, conformance};
+
+const HIDE: HookKey<ToolShape> = HookKey::new("hide").withhold_on_failure();
+
+struct Hider;
+
+impl FeatureModule for Hider {
+    fn descriptor(&self) -> FeatureDescriptor {
+        FeatureDescriptor::builder(FeatureId::user("hider")).version("0.1.0").transform(&HIDE).build()
+    }
+
+    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        ctx.hooks().transform(&HIDE, &Arc::new(Hiding), Hiding::hide).map(drop)
+    }
+}
+
+struct Hiding;
+
+impl Hiding {
+    fn hide(&self, view: &ToolShapeView) -> Change<ToolOutput> {
+        let hidden = |text: &str| text.replace("hunter2", "[hidden]");
+        Change::Replaced(ToolOutput { summary: hidden(&view.output.summary), content: hidden(&view.output.content) })
+    }
+}
+
+#[test]
+fn the_redactor_of_the_document_hides() {
+    let show = FnTool::new("Show", ToolEffect::ReadOnly, |_, _| async {
+        Ok(ToolOutput { summary: "it is hunter2".into(), ..ToolOutput::default() })
+    });
+    let mut host = FeatureHost::new().tool(show).install(Hider);
+    assert_eq!(host.call("Show", json!({})).text(), "it is [hidden]");
+    conformance(|| Hider).assert();
+}
+
+const PATIENT: WrapKey = WrapKey::new("patient").tools(&["Fetch"]);
+
+struct Patient;
+
+impl FeatureModule for Patient {
+    fn descriptor(&self) -> FeatureDescriptor {
+        FeatureDescriptor::builder(FeatureId::user("patient"))
+            .display_name("Patience with what cannot be reached at once")
+            .version("0.1.0")
+            .wrap(&PATIENT)
+            .build()
+    }
+
+    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        let live = Arc::new(Live);
+        ctx.hooks().wrap(&PATIENT, &live)?;
+        Ok(())
+    }
+}
+
+struct Live;
+
+impl ToolWrap for Live {
+    fn again(&self, _: &ToolCallView, outcome: &CallOutcome, tries: u32) -> Option<Duration> {
+        (outcome.status == ResultStatus::Error && tries < 3).then_some(Duration::from_secs(1))
+    }
+}
+
+#[test]
+fn the_wrapper_of_the_document_tries_again() {
+    let runs = Arc::new(AtomicU32::new(0));
+    let counts = Arc::clone(&runs);
+    let fetch = FnTool::new("Fetch", ToolEffect::ReadOnly, move |_, _| {
+        let run = counts.fetch_add(1, Ordering::Relaxed);
+        async move {
+            match run {
+                0 => Err(ToolError::new(ErrorKind::Unavailable, "not reached")),
+                _ => Ok(ToolOutput { summary: "reached".into(), ..ToolOutput::default() }),
+            }
+        }
+    });
+    let mut host = FeatureHost::new().tool(fetch).install(Patient);
+    assert_eq!(host.call("Fetch", json!({})).text(), "reached");
+    assert_eq!(runs.load(Ordering::Relaxed), 2);
+    conformance(|| Patient).assert();
+}
+
+const CHECK: HookKey<TurnEnd> = HookKey::new("check");
+
+struct Tested;
+
+impl FeatureModule for Tested {
+    fn descriptor(&self) -> FeatureDescriptor {
+        FeatureDescriptor::builder(FeatureId::user("tested")).version("0.1.0").gate(&CHECK).build()
+    }
+
+    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        ctx.hooks().gate(&CHECK, &Arc::new(Checking), Checking::check).map(drop)
+    }
+}
+
+struct Checking;
+
+impl Checking {
+    fn check(&self, end: &TurnEndView) -> Verdict<TurnEnd> {
+        match end.answer.as_deref() {
+            Some(answer) if !answer.contains("Tested:") => {
+                Verdict::again("Add a line `Tested:` that says what you ran.")
+            }
+            _ => Verdict::finish(),
+        }
+    }
+}
+
+#[test]
+fn the_validator_of_the_document_has_the_model_go_on() {
+    let mut host = FeatureHost::new().install(Tested);
+    let end = host.turn("Mend it.", [ScriptedAnswer::text("Done."), ScriptedAnswer::text("Done.\nTested: all.")]);
+    assert_eq!((end.answer.as_deref(), end.steps), (Some("Done.\nTested: all."), 2));
+    conformance(|| Tested).assert();
+}
