@@ -3,14 +3,19 @@
 use crate::circuit_breaker::{self, CircuitBreaker};
 use crate::clock::Now;
 use crate::command_blocklist::{self, CommandBlocklist};
+use crate::dedup::{self, Dedup};
 use crate::jobs::{self, Jobs};
 use crate::list_features::{self, ListFeatures};
 use crate::loop_detect::{self, LoopDetect};
 use crate::memory::{self, Memory};
 use crate::notes_router::{self, NotesRouter};
 use crate::notify_person::{self, NotifyPerson};
+use crate::output_validate::{self, OutputValidate};
 use crate::phase_recorder::{self, PhaseRecorder};
+use crate::redact::{self, Redact};
+use crate::retry::{self, Retry};
 use crate::schedule::{self, ScheduledPrompts};
+use crate::step_tracer::{self, StepTracer};
 use crate::watch::{self, ProjectWatch};
 use crate::web::{self, Pages};
 use crate::work_item::{self, WorkItems};
@@ -36,7 +41,7 @@ pub struct BadSettings {
 }
 
 /// The ids of built-in features that are off unless the configuration enables them.
-pub const OPT_IN: [FeatureId; 15] = [
+pub const OPT_IN: [FeatureId; 20] = [
     loop_detect::ID,
     circuit_breaker::ID,
     write_policy::ID,
@@ -52,6 +57,11 @@ pub const OPT_IN: [FeatureId; 15] = [
     watch::ID,
     jobs::ID,
     list_features::ID,
+    redact::ID,
+    retry::ID,
+    dedup::ID,
+    output_validate::ID,
+    step_tracer::ID,
 ];
 
 /// The descriptors of all [`OPT_IN`] features, for plans in which they are off.
@@ -73,6 +83,11 @@ pub fn declared() -> Vec<FeatureDescriptor> {
         watch::declared(),
         jobs::declared(),
         list_features::declared(),
+        redact::declared(),
+        retry::declared(),
+        dedup::declared(),
+        output_validate::declared(),
+        step_tracer::declared(),
     ]
 }
 
@@ -109,6 +124,11 @@ pub fn with_settings(
     modules.extend(module(of(work_item_intake::ID), |settings| Intake::new(settings, Arc::clone(now)))?);
     modules.extend(module(of(jobs::ID), Jobs::new)?);
     modules.extend(module(of(list_features::ID), |Nothing {}| Ok(ListFeatures))?);
+    modules.extend(module(of(redact::ID), Redact::new)?);
+    modules.extend(module(of(retry::ID), Retry::new)?);
+    modules.extend(module(of(dedup::ID), Dedup::new)?);
+    modules.extend(module(of(output_validate::ID), OutputValidate::new)?);
+    modules.extend(module(of(step_tracer::ID), |Nothing {}| Ok(StepTracer::new(Arc::clone(now))))?);
     Ok(modules)
 }
 

@@ -15,6 +15,9 @@ fn settings(id: &FeatureId) -> Settings {
     let keys = match id.name() {
         "write-policy" => json!({"scopes": ["src"]}),
         "notify-person" => json!({"command": ["true"]}),
+        "dedup" => json!({"min_bytes": 1}),
+        "output-validate" => json!({"schema": {"type": "object"}}),
+        "redact" => json!({"patterns": ["canary-[0-9]+"]}),
         "work-item" => json!({"read_first": true}),
         _ => json!({}),
     };

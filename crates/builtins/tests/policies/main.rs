@@ -2,15 +2,19 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
 #![allow(clippy::disallowed_methods, reason = "tests stand at the composition root")]
 
+mod around;
 mod circuit_breaker;
 mod command_blocklist;
 mod jobs;
 mod list_features;
 mod loop_detect;
+mod output_validate;
 mod phase_recorder;
+mod redact;
 mod refused_updates;
 mod rig;
 mod schedule;
+mod step_tracer;
 mod tasks;
 mod watch;
 mod write_policy;
@@ -40,6 +44,11 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
         watch,
         jobs,
         features,
+        redact,
+        retry,
+        dedup,
+        validate,
+        tracer,
     ] = OPT_IN;
     let cases = [
         (items.clone(), json!({"author": ""}), "author"),
@@ -64,6 +73,11 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
         (intake.clone(), json!({"every_minutes": 1}), "every_minutes"),
         (intake, json!({"label": "A B"}), "labels"),
         (watch, json!({"wake": "yes"}), "boolean"),
+        (tracer, json!({"kinds": []}), "kinds"),
+        (redact, json!({"pattern": "x"}), "pattern"),
+        (retry, json!({"times": 6}), "`times` must be 1 to 5, not 6"),
+        (dedup, json!({"min_bytes": 0}), "`min_bytes` must be 1 to 32768, not 0"),
+        (validate, json!({"schema": {"type": "thing"}}), "`schema` is not a JSON Schema"),
         (jobs.clone(), json!({"max_jobs": 9}), "`max_jobs` is 9; expected 1 to 8"),
         (jobs, json!({"max_hours": 169}), "`max_hours` is 169; expected 1 to 168"),
         (phases, json!({"most": 3}), "most"),

@@ -90,6 +90,16 @@ pub(crate) fn points(ran: &PodUnderTest) -> Vec<(String, usize)> {
     points.split_off(turn)
 }
 
+/// The text of every result so far, in the order of the calls.
+pub(crate) fn results(pod: &PodUnderTest) -> Vec<String> {
+    let ended = |(_, record)| match record {
+        Record::ToolFinished(finished) => Some((finished.call, finished.outcome.text())),
+        _ => None,
+    };
+    let ended: BTreeMap<_, _> = pod.records().into_iter().filter_map(ended).collect();
+    ended.into_values().collect()
+}
+
 /// How every call so far ended, in the order of the calls.
 pub(crate) fn finished(pod: &PodUnderTest) -> Vec<Ended> {
     let ended = |(_, record)| match record {

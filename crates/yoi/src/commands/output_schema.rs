@@ -6,12 +6,11 @@
 
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use boon::{CompileError, Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
+use builtins::output_validate::{AnswerSchema, MAX_SCHEMA, correcting};
 use llm_worker::Usage;
 use llm_worker::effect::Outcome;
 use pod::control::TurnEnd;
 use serde_json::Value;
-use std::error::Error;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -19,23 +18,8 @@ use std::path::Path;
 /// How often a model is told what is wrong with its answer. One that did not understand by then does not.
 pub(crate) const CORRECTIONS: usize = 3;
 
-/// The longest schema, in bytes: it is sent with every request.
-const MAX_SCHEMA: u64 = 64 * 1024;
-
-/// How many problems of an answer are told, and in how many characters each.
-const MAX_PROBLEMS: usize = 8;
-const MAX_PROBLEM: usize = 240;
-
-/// What the schema is called while it is compiled; nothing is loaded from there.
-const PLACE: &str = "schema:/output";
-
 /// A schema that an answer has to fit.
-pub(crate) struct OutputSchema {
-    /// As the model gets it.
-    text: String,
-    schemas: Schemas,
-    root: SchemaIndex,
-}
+pub(crate) struct OutputSchema(AnswerSchema);
 
 /// What became of the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,26 +42,18 @@ impl OutputSchema {
                 .help("use a file with one self-contained JSON Schema")
         };
         let mut bytes = Vec::new();
-        let read = File::open(env.cwd.join(file)).and_then(|file| file.take(MAX_SCHEMA + 1).read_to_end(&mut bytes));
+        let read =
+            File::open(env.cwd.join(file)).and_then(|file| file.take(MAX_SCHEMA as u64 + 1).read_to_end(&mut bytes));
         read.map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => Failure::new(Exit::Usage, format!("{} does not exist", file.display()))
                 .help("choose an existing file with --output-schema"),
             _ => wrong(error.to_string()),
         })?;
-        if bytes.len() as u64 > MAX_SCHEMA {
+        if bytes.len() > MAX_SCHEMA {
             return Err(wrong(format!("over {} KiB", MAX_SCHEMA / 1024)));
         }
         let schema: Value = serde_json::from_slice(&bytes).map_err(|e| wrong(format!("not JSON: {e}")))?;
-        Self::of(schema).map_err(wrong)
-    }
-
-    fn of(schema: Value) -> Result<Self, String> {
-        let text = schema.to_string();
-        let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
-        compiler.use_loader(Box::new(Nowhere));
-        compiler.add_resource(PLACE, schema).map_err(|e| defect(&e))?;
-        let root = compiler.compile(PLACE, &mut schemas).map_err(|e| defect(&e))?;
-        Ok(Self { text, schemas, root })
+        AnswerSchema::of(schema).map(Self).map_err(wrong)
     }
 
     /// Takes a prompt through as many turns as it needs. `submit` takes an input through one turn, within the limits
@@ -87,7 +63,7 @@ impl OutputSchema {
         prompt: &str,
         mut submit: impl AsyncFnMut(&str, Option<&TurnEnd>) -> Result<TurnEnd, E>,
     ) -> Result<(TurnEnd, AnswerForm), E> {
-        let mut end = submit(&self.asking(prompt), None).await?;
+        let mut end = submit(&self.0.asking(prompt), None).await?;
         for _ in 0..CORRECTIONS {
             let AnswerForm::Misfit(problems) = self.judge(&end) else { break };
             // Somebody should look before anything goes on.
@@ -110,23 +86,10 @@ impl OutputSchema {
     }
 
     fn read(&self, answer: &str) -> AnswerForm {
-        let text = unfenced(answer);
-        let value: Value = match serde_json::from_str(text) {
-            Ok(value) => value,
-            Err(error) => return AnswerForm::Misfit(vec![format!("it is not one JSON document: {error}")]),
-        };
-        match self.schemas.validate(&value, self.root) {
-            Ok(()) => AnswerForm::Fits { text: text.to_owned(), value },
-            Err(error) => AnswerForm::Misfit(problems(&error)),
+        match self.0.read(answer) {
+            Ok((text, value)) => AnswerForm::Fits { text: text.to_owned(), value },
+            Err(problems) => AnswerForm::Misfit(problems),
         }
-    }
-
-    fn asking(&self, prompt: &str) -> String {
-        let Self { text, .. } = self;
-        format!(
-            "{prompt}\n\nYour last message must be one JSON document and nothing else: no words around it and no code \
-             fence. It must be valid against this JSON Schema:\n{text}"
-        )
     }
 }
 
@@ -134,164 +97,4 @@ impl OutputSchema {
 pub(crate) fn nothing_left(outcome: Outcome) -> TurnEnd {
     let usage = Usage::default();
     TurnEnd { outcome, answer: None, refused: None, shortfall: None, steps: 0, usage, cost: None, paused: None }
-}
-
-fn correcting(problems: &[String]) -> String {
-    let problems: Vec<String> = problems.iter().map(|problem| format!("- {problem}")).collect();
-    format!(
-        "Your last message does not fit the JSON Schema it must be valid against:\n{}\nAnswer with the whole corrected \
-         JSON document and nothing else.",
-        problems.join("\n")
-    )
-}
-
-/// The answer without a code fence, if it is one block in a fence and nothing else.
-fn unfenced(answer: &str) -> &str {
-    const FENCE: &str = "```";
-    let answer = answer.trim();
-    let inside = answer.strip_prefix(FENCE).and_then(|rest| rest.strip_suffix(FENCE));
-    let block = inside.and_then(|inside| inside.split_once('\n')).filter(|(language, block)| {
-        (language.trim().is_empty() || language.trim().eq_ignore_ascii_case("json")) && !block.contains(FENCE)
-    });
-    block.map_or(answer, |(_, block)| block.trim())
-}
-
-/// The innermost problems, each with its place in the document.
-fn problems(error: &ValidationError<'_, '_>) -> Vec<String> {
-    let (mut open, mut found) = (vec![error], Vec::new());
-    while let Some(error) = open.pop() {
-        open.extend(error.causes.iter().rev());
-        if error.causes.is_empty() {
-            let place = error.instance_location.to_string();
-            let place = if place.is_empty() { place } else { format!("{place}: ") };
-            found.push(short(&format!("{place}{}", problem(&error.kind))));
-        }
-    }
-    let more = found.len().saturating_sub(MAX_PROBLEMS);
-    found.truncate(MAX_PROBLEMS);
-    found.extend((more > 0).then(|| format!("and {more} more")));
-    found
-}
-
-fn problem(kind: &ErrorKind<'_, '_>) -> String {
-    let ErrorKind::Required { want } = kind else { return kind.to_string() };
-    let names: Vec<String> = want.iter().map(|name| format!("`{name}`")).collect();
-    match names.as_slice() {
-        [name] => format!("the property {name} is missing"),
-        names => format!("the properties {} are missing", names.join(", ")),
-    }
-}
-
-fn short(text: &str) -> String {
-    match text.char_indices().nth(MAX_PROBLEM) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
-}
-
-/// What is wrong with a schema.
-fn defect(error: &CompileError) -> String {
-    match error {
-        CompileError::ValidationError { src, .. } => {
-            format!("not a JSON Schema: {}", problems(src).first().cloned().unwrap_or_default())
-        }
-        CompileError::LoadUrlError { url, .. } | CompileError::UnsupportedUrlScheme { url } => {
-            format!("it refers to {url}, but references outside of the file are not loaded")
-        }
-        other => short(&other.to_string().replace(PLACE, "it")),
-    }
-}
-
-/// Loads nothing: what a schema refers to must be in it.
-struct Nowhere;
-
-impl UrlLoader for Nowhere {
-    fn load(&self, _: &str) -> Result<Value, Box<dyn Error>> {
-        Err("not loaded".into())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn only_a_whole_answer_in_one_fence_is_taken_out_of_it() {
-        let cases = [
-            ("{}", "{}"),
-            (" \n{}\n", "{}"),
-            ("```\n{}\n```", "{}"),
-            ("```json\n{\"a\":1}\n```\n", "{\"a\":1}"),
-            ("``` JSON \n[]\n```", "[]"),
-            ("Here: ```json\n{}\n```", "Here: ```json\n{}\n```"),
-            ("```json\n{}\n```\nDone.", "```json\n{}\n```\nDone."),
-            ("```json\n{}\n```\nand\n```json\n{}\n```", "```json\n{}\n```\nand\n```json\n{}\n```"),
-            ("```rust\n{}\n```", "```rust\n{}\n```"),
-            ("```{}```", "```{}```"),
-            ("```", "```"),
-        ];
-        for (answer, expected) in cases {
-            assert_eq!(unfenced(answer), expected, "{answer:?}");
-        }
-    }
-
-    #[test]
-    fn what_fits_is_the_text_and_what_does_not_is_told_by_its_place() {
-        let schema = OutputSchema::of(json!({
-            "type": "object", "required": ["n", "tags"], "additionalProperties": false,
-            "properties": { "n": { "$ref": "#/$defs/count" }, "tags": { "type": "array", "items": { "enum": ["a", "b"] } } },
-            "$defs": { "count": { "type": "integer", "minimum": 1 } },
-        }))
-        .unwrap();
-        let text = "{\"n\": 1e0, \"tags\": [\"a\"]}";
-        assert!(matches!(schema.read(text), AnswerForm::Fits { text: as_it_is, .. } if as_it_is == text));
-        let cases = [
-            ("{}", "the properties `n`, `tags` are missing"),
-            ("{\"n\":0,\"tags\":[]}", "/n: "),
-            ("{\"n\":1.5,\"tags\":[]}", "/n: want integer"),
-            ("{\"n\":1,\"tags\":[\"a\",\"c\"]}", "/tags/1: value must be one of"),
-            ("{\"n\":1,\"tags\":[],\"x\":1}", "additionalProperties 'x'"),
-            ("[1]", "want object"),
-            ("{\"n\":1,\"tags\":[]} and more", "not one JSON document"),
-            ("n is 1", "not one JSON document"),
-            ("", "not one JSON document"),
-        ];
-        for (answer, says) in cases {
-            let AnswerForm::Misfit(problems) = schema.read(answer) else { panic!("{answer} fits") };
-            assert!(problems.iter().any(|problem| problem.contains(says)), "{answer}: {problems:?}");
-        }
-        let many = json!({ "n": 1, "tags": vec!["c"; 100] }).to_string();
-        let AnswerForm::Misfit(problems) = schema.read(&many) else { panic!("it fits") };
-        assert_eq!((problems.len(), problems.last().map(String::as_str)), (MAX_PROBLEMS + 1, Some("and 92 more")));
-        let long = format!("[\"{}\"]", "x".repeat(9_000));
-        let any = OutputSchema::of(json!({ "items": { "pattern": "^y" } })).unwrap();
-        let AnswerForm::Misfit(problems) = any.read(&long) else { panic!("it fits") };
-        assert!(problems[0].chars().count() == MAX_PROBLEM + 1, "{problems:?}");
-    }
-
-    #[test]
-    fn a_schema_that_is_none_or_reaches_out_is_refused() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), "{}").unwrap();
-        let url = format!("file://{}", file.path().display());
-        let cases = [
-            (json!([]), "not a JSON Schema"),
-            (json!({ "type": "nothing" }), "not a JSON Schema"),
-            (json!({ "$ref": "https://example.org/x.json" }), "refers to https://example.org/x.json"),
-            (json!({ "$ref": url }), "not loaded"),
-            (json!({ "$ref": "other.json" }), "refers to schema:/other.json"),
-            (json!({ "$schema": "https://example.org/own" }), "https://example.org/own"),
-            (json!({ "$ref": "#/$defs/none" }), "$defs/none"),
-            (json!({ "pattern": "(" }), "regex"),
-        ];
-        for (schema, says) in cases {
-            let Err(told) = OutputSchema::of(schema.clone()) else { panic!("{schema} is taken") };
-            assert!(told.contains(says), "{schema}: {told}");
-        }
-        assert!(OutputSchema::of(json!(true)).is_ok());
-        assert!(
-            OutputSchema::of(json!({ "$schema": "http://json-schema.org/draft-07/schema#", "type": "null" })).is_ok()
-        );
-    }
 }

@@ -1,7 +1,7 @@
 //! What the built-in features may have: the one table. What stands in no row is refused.
 
 use pod::feature::{CapabilityPolicy, FeatureId, HostCapability};
-use pod::hook::{Event, PreRequest, PreToolCall, ToolOutcome};
+use pod::hook::{Event, PreRequest, PreToolCall, ToolOutcome, ToolRepeat, ToolShape, TurnEnd};
 
 /// Each built-in feature and what it holds. One with background tasks has `HostCapability::ANY_BACKGROUND_TASK` in its row.
 const GRANTS: &[(&str, &[HostCapability])] = &[
@@ -69,6 +69,11 @@ const GRANTS: &[(&str, &[HostCapability])] = &[
         ],
     ),
     ("list-features", &[ANY_TOOL, builtins::list_features::RECORDS]),
+    ("output-validate", &[END_TURNS, HostCapability::ANY_PROGRAM, HostCapability::READ_WORKSPACE]),
+    ("step-tracer", &[OBSERVE, builtins::step_tracer::WRITE]),
+    ("retry", &[REPEAT_CALLS, HostCapability::ANY_REPEAT]),
+    ("dedup", &[HOOK_RESULTS, HostCapability::ANY_RESULT, HostCapability::SESSION_STATE]),
+    ("redact", &[SHAPE_RESULTS, HostCapability::ANY_RESULT]),
     ("notes-router", &[ANY_TOOL, WRITE_ITEMS, WRITE_NOTES]),
 ];
 
@@ -88,6 +93,15 @@ const GATE_REQUESTS: HostCapability = HostCapability::hook::<PreRequest>();
 
 /// Seeing results, which is the same as standing where they could be changed.
 const HOOK_RESULTS: HostCapability = HostCapability::hook::<ToolOutcome>();
+
+/// Having the model go on, or a person look, at the end of a turn.
+const END_TURNS: HostCapability = HostCapability::hook::<TurnEnd>();
+
+/// Running calls again that are safe to repeat.
+const REPEAT_CALLS: HostCapability = HostCapability::hook::<ToolRepeat>();
+
+/// Seeing whole results before they are kept.
+const SHAPE_RESULTS: HostCapability = HostCapability::hook::<ToolShape>();
 
 /// Getting every record.
 const OBSERVE: HostCapability = HostCapability::hook::<Event>();

@@ -32,7 +32,7 @@ use pod::permission::{Policy, SandboxState};
 use roots::{Added, AddedDirs};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use switches::{Switched, switched};
 
@@ -150,6 +150,7 @@ impl Composed {
         tag: &str,
         link: PodLink,
         secrets: &[Secret],
+        session: &Path,
     ) -> Result<Installed, Failure> {
         let git = git::guard(ambient, env, &self.permission)?;
         let spawner = self.spawner(ambient, env, tag)?.map(|spawner| match &git {
@@ -160,7 +161,7 @@ impl Composed {
         let services = HostServices::none().root(HostCapability::WORKSPACE, self.workspace).net(internet).link(link);
         let redactor = Redactor::new(secrets).map_err(|why| Failure::new(Exit::Config, why.to_string()))?;
         let services = webhook::offer(services, &redactor, ambient, env, self.webhook.as_ref())?.redact(redactor);
-        let services = stores::offer(services, &self.on, ambient, env, &self.project, self.access)?;
+        let services = stores::offer(services, &self.on, ambient, env, &self.project, self.access, session)?;
         let (services, no_shell) = match spawner {
             Ok(spawner) => (services.spawner(spawner), None),
             Err(why) => (services.no_spawner(&why), Some(why)),

@@ -4,7 +4,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::project::Project;
 use authority::{Access, Ambient, Workspace};
-use builtins::{memory, work_item};
+use builtins::{memory, step_tracer, work_item};
 use pod::feature::{FeatureId, HostServices};
 use session_store::Digest;
 use std::collections::BTreeSet;
@@ -26,10 +26,12 @@ pub(crate) fn offer(
     env: &Env,
     project: &Project,
     access: Access,
+    session: &Path,
 ) -> Result<HostServices, Failure> {
-    let open = |dir: &Path| {
+    let open_with = |dir: &Path, access: Access| {
         Workspace::open(ambient, dir, dir, access).map_err(|e| Failure::new(Exit::Unavailable, e.to_string()))
     };
+    let open = |dir: &Path| open_with(dir, access);
     let records = project.root.join(work_item::ROOT);
     // A link would lead the feature to where the project is not.
     if on.contains(&work_item::ID) && records.symlink_metadata().is_ok_and(|found| found.is_dir()) {
@@ -43,6 +45,13 @@ pub(crate) fn offer(
                 .help("notes are stored there; make it writable, or disable builtin:memory")
         })?;
         services = services.root(memory::ROOT, open(&notes)?);
+    }
+    if on.contains(&step_tracer::ID) {
+        let traces = session.join(step_tracer::ROOT);
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&traces);
+        made.map_err(|e| Failure::new(Exit::Unavailable, format!("{}: {e}", env.shown(&traces))))?;
+        // Beside the journal, which a run that may only read writes, too.
+        services = services.root(step_tracer::ROOT, open_with(&traces, Access::ReadWrite)?);
     }
     Ok(services)
 }

@@ -53,7 +53,7 @@ impl Hosting<'_> {
         let after = CrashCleanup { now: now(), end_survivors: &end_survivors, files: Some(&files) };
         let opening = Opening::of(&place.dir(), opened, &after).map_err(fail)?;
         let Installed { registry, permission, no_shell, git } =
-            composed.install(ambient, env, &tag, opening.link(), &secrets)?;
+            composed.install(ambient, env, &tag, opening.link(), &secrets, &place.dir())?;
         self.git.set(git).ok();
         self.begin_log(place, registry.redactor().clone());
         let lacking = self.context.required(&registry.report().unmet, registry.report());

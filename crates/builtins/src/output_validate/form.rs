@@ -1,0 +1,237 @@
+//! The form of an answer: a JSON Schema that it has to fit. Does not depend on turns.
+
+use boon::{CompileError, Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
+use serde_json::Value;
+use std::error::Error;
+
+/// How many problems of an answer are told, and in how many characters each.
+const MAX_PROBLEMS: usize = 8;
+const MAX_PROBLEM: usize = 240;
+
+/// What the schema is called while it is compiled; nothing is loaded from there.
+const PLACE: &str = "schema:/output";
+
+/// The longest schema, in bytes.
+pub const MAX_SCHEMA: usize = 64 * 1024;
+
+/// A schema that an answer has to fit.
+pub struct AnswerSchema {
+    text: String,
+    schemas: Schemas,
+    root: SchemaIndex,
+}
+
+impl AnswerSchema {
+    /// Compiles a schema. What it refers to must be in it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn of(schema: Value) -> Result<Self, String> {
+        let text = schema.to_string();
+        let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
+        compiler.use_loader(Box::new(Nowhere));
+        compiler.add_resource(PLACE, schema).map_err(|e| defect(&e))?;
+        let root = compiler.compile(PLACE, &mut schemas).map_err(|e| defect(&e))?;
+        Ok(Self { text, schemas, root })
+    }
+
+    /// The schema as the model gets it.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Reads an answer: the document, as the model wrote it, and as it reads.
+    ///
+    /// # Errors
+    /// What is wrong with it, a line each.
+    pub fn read<'a>(&self, answer: &'a str) -> Result<(&'a str, Value), Vec<String>> {
+        let text = unfenced(answer);
+        let value: Value = match serde_json::from_str(text) {
+            Ok(value) => value,
+            Err(error) => return Err(vec![format!("it is not one JSON document: {error}")]),
+        };
+        match self.schemas.validate(&value, self.root) {
+            Ok(()) => Ok((text, value)),
+            Err(error) => Err(problems(&error)),
+        }
+    }
+
+    /// A prompt with the words that ask for this form.
+    #[must_use]
+    pub fn asking(&self, prompt: &str) -> String {
+        let Self { text, .. } = self;
+        format!(
+            "{prompt}\n\nYour last message must be one JSON document and nothing else: no words around it and no code \
+             fence. It must be valid against this JSON Schema:\n{text}"
+        )
+    }
+}
+
+impl std::fmt::Debug for AnswerSchema {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AnswerSchema").field("text", &self.text).finish_non_exhaustive()
+    }
+}
+
+/// The words that tell a model what is wrong with its answer.
+#[must_use]
+pub fn correcting(problems: &[String]) -> String {
+    let problems: Vec<String> = problems.iter().map(|problem| format!("- {problem}")).collect();
+    format!(
+        "Your last message does not fit the JSON Schema it must be valid against:\n{}\nAnswer with the whole corrected \
+         JSON document and nothing else.",
+        problems.join("\n")
+    )
+}
+
+/// The answer without a code fence, if it is one block in a fence and nothing else.
+fn unfenced(answer: &str) -> &str {
+    const FENCE: &str = "```";
+    let answer = answer.trim();
+    let inside = answer.strip_prefix(FENCE).and_then(|rest| rest.strip_suffix(FENCE));
+    let block = inside.and_then(|inside| inside.split_once('\n')).filter(|(language, block)| {
+        (language.trim().is_empty() || language.trim().eq_ignore_ascii_case("json")) && !block.contains(FENCE)
+    });
+    block.map_or(answer, |(_, block)| block.trim())
+}
+
+/// The innermost problems, each with its place in the document.
+fn problems(error: &ValidationError<'_, '_>) -> Vec<String> {
+    let (mut open, mut found) = (vec![error], Vec::new());
+    while let Some(error) = open.pop() {
+        open.extend(error.causes.iter().rev());
+        if error.causes.is_empty() {
+            let place = error.instance_location.to_string();
+            let place = if place.is_empty() { place } else { format!("{place}: ") };
+            found.push(short(&format!("{place}{}", problem(&error.kind))));
+        }
+    }
+    let more = found.len().saturating_sub(MAX_PROBLEMS);
+    found.truncate(MAX_PROBLEMS);
+    found.extend((more > 0).then(|| format!("and {more} more")));
+    found
+}
+
+fn problem(kind: &ErrorKind<'_, '_>) -> String {
+    let ErrorKind::Required { want } = kind else { return kind.to_string() };
+    let names: Vec<String> = want.iter().map(|name| format!("`{name}`")).collect();
+    match names.as_slice() {
+        [name] => format!("the property {name} is missing"),
+        names => format!("the properties {} are missing", names.join(", ")),
+    }
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(MAX_PROBLEM) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// What is wrong with a schema.
+fn defect(error: &CompileError) -> String {
+    match error {
+        CompileError::ValidationError { src, .. } => {
+            format!("not a JSON Schema: {}", problems(src).first().cloned().unwrap_or_default())
+        }
+        CompileError::LoadUrlError { url, .. } | CompileError::UnsupportedUrlScheme { url } => {
+            format!("it refers to {url}, but references outside of the file are not loaded")
+        }
+        other => short(&other.to_string().replace(PLACE, "it")),
+    }
+}
+
+/// Loads nothing: what a schema refers to must be in it.
+struct Nowhere;
+
+impl UrlLoader for Nowhere {
+    fn load(&self, _: &str) -> Result<Value, Box<dyn Error>> {
+        Err("not loaded".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_a_whole_answer_in_one_fence_is_taken_out_of_it() {
+        let cases = [
+            ("{}", "{}"),
+            (" \n{}\n", "{}"),
+            ("```\n{}\n```", "{}"),
+            ("```json\n{\"a\":1}\n```\n", "{\"a\":1}"),
+            ("``` JSON \n[]\n```", "[]"),
+            ("Here: ```json\n{}\n```", "Here: ```json\n{}\n```"),
+            ("```json\n{}\n```\nDone.", "```json\n{}\n```\nDone."),
+            ("```json\n{}\n```\nand\n```json\n{}\n```", "```json\n{}\n```\nand\n```json\n{}\n```"),
+            ("```rust\n{}\n```", "```rust\n{}\n```"),
+            ("```{}```", "```{}```"),
+            ("```", "```"),
+        ];
+        for (answer, expected) in cases {
+            assert_eq!(unfenced(answer), expected, "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn what_fits_is_the_text_and_what_does_not_is_told_by_its_place() {
+        let schema = AnswerSchema::of(json!({
+            "type": "object", "required": ["n", "tags"], "additionalProperties": false,
+            "properties": { "n": { "$ref": "#/$defs/count" }, "tags": { "type": "array", "items": { "enum": ["a", "b"] } } },
+            "$defs": { "count": { "type": "integer", "minimum": 1 } },
+        }))
+        .unwrap();
+        let text = "{\"n\": 1e0, \"tags\": [\"a\"]}";
+        assert!(schema.read(text).is_ok_and(|(as_it_is, _)| as_it_is == text));
+        let cases = [
+            ("{}", "the properties `n`, `tags` are missing"),
+            ("{\"n\":0,\"tags\":[]}", "/n: "),
+            ("{\"n\":1.5,\"tags\":[]}", "/n: want integer"),
+            ("{\"n\":1,\"tags\":[\"a\",\"c\"]}", "/tags/1: value must be one of"),
+            ("{\"n\":1,\"tags\":[],\"x\":1}", "additionalProperties 'x'"),
+            ("[1]", "want object"),
+            ("{\"n\":1,\"tags\":[]} and more", "not one JSON document"),
+            ("n is 1", "not one JSON document"),
+            ("", "not one JSON document"),
+        ];
+        for (answer, says) in cases {
+            let Err(problems) = schema.read(answer) else { panic!("{answer} fits") };
+            assert!(problems.iter().any(|problem| problem.contains(says)), "{answer}: {problems:?}");
+        }
+        let many = json!({ "n": 1, "tags": vec!["c"; 100] }).to_string();
+        let Err(problems) = schema.read(&many) else { panic!("it fits") };
+        assert_eq!((problems.len(), problems.last().map(String::as_str)), (MAX_PROBLEMS + 1, Some("and 92 more")));
+        let long = format!("[\"{}\"]", "x".repeat(9_000));
+        let any = AnswerSchema::of(json!({ "items": { "pattern": "^y" } })).unwrap();
+        let Err(problems) = any.read(&long) else { panic!("it fits") };
+        assert!(problems[0].chars().count() == MAX_PROBLEM + 1, "{problems:?}");
+    }
+
+    #[test]
+    fn a_schema_that_is_none_or_reaches_out_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "{}").unwrap();
+        let url = format!("file://{}", file.path().display());
+        let cases = [
+            (json!([]), "not a JSON Schema"),
+            (json!({ "type": "nothing" }), "not a JSON Schema"),
+            (json!({ "$ref": "https://example.org/x.json" }), "refers to https://example.org/x.json"),
+            (json!({ "$ref": url }), "not loaded"),
+            (json!({ "$ref": "other.json" }), "refers to schema:/other.json"),
+            (json!({ "$schema": "https://example.org/own" }), "https://example.org/own"),
+            (json!({ "$ref": "#/$defs/none" }), "$defs/none"),
+            (json!({ "pattern": "(" }), "regex"),
+        ];
+        for (schema, says) in cases {
+            let Err(told) = AnswerSchema::of(schema.clone()) else { panic!("{schema} is taken") };
+            assert!(told.contains(says), "{schema}: {told}");
+        }
+        assert!(AnswerSchema::of(json!(true)).is_ok());
+        assert!(
+            AnswerSchema::of(json!({ "$schema": "http://json-schema.org/draft-07/schema#", "type": "null" })).is_ok()
+        );
+    }
+}
