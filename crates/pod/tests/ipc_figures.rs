@@ -35,14 +35,15 @@ const MORE_CALLS: f64 = 12.0;
 const MORE_WAITS: f64 = 3.0;
 
 /// Reads and writes of the thread for clients for a step with three clients.
-const CALLS_FOR_THREE: f64 = 40.0;
+const CALLS_FOR_THREE: f64 = 10.0;
 
-/// Steps of one turn of the session before, of about six records each.
-const TURN: usize = 250;
+/// Steps of one turn of the session before, and calls of each of them, of about four records each.
+const TURN: usize = 25;
+const CALLS: usize = 32;
 
 /// Turns of [`TURN`] steps before the first attach; `.ci/long` sets more.
 fn past() -> usize {
-    std::env::var("YOI_TEST_TURNS").ok().and_then(|text| text.parse().ok()).unwrap_or(4)
+    std::env::var("YOI_TEST_TURNS").ok().and_then(|text| text.parse().ok()).unwrap_or(2)
 }
 
 /// A number of a file in `/proc/self`.
@@ -62,12 +63,12 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// A pod whose model takes so many turns of so many steps.
-fn scene(turns: usize, steps: usize) -> Scene {
+/// A pod whose model takes so many turns of so many steps with so many calls.
+fn scene(turns: usize, steps: usize, calls: usize) -> Scene {
     let echo = FnTool::new("Echo", ToolEffect::ReadOnly, |_, arguments| async move {
         Ok(ToolOutput { summary: arguments, content: "x".repeat(200) })
     });
-    let step = || ScriptedAnswer::calls(&[("Echo", "{}")]);
+    let step = || ScriptedAnswer::calls(&vec![("Echo", "{}"); calls]);
     let turn = |_| (0..steps).map(move |_| step()).chain([ScriptedAnswer::text("done")]);
     let answers = (0..turns).flat_map(turn);
     let mut pod = PodUnderTest::new(&Ambient::claim(), ModelScript::new(answers), vec![echo]);
@@ -136,7 +137,7 @@ fn is_pod(name: &str) -> bool {
 /// A turn of a new pod with attached clients; what each step cost the pod and its thread for clients, and the
 /// milliseconds that it took.
 fn turn(clients: usize) -> (Used, Used, f64) {
-    let scene = scene(1, STEPS);
+    let scene = scene(1, STEPS, 1);
     let mut driver = scene.driver();
     let readers = readers(&scene, clients);
     let (pod, own, began) = (Used::by(is_pod), Used::by(is_clients), Instant::now());
@@ -220,7 +221,7 @@ fn what_a_page_of_long_records_reads() {
 #[test]
 fn what_clients_cost() {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let scene = scene(past(), TURN);
+    let scene = scene(past(), TURN, CALLS);
     let mut driver = scene.driver();
     (0..past()).for_each(|turn| give(&mut driver, turn));
     let records = *scene.live.client().folded().borrow();

@@ -2,6 +2,7 @@
 
 use crate::disk::FailingDisk;
 use crate::latch::Latch;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, ThreadId};
 use tokio_util::sync::CancellationToken;
@@ -22,6 +23,8 @@ pub struct KillPoints {
 #[derive(Default)]
 struct PointState {
     came: Vec<String>,
+    /// How often each point was reached: a session of 100,000 records reaches a million.
+    counts: HashMap<String, usize>,
     acts: Vec<(String, usize, Act)>,
     control: Option<ThreadId>,
     killed: bool,
@@ -77,6 +80,7 @@ impl KillPoints {
     pub(crate) fn start(&self) {
         let mut inner = self.lock();
         (inner.came, inner.control, inner.killed) = (Vec::new(), Some(thread::current().id()), false);
+        inner.counts.clear();
         inner.gone = CancellationToken::new();
     }
 
@@ -97,7 +101,9 @@ impl KillPoints {
     pub(crate) fn reach(&self, name: &str) {
         let act = {
             let mut inner = self.lock();
-            let nth = inner.came.iter().filter(|came| *came == name).count();
+            let count = inner.counts.entry(name.to_owned()).or_default();
+            let nth = *count;
+            *count += 1;
             inner.came.push(name.to_owned());
             let at = inner.acts.iter().position(|(point, number, _)| point == name && *number == nth);
             at.map(|at| inner.acts.remove(at).2)
