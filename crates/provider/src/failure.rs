@@ -152,12 +152,12 @@ impl Failure {
                     KeyStatus::Missing(name) => format!("no API key was sent; set {name}"),
                     KeyStatus::None => "no API key was sent; set the key of this provider in the configuration".to_owned(),
                 },
-                (RefusalReason::Status, Some(404)) => format!("check that the provider offers `{model}`; `{model_list}` lists its models"),
+                (RefusalReason::Status, Some(404)) => format!("check that the provider offers `{model}` (`{model_list}` lists its models), and its `base_url`"),
                 (RefusalReason::Status, Some(429)) => format!("the provider's rate limit was reached: wait, or {other_model}"),
                 (RefusalReason::Status, Some(400..500)) | (RefusalReason::Invalid, _) => {
                     format!("the provider rejected the request: check that `{model}` supports tools and streaming")
                 }
-                (RefusalReason::Status, _) => format!("the provider reported a server error: try again later, or {other_model}"),
+                (RefusalReason::Status, _) => format!("try again later, or {other_model}"),
             },
         };
         Some(text)

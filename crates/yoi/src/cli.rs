@@ -70,7 +70,7 @@ pub(crate) enum Command {
     Schedule(ScheduleArgs),
     /// Show what a pod is doing, which inputs are waiting, and why it does not continue
     Status(StatusArgs),
-    /// Stop the process of a pod; the next start continues the interrupted turn and the queued inputs
+    /// Stop the process of a pod; the next start continues the interrupted turn and takes the waiting inputs
     Stop(StopArgs),
     /// Hold a pod before its next request to the model; inputs wait until `yoi resume`
     Pause(PodArgs),
@@ -80,7 +80,7 @@ pub(crate) enum Command {
     Cancel(PodArgs),
     /// List the processes of running pods
     Ps(PsArgs),
-    /// List pods; of runs without --pod, only the ten newest
+    /// List pods; of those that `yoi run` created without --pod, only the ten newest
     Ls(LsArgs),
     /// Print the transcript of a pod
     Log(LogArgs),
@@ -102,7 +102,7 @@ pub(crate) enum Command {
     /// Show, check or create the configuration
     #[command(subcommand, after_help = VARIABLES)]
     Config(ConfigAction),
-    /// List or grant the pending entries of the project's yoi.toml, which have no effect until you grant them
+    /// List or grant the pending entries of the project's yoi.toml
     #[command(after_help = PENDING)]
     Grant(GrantArgs),
     /// List or revoke the granted entries of the project's yoi.toml
@@ -187,16 +187,15 @@ pub(crate) struct PodFlags {
     /// Allow reading and writing DIR (repeatable)
     #[arg(long, value_name = "DIR")]
     pub(crate) add_write_dir: Vec<PathBuf>,
-    /// Allow calls that otherwise need approval (repeatable): 'Bash git status,diff' (git status and git diff), 'Bash
-    /// ls', 'Write docs/**', 'Bash'. `deny` rules in configuration files still apply
+    /// Allow calls that otherwise need approval (repeatable): 'Read .env', 'Write yoi.toml'; without a sandbox also 'Bash
+    /// git status,diff' (git status and git diff), 'Bash ls', 'Bash'. `deny` rules in configuration files still apply
     #[arg(long, value_name = "RULE", value_parser = crate::allow::rule)]
     pub(crate) allow: Vec<AllowRule>,
-    /// Send at most N requests to the model in a run. In a pod of `yoi start`, the limit applies to each turn, and a pod
-    /// whose turn reaches it is held until `yoi resume`
+    /// Take at most N steps: in a run, or in each turn of a pod of `yoi start`, which is then held until `yoi resume`
     #[arg(long, value_name = "N", value_parser = steps, allow_negative_numbers = true)]
     pub(crate) max_steps: Option<u32>,
-    /// Send no further request to the model once a run has cost this many US dollars. In a pod of `yoi start`, the limit
-    /// applies to each turn, and a pod whose turn reaches it is held until `yoi resume`
+    /// Send no further request to the model once this many US dollars were spent: in a run, or in a turn of a pod of `yoi
+    /// start`, which is then held until `yoi resume`
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub(crate) max_cost: Option<f64>,
     /// Do not read AGENTS.md or CLAUDE.md
@@ -315,7 +314,7 @@ pub(crate) struct StopArgs {
     /// Name of the pod, or a unique prefix of it
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: String,
-    /// Kill running calls instead of waiting for them to end. The next start recovers the pod
+    /// Kill running calls instead of waiting for them to end. The next start does not repeat them
     #[arg(long)]
     pub(crate) now: bool,
 }
@@ -424,7 +423,7 @@ pub(crate) struct FeaturesArgs {
     /// Show the rules that decide about calls of a tool and where each rule is written, or when a background task runs
     #[arg(long, value_name = "TOOL|TASK", conflicts_with_all = ["plan", "diff"])]
     pub(crate) explain: Option<String>,
-    /// Show what the features of the pod were allowed to do at its last start and have not used since
+    /// Show the permissions that the features of the pod got at its last start and have not used since
     #[arg(long, conflicts_with_all = ["plan", "diff", "explain"])]
     pub(crate) unused: bool,
     /// Print the JSON Schema of the --json output

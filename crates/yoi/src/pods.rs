@@ -216,7 +216,7 @@ pub(crate) fn newer_format(message: &str) -> Failure {
 /// A pod that holds no record.
 pub(crate) fn empty(name: &str, exit: Exit) -> Failure {
     Failure::new(exit, format!("{name} is empty: its run ended before the first record"))
-        .help(format!("`yoi run --pod {name} \"PROMPT\"` starts the pod; `yoi rm {name}` removes the pod"))
+        .help(format!("`yoi run --pod {name} \"PROMPT\"` runs a prompt in it; `yoi rm {name}` moves it to the trash"))
 }
 
 /// A damaged pod. Its journal is read once more: what is lost does not depend on where the reader began.

@@ -7,13 +7,14 @@ Exit codes:
             was cut, empty or a refusal; or the provider's quota or the
             model's context was used up. With `offline`, also: the prompt was
             not understood or not carried out
-  2         wrong command or argument
+  2         wrong command, argument or directory, or the file to create exists
   3         a hook ended the run; yoi ended it, for example because an
             answer was too large for the journal; the last call was refused;
-            or the command is not allowed inside a run
+            or a command of a pod called a command of yoi that only a
+            person may use
   4         step, cost or time limit reached
   5         the provider could not be reached, was overloaded, reported a
-            server error, or sent no complete answer, also after retries
+            server error, or sent no complete answer, even after retries
   65        damaged or invalid data: a journal or a model script (the FILE
             of -m scripted:FILE)
   69        the pod is not running, or a system resource is unavailable or
@@ -64,9 +65,9 @@ process, and the next start continues the turn; HUP reloads limits, permission
 rules and prices.";
 
 pub(super) const ATTACH: &str = "\
-The command prints the newest part of the transcript, and then each new part,
-in the form of `yoi log`. Each line on stdin is one input. A line that begins
-with a slash is a command:
+`yoi attach` prints the newest part of the transcript, and then each new part,
+in the form of `yoi log`. A line on stdin that begins with a slash is a
+command; every other line is one input:
   /steer INPUT  deliver INPUT at the next step of the running turn
   /cancel       cancel the running turn
   /pause        hold the pod before its next request to the model
@@ -76,7 +77,7 @@ with a slash is a command:
   /help         list these commands
 A line that begins with a space is always an input. The end of stdin and
 Ctrl-C detach, too. If the process of the pod dies or the connection is lost,
-the command waits up to 2 minutes for the pod, and then continues after the
+`yoi attach` waits up to 2 minutes for the pod, and then continues after the
 last record that it printed.";
 
 pub(super) const PENDING: &str = "\
@@ -85,4 +86,4 @@ settings, or chooses a model of a provider that you can use already. Every
 other entry is pending: it has no effect until you grant it. A grant is for one
 key with one value; if the value changes, the entry is pending again.";
 
-pub(super) const HELP: &str = "Print this help, or the help of COMMAND";
+pub(super) const HELP: &str = "Print the help of yoi, or the help of COMMAND";

@@ -20,7 +20,7 @@ impl FromStr for Span {
         let number = |text: &str| match text.parse() {
             Ok(number @ 1..) => Ok(number),
             Ok(0) | Err(_) => Err(BadValue::new(
-                "the value must be the number of a start, from 1, or a range of two numbers",
+                "the value must be the number of a start (1 or more), or a range of two such numbers",
                 "use a value such as 1 or 1..3",
             )),
         };

@@ -164,10 +164,10 @@ fn word(status: FileStatus) -> &'static str {
 fn show(changed: &Changed, status: FileStatus, diff: &str, terminal: bool) {
     let path = escape(Path::new(&changed.path));
     let said = match status {
-        FileStatus::AsBefore => return out::line(&format!("{path}: unchanged")),
+        FileStatus::AsBefore => return out::line(&format!("{path}: as before the pod changed it")),
         FileStatus::AsLeft if changed.between == Between::Nothing => None,
         FileStatus::AsLeft => Some("modified by something else between this pod's changes; the full diff:"),
-        FileStatus::Changed => Some("modified after this pod's change; the full diff:"),
+        FileStatus::Changed => Some("modified after this pod's change; the diff from before that change to now:"),
     };
     if let Some(said) = said {
         out::line(&format!("{path}: {said}"));

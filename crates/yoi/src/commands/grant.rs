@@ -136,8 +136,8 @@ fn show<E: Entry>(args: Selection<'_>, what: &str, all: &[E], nothing: &str) {
     }
     out::line(&match (all.len(), what) {
         (0, _) => nothing.to_owned(),
-        (_, "pending") => "`yoi grant NUMBER…` grants these entries, `yoi grant --all` grants all of them".to_owned(),
-        (_, _) => "`yoi revoke NUMBER…` revokes these grants, `yoi revoke --all` revokes all of them".to_owned(),
+        (_, "pending") => "`yoi grant NUMBER…` grants the entries with these numbers; `yoi grant --all` grants all pending entries".to_owned(),
+        (_, _) => "`yoi revoke NUMBER…` revokes the grants of the entries with these numbers; `yoi revoke --all` revokes all of them".to_owned(),
     });
 }
 

@@ -39,7 +39,7 @@ impl OutputSchema {
     pub(crate) fn load(file: &Path, env: &Env) -> Result<Self, Failure> {
         let wrong = |what: String| {
             Failure::new(Exit::Usage, format!("--output-schema {}: {what}", file.display()))
-                .help("use a file with one self-contained JSON Schema")
+                .help("use a file with one valid JSON Schema that refers to no other file")
         };
         let mut bytes = Vec::new();
         let read =

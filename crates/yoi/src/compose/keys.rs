@@ -139,7 +139,7 @@ fn secret(ambient: &Ambient, provider: &str, key: &KeySource, env: &Env) -> Resu
         KeySource::Command(words) => {
             let none = |what: String| Failure::new(Exit::Config, format!("no API key for {provider}: {what}"));
             let [program, ..] = words.as_slice() else {
-                return Err(none("`key.command` is empty".to_owned())
+                return Err(none(format!("`providers.{provider}.key.command` is empty"))
                     .help("write key = { command = [\"PROGRAM\", \"ARGUMENT\"] }"));
             };
             let explained = |failure: Failure, help: Option<&str>| match help {

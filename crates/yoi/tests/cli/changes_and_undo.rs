@@ -41,7 +41,7 @@ fn a_diff_shows_it_and_undo_takes_it_back() {
     assert_eq!(scene.read("b.txt"), "by-hand\n", "what a command changed is named, not touched");
     scene.sound("work");
     scene.yoi(&["undo", "work"]).ends(0).prints(&["nothing to undo"]);
-    scene.yoi(&["diff", "work"]).ends(0).prints(&[": unchanged"]);
+    scene.yoi(&["diff", "work"]).ends(0).prints(&[": as before the pod changed it"]);
     let model = scene.script("script.jsonl", &vec![json!({ "text": "on" }); 9]);
     scene.yoi(&["run", "--pod", "work", "-m", &model, "go on"]).ends(0);
     scene.sound("work");

@@ -103,7 +103,7 @@ fn a_model_that_is_not_there_is_said() {
         ("{ file = \"~/none\" }", &["no API key for x: ~/none", "does not exist"]),
         ("{ command = [\"false\"] }", &["no API key for x: `false`", "exit code 1"]),
         ("{ command = [\"true\"] }", &["printed no key"]),
-        ("{ command = [] }", &["`key.command` is empty"]),
+        ("{ command = [] }", &["key.command` is empty"]),
     ];
     for (place, says) in places {
         scene.config(&format!("{provider}{place}\n"));

@@ -204,7 +204,7 @@ fn starts_are_numbered_and_compared_field_by_field() {
     let change = changes.iter().find(|change| change["path"] == path).unwrap();
     assert_eq!((&change["from"], &change["to"]), (&json!(true), &json!(false)));
     scene.yoi(&["features", "p", "--diff", "4"]).ends(2).says(&["p has no start 4: it has 3 starts"]);
-    scene.yoi(&["features", "p", "--diff", "0"]).ends(2).says(&["from 1"]);
+    scene.yoi(&["features", "p", "--diff", "0"]).ends(2).says(&["the number of a start (1 or more)"]);
 }
 
 #[test]

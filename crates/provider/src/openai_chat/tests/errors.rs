@@ -111,9 +111,9 @@ async fn refusals_are_told_apart_and_say_what_to_do() {
 fn help_names_the_ways_out_in_the_hosts_words() {
     let table = [
         (402, "add credit or raise the limit at the provider, or choose another model with -m"),
-        (404, "check that the provider offers `m`; `yoi models` lists its models"),
+        (404, "check that the provider offers `m` (`yoi models` lists its models), and its `base_url`"),
         (429, "the provider's rate limit was reached: wait, or choose another model with -m"),
-        (500, "the provider reported a server error: try again later, or choose another model with -m"),
+        (500, "try again later, or choose another model with -m"),
     ];
     for (status, help) in table {
         let failure = Failure::refused(Some(status), None, &VendorError::saying("no"), "no".to_owned());

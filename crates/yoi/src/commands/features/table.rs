@@ -133,7 +133,7 @@ fn sum(document: &Value) -> String {
     let features = list(document, "features");
     let count = |outcome: &str| features.iter().filter(|f| text(f, "outcome") == outcome).count();
     let (degraded, on) = (count("degraded"), count("installed") + count("degraded"));
-    let mut words = vec![format!("{on} enabled")];
+    let mut words = vec![format!("{on} installed")];
     words.extend((degraded > 0).then(|| format!("{degraded} of them degraded")));
     words.extend(Some(count("skipped")).filter(|n| *n > 0).map(|n| format!("{n} skipped")));
     words.push(format!("{} disabled", count("disabled")));
@@ -245,7 +245,7 @@ fn bound(limit: &Value) -> String {
         "tool.concurrency" => format!("{} at once", numbered(value, "call")),
         "tool.result_inline" => format!("{} of a tool result", numbered(value, "byte")),
         "hook.deadline" => format!("{} for a hook", time(value)),
-        "hook.chain" => format!("{} for all hooks at one point", time(value)),
+        "hook.chain" => format!("{} for all hooks of one event, such as a tool call", time(value)),
         other => format!("{other}: {value} {}", text(limit, "unit")),
     };
     format!("{bound}{source}")
