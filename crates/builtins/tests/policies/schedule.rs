@@ -99,6 +99,11 @@ fn prompts_are_set_listed_and_cancelled() {
             "3 set, due 2026-09-22 12:00:00 +00:00",
         ),
         ("ScheduleCancel", json!({"id": 1}), "1 cancelled\nLook."),
+        // The number of a prompt is not given again.
+        ("ScheduleCreate", json!({"text": "x", "in_minutes": 1}), "4 set, due 2026-09-21 16:14:20 +02:00"),
+        ("ScheduleCancel", json!({"id": 4}), "4 cancelled\nx"),
+        ("ScheduleCreate", json!({"text": "y", "in_minutes": 1}), "5 set, due 2026-09-21 16:14:20 +02:00"),
+        ("ScheduleCancel", json!({"id": 5}), "5 cancelled\ny"),
     ];
     for (tool, arguments, expected) in table {
         let answer = host.call(tool, arguments.clone());

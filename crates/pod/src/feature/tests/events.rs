@@ -118,7 +118,8 @@ fn an_event_passes_the_doors_of_both_grants() {
     assert!(!registry.tasks()[0].runs_by(&other));
     drop(registry.revoke(&id(EAR), &HostCapability::UseService { key: "test.bell.v1".into() }, Revoke::Now));
     assert!(!registry.tasks()[0].runs_by(&event));
-    drop(registry.leave(&id(TOWER)));
+    // The provider stays, without this grant.
+    drop(registry.revoke(&id(TOWER), &HostCapability::ProvideService { key: "test.bell.v1".into() }, Revoke::Now));
     assert_eq!(sink.emit(), Err(SinkError::Revoked));
 }
 
