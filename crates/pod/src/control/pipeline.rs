@@ -86,7 +86,8 @@ pub(super) enum ActorCommit {
 /// What a commit of an effectful run of a background task is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TaskCommit {
-    Start,
+    /// The start of this run. A refused one is not appended again: its run is due again later, under another number.
+    Start(u64),
     End,
     /// The end of a job.
     JobEnd,
@@ -171,9 +172,14 @@ impl Core {
 
     /// Appends records of the actor, after all waiting records.
     pub(super) fn append_actor_commit(&mut self, commit: ActorCommit, mut records: Vec<Record>) {
+        let is_alone = matches!(commit, ActorCommit::Task(_));
+        if is_alone {
+            // Records of one task keep their order: the end of a run comes before the start of the next.
+            self.append_held();
+        }
         loop {
             let Piggybacked { records: mut all, waiters } = self.pending.piggybacked();
-            if self.pending.waiting() == 0 {
+            if self.pending.waiting() == 0 && (all.is_empty() || !is_alone) {
                 let piggybacked = all.len();
                 all.append(&mut records);
                 return self.append(
@@ -308,9 +314,9 @@ impl Core {
             return self.actor_unstorable(records, part, reason);
         }
         part.refusals = part.refusals.saturating_add(1);
-        let asked = matches!(part.commit, ActorCommit::Queue | ActorCommit::Client);
-        if asked && self.stays {
-            // The client that asked decides whether to ask again.
+        let is_start = matches!(part.commit, ActorCommit::Task(TaskCommit::Start(_)));
+        if is_start || self.stays && matches!(part.commit, ActorCommit::Queue | ActorCommit::Client) {
+            // Who asked decides whether to ask again: a client, or the supervisor of background tasks.
             self.pipeline.trouble = Some(reason.clone());
             resolve_all(waiters, Err(&reason));
             let own = batch.map(|batch| batch.behind(part.piggybacked).into_records()).unwrap_or_default();

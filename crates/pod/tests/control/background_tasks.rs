@@ -16,6 +16,7 @@ const NOTIFY: HostCapability = HostCapability::EmitModelNotification { max_bytes
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
 const HOURLY: TaskKey = TaskKey::new("hourly", ToolEffect::Effectful).every(HOUR);
+const ASKED: TaskKey = TaskKey::new("asked", ToolEffect::Effectful).on_request();
 const LOOKS: TaskKey = TaskKey::new("looks", ToolEffect::ReadOnly).every(HOUR);
 
 type Began = Vec<(u64, u32)>;
@@ -204,7 +205,7 @@ fn a_run_that_was_missed_while_the_pod_was_down_runs_once() {
 
 #[test]
 fn a_feature_runs_its_task_now_and_at_a_time() {
-    let worker = Worker::quick(TaskKey::new("asked", ToolEffect::Effectful).on_request());
+    let worker = Worker::quick(ASKED);
     let live = live(stays(std::slice::from_ref(&worker), 0));
     let handle = worker.handle.lock().unwrap().clone().unwrap();
     handle.run_now().unwrap();
@@ -381,9 +382,7 @@ fn the_end_of_an_effectful_run_waits_for_the_disk() {
     live.pod.points.at("task:ended", 0, move || disk.fail_at(0, Fault::Ever(ENOSPC)));
     live.advance(HOUR);
     worker.begins(1);
-    while live.ask(live.client().status()).unwrap().disk.is_none() {
-        std::thread::yield_now();
-    }
+    refused(&live);
     assert_eq!(states(&live.pod), [(1, TaskRunState::Running)]);
     live.pod.disk.repair();
     live.advance(Duration::from_secs(30));
@@ -391,6 +390,57 @@ fn the_end_of_an_effectful_run_waits_for_the_disk() {
     live.advance(HOUR);
     ended(&live, 2);
     sound(&live.close().pod, "a full disk");
+}
+
+fn asked(worker: &Worker) {
+    worker.handle.lock().unwrap().clone().unwrap().run_now().unwrap();
+}
+
+fn refused(live: &LivePod) {
+    while live.ask(live.client().status()).unwrap().disk.is_none() {
+        std::thread::yield_now();
+    }
+}
+
+// A start that the disk refused was kept for a retry, and the next durable start began its run instead. The log, which then
+// had the later run first, could not be folded.
+#[test]
+fn a_refused_start_is_not_overtaken() {
+    let [one, two] = ["one", "two"].map(|name| Worker::new(name, ASKED, |_, _| Box::pin(async { Ok(()) })));
+    let live = live(stays(&[one.clone(), two.clone()], 0));
+    live.pod.disk.fail_at(0, Fault::Ever(ENOSPC));
+    asked(&one);
+    refused(&live);
+    live.pod.disk.repair();
+    asked(&two);
+    ended(&live, 1);
+    assert_eq!((one.began(), two.began()), (vec![], vec![(2, 1)]));
+    live.advance(Duration::from_secs(60));
+    ended(&live, 2);
+    assert_eq!(one.began(), [(3, 1)]);
+    let over = live.close();
+    let (running, completed) = (TaskRunState::Running, TaskRunState::Completed);
+    assert_eq!(states(&over.pod), [(2, running), (2, completed), (3, running), (3, completed)]);
+    sound(&over.pod, "a refused start");
+}
+
+// The end of a run waited for its retry, while the start of the next run of that task was written.
+#[test]
+fn a_refused_end_is_not_overtaken() {
+    let worker = Worker::quick(ASKED);
+    let live = live(stays(std::slice::from_ref(&worker), 0));
+    let disk = live.pod.disk.clone();
+    live.pod.points.at("task:ended", 0, move || disk.fail_at(0, Fault::Ever(ENOSPC)));
+    asked(&worker);
+    worker.begins(1);
+    refused(&live);
+    live.pod.disk.repair();
+    asked(&worker);
+    ended(&live, 2);
+    let over = live.close();
+    let (running, completed) = (TaskRunState::Running, TaskRunState::Completed);
+    assert_eq!(states(&over.pod), [(1, running), (1, completed), (2, running), (2, completed)]);
+    sound(&over.pod, "a refused end");
 }
 
 #[test]

@@ -26,7 +26,7 @@ use crate::session::tasks::OpenTaskRun;
 use authority::FileChanges;
 use llm_worker::ToolEffect;
 use session_store::Clock;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, UNIX_EPOCH};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
@@ -42,8 +42,6 @@ pub(in crate::control) struct Tasks {
     /// The runs that have not ended, with what cancels them.
     running: BTreeMap<u64, CancellationToken>,
     files: ChangedFiles,
-    /// The runs whose beginning is on its way into the log, in the order of the commits.
-    committing: VecDeque<u64>,
     /// Ends of runs that are on their way into the log.
     ending: usize,
     jobs: Jobs,
@@ -88,15 +86,13 @@ impl Tasks {
             }
         }
         let supervisor = Supervisor::start(wall_ms(&core.store.clock), specs, &core.state.tasks, core.state.task_runs);
-        let (running, committing) = (BTreeMap::new(), VecDeque::new());
         let files = ChangedFiles::watch(&tasks, core.callbacks.runtime());
         Self {
             tasks,
             supervisor,
             runs: JoinSet::new(),
-            running,
+            running: BTreeMap::new(),
             files,
-            committing,
             ending: 0,
             jobs: Jobs::new(core),
             ended_jobs: BTreeMap::new(),
@@ -228,19 +224,15 @@ impl Tasks {
         }
     }
 
-    /// The oldest commit of that kind is durable, or can never be stored.
+    /// This commit is durable, or will not be appended again.
     pub(in crate::control) fn committed(&mut self, core: &Core, commit: TaskCommit, is_durable: bool) {
         match (commit, is_durable) {
             (TaskCommit::JobEnd, _) => {
                 self.jobs.committed(core, is_durable).iter().for_each(|job| self.job_ended(core, job))
             }
             (TaskCommit::End, _) => self.ending = self.ending.saturating_sub(1),
-            (TaskCommit::Start, _) => {
-                let Some(run) = self.committing.pop_front() else { return };
-                let input =
-                    if is_durable { SupervisorInput::Committed { run } } else { SupervisorInput::Refused { run } };
-                self.handle(core, input);
-            }
+            (TaskCommit::Start(run), true) => self.handle(core, SupervisorInput::Committed { run }),
+            (TaskCommit::Start(run), false) => self.handle(core, SupervisorInput::Refused { run }),
         }
     }
 
@@ -268,16 +260,15 @@ impl Tasks {
         self.supervisor.handle(wall_ms(&core.store.clock), input);
     }
 
-    /// The records of an effectful run are appended again until the disk takes them. Of any other run only the end is
-    /// journaled, with the next commit: if that is refused, the run is as good as never begun, and is due again.
+    /// The end of an effectful run is appended again until the disk takes it. Of any other run only the end is journaled,
+    /// with the next commit: if that is refused, the run is as good as never begun, and is due again.
     fn commit(&mut self, core: &mut Core, mut record: BackgroundTask, awaited: bool) {
         if record.state != TaskRunState::Running {
             let own = |job: &&ChildProcess| job.starter == JobStarter::Run(record.run);
             record.jobs = core.state.open_jobs().filter(own).map(|job| job.job).collect();
         }
         if awaited {
-            self.committing.push_back(record.run);
-            core.append_actor_commit(ActorCommit::Task(TaskCommit::Start), vec![record.into()]);
+            core.append_actor_commit(ActorCommit::Task(TaskCommit::Start(record.run)), vec![record.into()]);
         } else if record.effect == ToolEffect::Effectful {
             self.ending += 1;
             core.append_actor_commit(ActorCommit::Task(TaskCommit::End), vec![record.into()]);

@@ -1,5 +1,5 @@
-//! Random stories in simulated time: runs that end in every way and order, refused commits, jumps of the clock, kills at
-//! any moment. A failing seed is printed.
+//! Random stories in simulated time: runs that end in every way and order, a disk that refuses for a while, jumps of the
+//! clock, kills at any moment. Whatever was written can be folded. A failing seed is printed.
 
 use super::world::World;
 use super::{MINUTE, NOW, RequestTime, SupervisorInput, TaskRunEnd, cron, every, spec};
@@ -18,7 +18,9 @@ const DAY: u64 = 24 * 60 * MINUTE;
 struct Met {
     runs: u64,
     kills: usize,
+    /// Times when the disk became full, and ends that it refused.
     refusals: usize,
+    kept: u64,
     jumps: usize,
     late: usize,
     settled: usize,
@@ -68,12 +70,15 @@ fn play(seed: u64, met: &mut Met) {
     let mut world = World::new(NOW + dice.below(365) as u64 * DAY, specs);
     let (killing, jumping, refusing) = (20 + dice.below(300), 20 + dice.below(300), 3 + dice.below(30));
     for _ in 0..300 {
-        match dice.below(12) {
+        match dice.below(14) {
             0..=2 => world.flush(),
             3 if dice.one_in(refusing) => {
-                world.refuse();
+                world.journal.is_full = true;
                 met.refusals += 1;
             }
+            12 if dice.one_in(3) => world.journal.is_full = false,
+            12 => world.journal.retry(),
+            13 => world.journal.write_out(),
             3..=5 => end_one(&mut world, &mut dice),
             6 => late(&mut world, &mut dice, met),
             7 => request(&mut world, &mut dice),
@@ -110,7 +115,8 @@ fn play(seed: u64, met: &mut Met) {
         }
     }
     finish(&mut world, &mut dice);
-    met.runs += world.journal.begun;
+    met.runs += world.journal.begun + world.journal.others;
+    met.kept += world.journal.kept;
 }
 
 /// The pod ends: everything that began has its end.
@@ -126,9 +132,7 @@ fn finish(world: &mut World, dice: &mut Dice) {
     while let Some(run) = world.bodies.keys().next().copied() {
         world.end(run, TaskRunEnd::Cancelled);
     }
-    while !world.journal.queue.is_empty() {
-        world.flush();
-    }
+    world.sync();
     assert!(world.supervisor.is_done());
     assert_eq!(world.journal.begun, world.journal.ended, "each run has one end");
 }
@@ -149,8 +153,7 @@ fn end_one(world: &mut World, dice: &mut Dice) {
 
 /// Reports that change nothing: of runs that are over or never began, twice, or too early.
 fn late(world: &mut World, dice: &mut Dice, met: &mut Met) {
-    let waiting: Vec<u64> =
-        world.journal.queue.iter().filter(|(_, awaited)| *awaited).map(|(record, _)| record.run).collect();
+    let waiting = world.journal.starting();
     let running: Vec<u64> = world.bodies.keys().copied().collect();
     let runs: Vec<u64> = world.over.iter().chain(&waiting).chain(&running).chain(&[0, u64::MAX]).copied().collect();
     let run = runs[dice.below(runs.len())];
@@ -190,12 +193,13 @@ fn random_stories_keep_every_promise() {
         met.runs += one.runs;
         met.kills += one.kills;
         met.refusals += one.refusals;
+        met.kept += one.kept;
         met.jumps += one.jumps;
         met.late += one.late;
         met.settled += one.settled;
     }
-    let Met { runs, kills, refusals, jumps, late, settled } = met;
-    let least = [runs / 20, kills as u64, refusals as u64, jumps as u64, late as u64 / 5, settled as u64];
+    let Met { runs, kills, refusals, kept, jumps, late, settled } = met;
+    let least = [runs / 20, kills as u64, refusals as u64, kept, jumps as u64, late as u64 / 5, settled as u64];
     assert!(least.iter().all(|count| *count > 100) || !are_many(&seeds()), "hardly anything was met: {least:?}");
 }
 

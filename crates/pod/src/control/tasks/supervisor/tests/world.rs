@@ -1,6 +1,6 @@
 //! A host, a log and a clock around the supervisor. Every effect is checked against what must hold.
 
-use super::journal::Journal;
+use super::journal::{Journal, Start};
 use super::{MAX_OPEN, MAX_SLEEP_MS, RequestTime, Supervisor, SupervisorEffect, SupervisorInput, TaskRunEnd, TaskSpec};
 use crate::control::tasks::supervisor::spec::Schedule;
 use crate::feature::Restart;
@@ -117,15 +117,25 @@ impl World {
     }
 
     pub(super) fn flush(&mut self) {
-        if let Some(run) = self.journal.flush() {
-            self.handle(SupervisorInput::Committed { run });
+        match self.journal.flush() {
+            Some(Start::Durable(run)) => self.handle(SupervisorInput::Committed { run }),
+            Some(Start::Refused(run)) => {
+                self.open.remove(&run);
+                self.handle(SupervisorInput::Refused { run });
+            }
+            None => {}
         }
     }
 
-    pub(super) fn refuse(&mut self) {
-        if let Some(run) = self.journal.refuse() {
-            self.open.remove(&run);
-            self.handle(SupervisorInput::Refused { run });
+    /// The disk takes everything, and has it.
+    pub(super) fn sync(&mut self) {
+        self.journal.is_full = false;
+        self.journal.write_out();
+        while !self.journal.is_idle() {
+            self.flush();
+            if self.journal.is_written() {
+                self.journal.retry();
+            }
         }
     }
 
@@ -190,12 +200,13 @@ impl World {
             assert_eq!(self.open.remove(&record.run), Some(task), "a second end: {record:?}");
             assert!(!self.bodies.contains_key(&record.run), "its body runs: {record:?}");
         }
-        self.journal.queue.push_back((record, awaited));
+        self.journal.add(record);
     }
 
     /// Ends all that is open. Then everything that was owed has its run.
     pub(super) fn settle(&mut self) {
-        // Refused commits are tried again after a minute.
+        self.sync();
+        // Refused starts are tried again after a minute.
         self.now += 61_000;
         self.handle(SupervisorInput::Woke);
         while !self.open.is_empty() {
