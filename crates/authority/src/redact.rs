@@ -65,6 +65,12 @@ impl Redactor {
         Cow::Owned(String::from_utf8_lossy(&known.pass(text.as_bytes(), text.len()).0).into_owned())
     }
 
+    /// Of bytes whose beginning was cut off: how many may belong to a secret that began before, up to the end of a secret.
+    pub fn cut(&self, bytes: &[u8]) -> usize {
+        let known = self.known();
+        known.pass(bytes, known.overlap().min(bytes.len())).1
+    }
+
     fn known(&self) -> Arc<Known> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }

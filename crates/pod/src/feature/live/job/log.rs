@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Most bytes that [`JobHandle::tail`](super::JobHandle::tail) returns.
 pub const MAX_JOB_TAIL: usize = 64 * 1024;
 
-/// The bytes that are kept: so many more than are shown that no secret is shown of which the beginning is gone.
+/// The bytes that are kept: more than are shown, because a secret gets shorter.
 const KEPT: usize = 4 * MAX_JOB_TAIL;
 
 #[derive(Clone, Default)]
@@ -37,12 +37,15 @@ impl JobLog {
             let ring = self.lock();
             (Vec::from(ring.bytes.clone()), ring.written)
         };
-        let all = String::from_utf8_lossy(&bytes);
+        let is_whole = written == bytes.len() as u64;
+        // The end of a secret whose beginning is gone would not be recognised.
+        let cut = if is_whole { 0 } else { redactor.cut(&bytes) };
+        let all = String::from_utf8_lossy(bytes.get(cut..).unwrap_or_default());
         let clean = redactor.text(&all);
         // What is escaped gets longer, so it is cut before and after.
         let text = escape_within(suffix(&clean, max), Lines::Many, usize::MAX);
         let text = suffix(&text, max);
-        let is_cut = text.len() < clean.len() || written > bytes.len() as u64;
+        let is_cut = text.len() < clean.len() || !is_whole;
         let whole = text.split_once('\n').map(|(_, rest)| rest).filter(|rest| is_cut && !rest.is_empty());
         (whole.unwrap_or(text).to_owned(), written)
     }
@@ -86,13 +89,32 @@ mod tests {
         assert_eq!(log.tail(5, &Redactor::default()).0, "zzzzz");
     }
 
+    #[allow(clippy::disallowed_methods, reason = "a secret of a test")]
+    fn redactor(key: &str) -> Redactor {
+        Redactor::new([&Secret::new(&Ambient::claim(), "KEY", key.to_owned())]).unwrap()
+    }
+
+    /// Of an output of secrets, less is shown than was kept: the cut in the first of them was shown.
+    #[test]
+    fn no_part_of_a_secret_is_shown_whose_beginning_is_gone() {
+        let key = format!("{}-0123456789", "k3y-of-a-provider".repeat(40));
+        let redactor = redactor(&key);
+        for before in (0..key.len()).step_by(53) {
+            let log = JobLog::default();
+            log.write("b".repeat(before).as_bytes());
+            let whole = key.repeat(2 * KEPT / key.len());
+            log.write(whole.as_bytes());
+            let (text, written) = log.tail(MAX_JOB_TAIL, &redactor);
+            assert_eq!(written, (before + whole.len()) as u64);
+            assert!(text.contains("KEY") && !text.contains("0123456789"), "{before}: {}", &text[..40]);
+        }
+    }
+
     /// It came in two pieces, and the cut is in the middle of it.
     #[test]
-    #[allow(clippy::disallowed_methods, reason = "a secret of a test")]
     fn no_part_of_a_secret_is_shown() {
         let key = "k3y-of-a-provider-0123456789";
-        let secret = Secret::new(&Ambient::claim(), "KEY", key.to_owned());
-        let redactor = Redactor::new([&secret]).unwrap();
+        let redactor = redactor(key);
         let log = JobLog::default();
         log.write(format!("before {}", &key[..10]).as_bytes());
         log.write(format!("{} after", &key[10..]).as_bytes());
