@@ -24,17 +24,18 @@ use crate::clock::Now;
 use deliver::{DeliveryError, NextAttempt, Sender};
 use events::Attempt;
 use llm_worker::{Item, ToolEffect};
-use message::{Event as PodEvent, Message};
+use message::{Event as PodEvent, EventKey, Message};
 use pod::feature::{
     BackgroundTaskContext, CapabilityRequest, DurableState, FeatureDescriptor, FeatureDescriptorBuilder, FeatureId,
-    FeatureInstallContext, FeatureInstallError, FeatureModule, HookKey, HostCapability, RunningNotes, SinkError,
+    FeatureInstallContext, FeatureInstallError, FeatureModule, HookKey, HostCapability, RunningNotes, StateError,
     TaskError, TaskHandle, TaskKey, TaskResult, TriggerKind,
 };
 use pod::hook::{Event, EventView};
 use pod::record::{ItemAdded, Record};
 use serde::Deserialize;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// This feature's id.
@@ -46,6 +47,8 @@ const NETWORK: HostCapability = HostCapability::network("webhook");
 
 /// Longer than every wait of one attempt.
 const DEADLINE: Duration = Duration::from_secs(120);
+/// After what is durable could not be changed, a run comes again after this time.
+const AGAIN: Duration = Duration::from_secs(60);
 const NOTIFY: TaskKey = TaskKey::new("notify", ToolEffect::Effectful).at_start().on_request().deadline(DEADLINE);
 const WATCH: HookKey<Event> = HookKey::new("turn-ends-and-holds");
 
@@ -187,6 +190,8 @@ impl FeatureModule for NotifyPerson {
             notes: ctx.diagnostics().later()?,
             task: ctx.background_tasks().handle(&NOTIFY).ok(),
             answer: Mutex::new(None),
+            is_started: AtomicBool::new(false),
+            ended: Mutex::new(None),
         });
         ctx.hooks().observe(&WATCH, &live, Live::watch)?;
         ctx.background_tasks().run(&NOTIFY, &live, Live::notify).map(drop)
@@ -205,11 +210,24 @@ struct Live {
     task: Option<TaskHandle>,
     /// The answer of the newest turn, if messages have it; not known after a restart.
     answer: Mutex<Option<String>>,
+    /// Whether the state has what a start changes.
+    is_started: AtomicBool,
+    /// The end of an attempt that the state does not have yet.
+    ended: Mutex<Option<AttemptEnd>>,
+}
+
+/// How an attempt ended.
+#[derive(Clone)]
+struct AttemptEnd {
+    key: EventKey,
+    at_ms: u64,
+    state: DeliveryState,
+    why: Option<String>,
 }
 
 impl Live {
-    /// Each end of a turn and each hold sets the time of the next look; the beginning of a turn removes it. A request that
-    /// is not accepted is made again with the next such record: what the run then finds decides.
+    /// Each end of a turn and each hold sets the time of the next look; the beginning of a turn removes it: what the run then
+    /// finds decides.
     fn watch(&self, view: &EventView) {
         match &*view.record {
             Record::TurnFinished(_) | Record::Suspended(_) => self.look_in(self.delay()),
@@ -235,16 +253,28 @@ impl Live {
     /// Requests a run at a time from now.
     fn look_in(&self, time: Duration) {
         let Some((task, at)) = self.task.as_ref().zip((self.now)().checked_add(time)) else { return };
-        match task.run_at(at) {
-            Ok(()) | Err(SinkError::Revoked | SinkError::Closed) => {}
-            Err(error) => drop(self.notes.note(&format!("a look was not requested: {error}"))),
-        }
+        // Refused only when the grant or the pod has gone.
+        drop(task.run_at(at));
     }
 
+    /// A run whose state was not stored comes again.
     async fn notify(self: Arc<Self>, cx: BackgroundTaskContext) -> TaskResult {
+        self.run(cx).await.unwrap_or_else(|error| {
+            self.look_in(AGAIN);
+            Err(error.into())
+        })
+    }
+
+    async fn run(&self, cx: BackgroundTaskContext) -> Result<TaskResult, StateError> {
+        self.store_end().await?;
         let event = PodEvent::of(&cx.pod);
+        if !self.is_started.load(Ordering::Relaxed) {
+            self.start(event.as_ref()).await?;
+            self.is_started.store(true, Ordering::Relaxed);
+        }
         if cx.trigger == TriggerKind::Start {
-            return self.start(event).await;
+            self.look_in(self.delay());
+            return Ok(Ok(()));
         }
         let now = millis((self.now)());
         let since = millis(cx.due).saturating_sub(millis_of(self.delay()));
@@ -261,40 +291,47 @@ impl Live {
             })
             .await?;
         match (attempt, event) {
-            (Attempt::No, _) | (_, None) => Ok(()),
-            (Attempt::Suppressed(why), Some(event)) => {
-                self.note(&format!("{event}: not sent, because {why}"));
-                Ok(())
-            }
-            (Attempt::Later(at), Some(_)) => {
-                self.look_in(Duration::from_millis(at.saturating_sub(now)));
-                Ok(())
-            }
-            (Attempt::Send { number }, Some(event)) => self.send(cx, event, number).await,
+            (Attempt::No, _) | (_, None) => {}
+            (Attempt::Suppressed(why), Some(event)) => self.note(&format!("{event}: not sent, because {why}")),
+            (Attempt::Later(at), Some(_)) => self.look_in(Duration::from_millis(at.saturating_sub(now))),
+            (Attempt::Send { number }, Some(event)) => return self.send(cx, event, number).await,
         }
+        Ok(Ok(()))
+    }
+
+    /// Stores how the newest attempt ended, if the state does not have it.
+    async fn store_end(&self) -> Result<(), StateError> {
+        let Some(AttemptEnd { key, at_ms, state, why }) = self.unstored().clone() else { return Ok(()) };
+        self.deliveries.update(move |all| all.end(&key, at_ms, state, why)).await?;
+        *self.unstored() = None;
+        Ok(())
+    }
+
+    fn unstored(&self) -> MutexGuard<'_, Option<AttemptEnd>> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// After a start: what was being sent has an unknown outcome, and the pod may have been idle or held before.
-    async fn start(&self, event: Option<PodEvent>) -> TaskResult {
-        let (now, key) = (millis((self.now)()), event.as_ref().map(PodEvent::key));
+    async fn start(&self, event: Option<&PodEvent>) -> Result<(), StateError> {
+        let (now, key) = (millis((self.now)()), event.map(PodEvent::key));
         let unknown = self.deliveries.update(move |all| all.start(key.as_ref(), now)).await?;
         for key in unknown {
             self.note(&format!("{key}: the process ended while the message was being sent; it is not sent again"));
         }
-        self.look_in(self.delay());
         Ok(())
     }
 
-    async fn send(&self, cx: BackgroundTaskContext, event: PodEvent, number: u32) -> TaskResult {
+    async fn send(&self, cx: BackgroundTaskContext, event: PodEvent, number: u32) -> Result<TaskResult, StateError> {
         let answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let message = Message::new(&self.pod, &event, answer.as_deref());
         let sent = self.sender.deliver(&message, &cx, &self.limits).await;
-        let (key, now) = (event.key(), millis((self.now)()));
+        let (key, at_ms) = (event.key(), millis((self.now)()));
         match sent {
             Ok(()) => {
-                self.deliveries.update(move |all| all.end(&key, now, DeliveryState::Sent, None)).await?;
+                *self.unstored() = Some(AttemptEnd { key, at_ms, state: DeliveryState::Sent, why: None });
+                self.store_end().await?;
                 self.note(&format!("{event}: sent"));
-                Ok(())
+                Ok(Ok(()))
             }
             Err(DeliveryError { why, next }) => {
                 let pause = deliver::pause(number).filter(|_| next == NextAttempt::Later);
@@ -303,8 +340,8 @@ impl Live {
                     (_, Some(_)) => DeliveryState::Waiting,
                     (_, None) => DeliveryState::GivenUp,
                 };
-                let text = why.clone();
-                self.deliveries.update(move |all| all.end(&key, now, state, Some(text))).await?;
+                *self.unstored() = Some(AttemptEnd { key, at_ms, state, why: Some(why.clone()) });
+                self.store_end().await?;
                 match pause {
                     Some(pause) => self.look_in(pause),
                     None if state == DeliveryState::Unknown => {
@@ -315,7 +352,7 @@ impl Live {
                         self.note(&format!("{event}: given up after {attempts}: {why}"));
                     }
                 }
-                Err(TaskError::new(format!("attempt {number}: {why}")))
+                Ok(Err(TaskError::new(format!("attempt {number}: {why}"))))
             }
         }
     }

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
-use testkit::{LiveEnd, LivePod, ModelScript, Over, PATIENCE, PodUnderTest, ScriptedAnswer};
+use testkit::{ENOSPC, Fault, LiveEnd, LivePod, ModelScript, Over, PATIENCE, PodUnderTest, ScriptedAnswer};
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
@@ -114,6 +114,47 @@ fn a_command_is_run_for_a_hold_and_not_for_a_pause_of_a_person() {
     assert_eq!((suppressed.key.kind, suppressed.reason.as_deref()), (WaitKind::Held, Some("a person did it")));
     assert_eq!(fs::read_to_string(&told).unwrap(), text);
     drop(live.close());
+}
+
+// A run whose state could not be stored ended without a look to come, and an idle pod has no later cause for one.
+#[test]
+fn a_disk_that_refuses_costs_no_message() {
+    // The records of the attempt, and those of its end.
+    for point in ["task:running", "sent"] {
+        let script = if point == "sent" {
+            "echo \"$0\" >> told.txt; while ! [ -e full ]; do sleep 0.01; done"
+        } else {
+            "echo \"$0\" >> told.txt"
+        };
+        let live = open(pod(settings(Some(script)), AttemptLimits::USUAL, None));
+        let disk = live.pod.disk.clone();
+        let full = move || disk.fail_at(0, Fault::Ever(ENOSPC));
+        turn(&live);
+        heard(&live);
+        let told = live.pod.project.join("told.txt");
+        if point == "task:running" {
+            let came = live.pod.points.came().iter().filter(|came| *came == point).count();
+            live.pod.points.at(point, came, full);
+            live.advance(Duration::from_secs(60));
+        } else {
+            let began = Instant::now();
+            while !told.exists() {
+                assert!(began.elapsed() < PATIENCE, "nothing was sent");
+                live.advance(Duration::from_secs(10));
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            full();
+            fs::write(live.pod.project.join("full"), "").unwrap();
+        }
+        while live.ask(live.client().status()).unwrap().disk.is_none() {
+            std::thread::yield_now();
+        }
+        live.pod.disk.repair();
+        let sent = passes(&live, 0, DeliveryState::Sent);
+        assert_eq!(sent.attempts, 1, "{point}");
+        assert_eq!(fs::read_to_string(&told).unwrap().lines().count(), 1, "{point}");
+        drop(live.close());
+    }
 }
 
 #[test]

@@ -143,6 +143,8 @@ impl Core {
         let urgent = match wakeup {
             Wakeup::Request(request) => self.handle(request, runs),
             Wakeup::CommitWanted => true,
+            // The actor takes it from there.
+            Wakeup::RunRequested => false,
         };
         if self.collect(runs) || urgent {
             self.write_out();

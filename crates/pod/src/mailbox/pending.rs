@@ -3,8 +3,8 @@
 use super::events::{Alert, Event, Outbox};
 use super::keyed::{NotificationWaiter, NumberReply, UncommittedKeys};
 use super::requests::{
-    AlertLevel, CommitWaiter, Declined, DriverRequest, JobRequest, Mailbox, MailboxSender, Notification, RunTime,
-    TaskRequest, Wakeup,
+    AlertLevel, CommitWaiter, Declined, DriverRequest, JobRequest, Mailbox, MailboxSender, Notification, TaskRequest,
+    Wakeup,
 };
 use crate::feature::{FeatureId, FeatureRegistry, Keeper, MAX_NOTES, ServiceEvent, sanitize};
 use crate::record::{FeatureNote, NotificationQueued, Record};
@@ -61,8 +61,6 @@ pub(crate) struct Pending {
     /// By feature, in this day.
     notes: BTreeMap<FeatureId, usize>,
     notes_since: Instant,
-    /// Requested runs of background tasks, oldest first: at most one for now and one time for each task.
-    task_requests: VecDeque<TaskRequest>,
     /// Events of services; at most those that features declare.
     service_events: BTreeSet<ServiceEvent>,
     /// Jobs that features asked for, oldest first; the actor takes them at once.
@@ -124,7 +122,6 @@ impl Pending {
             used_since: now,
             notes: BTreeMap::new(),
             notes_since: now,
-            task_requests: VecDeque::new(),
             service_events: BTreeSet::new(),
             job_requests: VecDeque::new(),
             wakes: BTreeMap::new(),
@@ -265,10 +262,6 @@ impl Pending {
                 self.wait(FeatureNote { feature: feature.to_string(), text: text.to_owned() }, None);
                 false
             }
-            DriverRequest::RunTask(request) => {
-                self.request_task(request);
-                false
-            }
             DriverRequest::ServiceEvent(event) => {
                 self.service_events.insert(event);
                 false
@@ -295,19 +288,9 @@ impl Pending {
         }
     }
 
-    /// A newer request of the same kind for the same task replaces the older one.
-    fn request_task(&mut self, new: TaskRequest) {
-        let same = |old: &TaskRequest| {
-            let same_time = (old.time == RunTime::Now) == (new.time == RunTime::Now);
-            same_time && old.feature == new.feature && old.task == new.task
-        };
-        self.task_requests.retain(|old| !same(old));
-        self.task_requests.push_back(new);
-    }
-
     /// The oldest request for a run of a background task that was not taken yet.
     pub(crate) fn next_task_request(&mut self) -> Option<TaskRequest> {
-        self.task_requests.pop_front()
+        self.mailbox.next_run()
     }
 
     /// An event of a service that was not taken yet.
@@ -390,27 +373,5 @@ impl Pending {
             let text = "further alerts of this turn are dropped".to_owned();
             pod.outbox.show(Event::Alert(Alert { level: AlertLevel::Warning, from: Some(feature), text }));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::mailbox::requests::mailbox;
-    use std::time::SystemTime;
-
-    #[tokio::test]
-    async fn the_newest_request_of_a_kind_for_a_task_counts() {
-        let mut pending = Pending::new(mailbox());
-        let feature = FeatureId::builtin("f");
-        let request = |task: &str, time| TaskRequest { feature: feature.clone(), task: task.to_owned(), time };
-        let at = RunTime::At(Some(SystemTime::UNIX_EPOCH));
-        for time in [RunTime::Now, at, RunTime::Now, RunTime::At(None)] {
-            pending.request_task(request("one", time));
-        }
-        pending.request_task(request("two", at));
-        let left = std::iter::from_fn(|| pending.next_task_request());
-        let expected = [request("one", RunTime::Now), request("one", RunTime::At(None)), request("two", at)];
-        assert_eq!(left.collect::<Vec<_>>(), expected);
     }
 }

@@ -7,7 +7,8 @@ use crate::feature::{FeatureId, JobError, NewJob, ServiceEvent};
 use crate::record::{ChildProcess, FeatureState, JobStarter, Record, Who};
 use authority::{Redactor, Spawner};
 use llm_worker::CallId;
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 use tokio::sync::{Notify, mpsc, oneshot};
 
@@ -26,8 +27,6 @@ pub(crate) enum DriverRequest {
     Alert { feature: FeatureId, level: AlertLevel, text: String },
     /// A feature was disabled because its code did not return.
     FeatureDisabled { feature: FeatureId },
-    /// A feature requests a run of its background task.
-    RunTask(TaskRequest),
     /// A feature emits an event of its service.
     ServiceEvent(ServiceEvent),
     /// A feature starts a job.
@@ -116,6 +115,7 @@ impl CommitWaiter for oneshot::Sender<Result<(), String>> {
 pub(crate) struct MailboxSender {
     requests: mpsc::Sender<DriverRequest>,
     wanted: Arc<Notify>,
+    runs: Arc<RequestedRuns>,
 }
 
 /// The receiving end of the mailbox; the actor owns it.
@@ -123,13 +123,23 @@ pub(crate) struct MailboxSender {
 pub(crate) struct Mailbox {
     requests: mpsc::Receiver<DriverRequest>,
     wanted: Arc<Notify>,
+    runs: Arc<RequestedRuns>,
+}
+
+/// Requested runs of background tasks, oldest first: at most one for now and one time for each task. So there is always room,
+/// and no request is lost because others wait.
+#[derive(Debug, Default)]
+struct RequestedRuns {
+    waiting: Mutex<VecDeque<TaskRequest>>,
+    added: Notify,
 }
 
 /// Creates the mailbox: the actor's end and the sending end.
 pub(crate) fn mailbox() -> (Mailbox, MailboxSender) {
     let (sender, requests) = mpsc::channel(MAILBOX_CAPACITY);
-    let wanted = Arc::new(Notify::new());
-    (Mailbox { requests, wanted: Arc::clone(&wanted) }, MailboxSender { requests: sender, wanted })
+    let (wanted, runs) = (Arc::new(Notify::new()), Arc::<RequestedRuns>::default());
+    let mailbox = Mailbox { requests, wanted: Arc::clone(&wanted), runs: Arc::clone(&runs) };
+    (mailbox, MailboxSender { requests: sender, wanted, runs })
 }
 
 /// Waits for the answer to a message; none once the receiving end is gone. A message that is sent while that end goes may
@@ -147,6 +157,8 @@ pub(crate) enum Wakeup {
     Request(DriverRequest),
     /// A caller waits for a record that was sent earlier without a waiter.
     CommitWanted,
+    /// A run of a background task was requested.
+    RunRequested,
 }
 
 /// The reason why a request was not sent.
@@ -175,6 +187,22 @@ impl MailboxSender {
         answered(&self.requests, answer).await
     }
 
+    /// Requests a run. A newer request of the same kind for the same task replaces the older one.
+    pub(crate) fn request_run(&self, new: TaskRequest) -> Result<(), NotTaken> {
+        if self.requests.is_closed() {
+            return Err(NotTaken::Closed);
+        }
+        let same = |old: &TaskRequest| {
+            let same_time = (old.time == RunTime::Now) == (new.time == RunTime::Now);
+            same_time && old.feature == new.feature && old.task == new.task
+        };
+        let mut waiting = self.runs.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.retain(|old| !same(old));
+        waiting.push_back(new);
+        self.runs.added.notify_one();
+        Ok(())
+    }
+
     /// Asks for a commit at once: a caller waits for a record that was sent without a waiter.
     pub(crate) fn want_commit(&self) {
         self.wanted.notify_one();
@@ -188,12 +216,18 @@ impl Mailbox {
             biased;
             Some(request) = self.requests.recv() => Wakeup::Request(request),
             () = self.wanted.notified() => Wakeup::CommitWanted,
+            () = self.runs.added.notified() => Wakeup::RunRequested,
         }
     }
 
     /// The next request, without waiting.
     pub(crate) fn now(&mut self) -> Option<DriverRequest> {
         self.requests.try_recv().ok()
+    }
+
+    /// The oldest requested run that was not taken yet.
+    pub(crate) fn next_run(&mut self) -> Option<TaskRequest> {
+        self.runs.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
     /// Refuses further requests; those in the channel can still be read.
@@ -215,6 +249,35 @@ mod tests {
         receiver.close();
         let told = tokio::time::timeout(Duration::from_secs(60), answered(&sender, answer)).await;
         assert_eq!(told, Ok(None), "it stays in the channel");
+    }
+
+    fn run(task: &str, time: RunTime) -> TaskRequest {
+        TaskRequest { feature: FeatureId::builtin("f"), task: task.to_owned(), time }
+    }
+
+    #[tokio::test]
+    async fn the_newest_request_of_a_kind_for_a_task_counts() {
+        let (mut mailbox, sender) = mailbox();
+        let at = RunTime::At(Some(SystemTime::UNIX_EPOCH));
+        for time in [RunTime::Now, at, RunTime::Now, RunTime::At(None)] {
+            sender.request_run(run("one", time)).unwrap();
+        }
+        sender.request_run(run("two", at)).unwrap();
+        assert!(matches!(mailbox.next().await, Wakeup::RunRequested));
+        let left: Vec<_> = std::iter::from_fn(|| mailbox.next_run()).collect();
+        assert_eq!(left, [run("one", RunTime::Now), run("one", RunTime::At(None)), run("two", at)]);
+    }
+
+    // The time of the next look was lost, for as long as the pod was idle.
+    #[tokio::test]
+    async fn a_full_mailbox_refuses_no_run() {
+        let (mut mailbox, sender) = mailbox();
+        let note = || DriverRequest::Note { feature: FeatureId::builtin("f"), text: "full".to_owned() };
+        while sender.try_send(note()).is_ok() {}
+        sender.request_run(run("one", RunTime::Now)).unwrap();
+        assert_eq!(mailbox.next_run(), Some(run("one", RunTime::Now)));
+        drop(mailbox);
+        assert_eq!(sender.request_run(run("one", RunTime::Now)), Err(NotTaken::Closed));
     }
 
     #[tokio::test]

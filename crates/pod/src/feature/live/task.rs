@@ -6,7 +6,7 @@ use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::service::ServiceEvent;
 use crate::feature::declare::task::BackgroundTaskDeclaration;
 use crate::foreign::{Broke, CallbackFailure, Callbacks, contained};
-use crate::mailbox::requests::{DriverRequest, MailboxSender, RunTime, TaskRequest};
+use crate::mailbox::requests::{MailboxSender, RunTime, TaskRequest};
 use crate::record::HoldCause;
 pub use crate::record::TriggerKind;
 use authority::{Door, FileChanges, Workspace};
@@ -252,7 +252,7 @@ impl TaskHandle {
     /// one run.
     ///
     /// # Errors
-    /// `Early` in an install; `Revoked`; `Busy`; `Closed`.
+    /// `Early` in an install; `Revoked`; `Closed`.
     pub fn run_now(&self) -> Result<(), SinkError> {
         self.request(RunTime::Now)
     }
@@ -278,7 +278,7 @@ impl TaskHandle {
         self.presence.check()?;
         let _pass = self.door.enter().map_err(|_shut| SinkError::Revoked)?;
         let request = TaskRequest { feature: self.feature.clone(), task: self.task.clone(), time };
-        Ok(self.mailbox.try_send(DriverRequest::RunTask(request))?)
+        Ok(self.mailbox.request_run(request)?)
     }
 }
 

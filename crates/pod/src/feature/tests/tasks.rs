@@ -3,7 +3,7 @@
 use super::rig::*;
 use crate::feature::*;
 use crate::foreign::Callbacks;
-use crate::mailbox::requests::{DriverRequest, Mailbox, RunTime, mailbox};
+use crate::mailbox::requests::{Mailbox, RunTime, mailbox};
 use llm_worker::ToolEffect;
 use std::future::pending;
 use std::sync::{Arc, Mutex};
@@ -226,16 +226,13 @@ fn handle() -> (TaskHandle, FeatureRegistry, Mailbox) {
 fn a_handle_requests_runs_until_its_grant_is_revoked() {
     let (handle, registry, mut mailbox) = handle();
     let time = SystemTime::UNIX_EPOCH + DAY;
+    let mut requested = || mailbox.next_run().map(|run| (run.feature.to_string(), run.task, run.time));
+    let wake = |time| Some((ME.to_owned(), "wake".to_owned(), time));
     handle.run_now().unwrap();
     handle.run_at(time).unwrap();
-    handle.clear().unwrap();
-    let mut requested = || match mailbox.now() {
-        Some(DriverRequest::RunTask(request)) => Some((request.feature.to_string(), request.task, request.time)),
-        _ => None,
-    };
-    let wake = |time| Some((ME.to_owned(), "wake".to_owned(), time));
     assert_eq!(requested(), wake(RunTime::Now));
     assert_eq!(requested(), wake(RunTime::At(Some(time))));
+    handle.clear().unwrap();
     assert_eq!(requested(), wake(RunTime::At(None)));
     drop(registry.revoke(&id(ME), &HostCapability::background_task("wake"), Revoke::Now));
     assert_eq!(handle.run_now(), Err(SinkError::Revoked));
