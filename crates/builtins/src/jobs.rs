@@ -5,7 +5,8 @@
 //! ```
 //!
 //! An end is noted as told after its notice is durable. The notice has a key, so that a crash in between does not repeat it.
-//! Ends that a stop or a crash of the pod caused are told at the next start.
+//! Ends that a stop or a crash of the pod caused are told at the next start. What commands changed of files that git runs
+//! has a notice of its own, and counts as told once that is durable.
 
 use crate::shell::PROGRAM;
 use authority::{Spawner, Workspace};
@@ -15,7 +16,7 @@ use pod::feature::author::AlertLevel;
 use pod::feature::{
     BackgroundTaskContext, CapabilityRequest, DurableState, FeatureAlertSink, FeatureDescriptor, FeatureId,
     FeatureInstallContext, FeatureInstallError, FeatureModule, FeatureNotifySink, HostCapability, JobError, JobHandle,
-    NewJob, Restart, StateKey, TaskKey, TaskResult, ToolKey,
+    MAX_JOB_DEADLINE, MAX_JOBS_OF_FEATURE, NewJob, Restart, StateKey, TaskKey, TaskResult, ToolKey,
 };
 use pod::record::{ChildProcess, JobEndKind};
 use schemars::JsonSchema;
@@ -58,17 +59,16 @@ const TAIL: ToolKey<TailArgs> =
 const STOP: ToolKey<StopArgs> =
     ToolKey::new("JobStop", ToolEffect::Idempotent, "Stop a job.").touching(|_| vec![Touch::Session]);
 
-/// The longest `max_hours`: 7 days.
-const MAX_HOURS: u64 = 7 * 24;
-/// The highest `max_jobs`.
-const MAX_JOBS: usize = 8;
+const MAX_HOURS: u64 = MAX_JOB_DEADLINE.as_secs() / 3600;
+/// While so many ends were not told, no job starts: only the newest ends of a session are kept.
+const MAX_UNTOLD: usize = 32;
 /// The default lines of a tail, and of a notice.
 const LINES: usize = 50;
 const NOTICE_LINES: usize = 20;
 /// The most bytes of output in a notice.
 const NOTICE_OUTPUT: usize = 1200;
-/// The most bytes of a changed file's text in a notice, and of all of them.
-const NOTICE_CHANGES: usize = 400;
+/// The most bytes of a notice about changed files.
+const NOTICE_CHANGES: usize = 2000;
 
 /// `[features."builtin:jobs"]`.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -97,8 +97,8 @@ impl Jobs {
     /// A value outside of its limits; the text names its key.
     pub fn new(settings: Settings) -> Result<Self, String> {
         let Settings { max_jobs, max_hours } = settings;
-        if !(1..=MAX_JOBS).contains(&max_jobs) {
-            return Err(format!("`max_jobs` is {max_jobs}; expected 1 to {MAX_JOBS}"));
+        if !(1..=MAX_JOBS_OF_FEATURE).contains(&max_jobs) {
+            return Err(format!("`max_jobs` is {max_jobs}; expected 1 to {MAX_JOBS_OF_FEATURE}"));
         }
         if !(1..=MAX_HOURS).contains(&max_hours) {
             return Err(format!("`max_hours` is {max_hours}; expected 1 to {MAX_HOURS}"));
@@ -200,10 +200,10 @@ impl Live {
         if args.timeout_min == 0 || args.timeout_min > most {
             return Err(fail(ErrorKind::FixInput, format!("timeout_min must be 1 to {most}")));
         }
-        let running = self.jobs.list().into_iter().filter(|job| job.ended.is_none()).count();
-        if running >= max_jobs {
-            let text = format!("{} run already; stop one first", counted(running as u64, "job", "jobs"));
-            return Err(fail(ErrorKind::Exhausted, text));
+        let untold = self.untold().map_err(|error| refused(&error))?.len();
+        if untold >= MAX_UNTOLD {
+            let ends = counted(untold as u64, "end of a job waits", "ends of jobs wait");
+            return Err(fail(ErrorKind::Exhausted, format!("{ends} to be told; end the turn to read them")));
         }
         let new = NewJob {
             program: PROGRAM.into(),
@@ -211,6 +211,7 @@ impl Live {
             cwd: self.workspace.cwd().to_owned(),
             command: args.command,
             deadline: Duration::from_secs(args.timeout_min * 60),
+            most: max_jobs,
         };
         let job = self.jobs.start(new, &cx).await.map_err(|error| refused(&error))?;
         Ok(answer(&format!("job {job} started"), String::new()))
@@ -218,7 +219,7 @@ impl Live {
 
     async fn tail(self: Arc<Self>, args: TailArgs, _: ToolContext) -> ToolResult {
         let Some(job) = args.job else {
-            let jobs = self.jobs.list();
+            let jobs = self.jobs.list().map_err(|error| refused(&error))?;
             let lines: Vec<_> = jobs.iter().map(|job| format!("{}: {}", status(job), job.command)).collect();
             return Ok(answer(&counted(lines.len() as u64, "job", "jobs"), last(&lines.join("\n"), LINES).to_owned()));
         };
@@ -233,11 +234,10 @@ impl Live {
     }
 
     async fn tell(self: Arc<Self>, _: BackgroundTaskContext) -> TaskResult {
-        let ended: Vec<_> = self.jobs.list().into_iter().filter(|job| job.ended.is_some()).collect();
-        let known: BTreeSet<u64> = ended.iter().map(|job| job.job).collect();
-        for job in ended.iter().filter(|job| !self.told.read().contains(&job.job)) {
-            let text = format!("{}{}", self.notice(job), self.changes());
-            self.notify.wake_model_once(&format!("job-{}", job.job), text).await?;
+        for job in self.untold()? {
+            self.tell_changes().await?;
+            self.notify.wake_model_once(&format!("job-{}", job.job), self.notice(&job)).await?;
+            let known: BTreeSet<u64> = self.jobs.list()?.iter().map(|job| job.job).collect();
             let note = |told: &mut BTreeSet<u64>| {
                 told.retain(|old| known.contains(old));
                 told.insert(job.job);
@@ -245,6 +245,13 @@ impl Live {
             self.told.update(note).await?;
         }
         Ok(())
+    }
+
+    /// The jobs whose end was not told yet.
+    fn untold(&self) -> Result<Vec<ChildProcess>, JobError> {
+        let told = self.told.read();
+        let jobs = self.jobs.list()?.into_iter();
+        Ok(jobs.filter(|job| job.ended.is_some() && !told.contains(&job.job)).collect())
     }
 
     fn notice(&self, job: &ChildProcess) -> String {
@@ -260,16 +267,21 @@ impl Live {
         format!("{}.\nCommand: {}\n{output}", status(job), job.command)
     }
 
-    /// What commands changed of files that git runs, if that was not told yet.
-    fn changes(&self) -> String {
-        let found = self.spawner.git_findings(self.spawner.git_mark());
+    /// Tells what commands changed of files that git runs, unless that was told.
+    async fn tell_changes(&self) -> TaskResult {
+        let (found, upto) = self.spawner.git_waiting();
+        if found.is_empty() {
+            return Ok(());
+        }
         let texts: Vec<_> = found.iter().map(|found| found.text(|path: &Path| self.workspace.show(path))).collect();
+        let all = texts.join("\n");
+        self.notify.notify_model(all.get(..all.floor_char_boundary(NOTICE_CHANGES)).unwrap_or_default()).await?;
+        self.spawner.git_told(upto);
         if let Some(alerts) = &self.alerts {
-            // A person who does not watch finds them in the journal, with the notice.
+            // A person who does not watch finds them in the journal.
             texts.iter().for_each(|text| drop(alerts.alert(AlertLevel::Warning, text)));
         }
-        let all: String = texts.iter().map(|text| format!("\n[{text}]")).collect();
-        all.get(..all.floor_char_boundary(NOTICE_CHANGES)).unwrap_or_default().to_owned()
+        Ok(())
     }
 }
 

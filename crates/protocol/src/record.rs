@@ -471,7 +471,7 @@ mirrors! {
     }
     /// How a job ended; part of [`ChildProcess`].
     JobEnd {
-        /// `exited`, `signalled`, `timed_out`, `stopped`, `pod_stopped`, `failed` or `lost`.
+        /// `exited`, `signalled`, `timed_out`, `stopped`, `pod_stopped`, `failed`, `lost` or `not_started`.
         how: String,
         /// The exit status, or the number of the signal.
         code?: i32,

@@ -103,7 +103,7 @@ impl Spawner {
     pub async fn spawn(&self, job: Job) -> Result<SpawnedChild, Error> {
         let begun = Instant::now();
         let (child, exit, pipe) = self.start(&job).await?;
-        let reader = Reader { pipe, buffer: vec![0; CHUNK], open: true };
+        let reader = Reader { pipe, buffer: vec![0; CHUNK], open: true, pace: None };
         let program = crate::escape(job.program.as_ref());
         let limits = Limits { begun, until: begun + job.deadline, door: Arc::clone(self.door()), git: self.git() };
         Ok(SpawnedChild { child, exit, reader, limits, program })
@@ -138,6 +138,13 @@ impl SpawnedChild {
     /// When its main process started, in ticks since boot; 0 if it is not known.
     pub fn started(&self) -> u64 {
         processes::look(self.child.pid()).map_or(0, |process| process.started)
+    }
+
+    /// Reads so many bytes of output in a time, and at most one piece more; a child that writes more waits.
+    #[must_use]
+    pub fn paced(mut self, bytes: usize, time: Duration) -> Self {
+        self.reader.pace = Some(Pace { bytes, time, left: 0, until: Instant::now() });
+        self
     }
 
     /// Waits for its end. `on_output` gets its standard output and error, merged, in order, in pieces of at most
@@ -240,18 +247,47 @@ struct Reader {
     pipe: Receiver,
     buffer: Vec<u8>,
     open: bool,
+    pace: Option<Pace>,
+}
+
+/// A bound on output in a time.
+#[derive(Debug)]
+struct Pace {
+    bytes: usize,
+    time: Duration,
+    /// What may be read before `until`.
+    left: usize,
+    until: Instant,
+}
+
+impl Pace {
+    /// Waits until something may be read. Cancel-safe.
+    async fn wait(&mut self) {
+        if self.left == 0 {
+            tokio::time::sleep_until(self.until).await;
+            (self.left, self.until) = (self.bytes, Instant::now() + self.time);
+        }
+    }
 }
 
 impl Reader {
     /// Waits for output and passes it on.
     async fn next(&mut self, on_output: &mut (impl FnMut(&[u8]) -> io::Result<()> + Send)) -> io::Result<()> {
+        if let Some(pace) = &mut self.pace {
+            pace.wait().await;
+        }
         self.pipe.readable().await?;
         match self.pipe.try_read(&mut self.buffer) {
             Ok(0) => {
                 self.open = false;
                 Ok(())
             }
-            Ok(read) => on_output(self.buffer.get(..read).unwrap_or_default()),
+            Ok(read) => {
+                if let Some(pace) = &mut self.pace {
+                    pace.left = pace.left.saturating_sub(read);
+                }
+                on_output(self.buffer.get(..read).unwrap_or_default())
+            }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(()),
             Err(error) => Err(error),
         }

@@ -114,6 +114,16 @@ impl Spawner {
         self.git.as_ref().map_or_else(Vec::new, |guard| guard.since(since))
     }
 
+    /// The git findings that were not reported yet, and the position behind them for [`Spawner::git_told`].
+    pub fn git_waiting(&self) -> (Vec<GitFinding>, usize) {
+        self.git.as_ref().map_or_else(|| (Vec::new(), 0), |guard| guard.waiting())
+    }
+
+    /// The git findings before this position were reported.
+    pub fn git_told(&self, upto: usize) {
+        self.git.as_ref().inspect(|guard| guard.told(upto));
+    }
+
     /// How its children are confined.
     pub fn mode(&self) -> SandboxMode {
         self.shared.mode

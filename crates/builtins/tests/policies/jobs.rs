@@ -1,7 +1,7 @@
 //! `jobs`: a command that goes on across turns, and an end that is told once, whatever is killed.
 
 use crate::rig::settings;
-use authority::{Ambient, Confinement, EnvPolicy, SandboxMode, Spawner};
+use authority::{Ambient, Confinement, EnvPolicy, GitGuard, SandboxMode, Spawner};
 use builtins::jobs::{ID, NOTIFY, TELLS, TOLD};
 use builtins::policies;
 use llm_worker::{Item, ResultStatus};
@@ -11,7 +11,7 @@ use pod::record::{JobEndKind, Record};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use testkit::{FeatureHost, LivePod, ModelScript, Over, PodUnderTest, ScriptedAnswer, Shared};
+use testkit::{ENOSPC, Fault, FeatureHost, LivePod, ModelScript, Over, PodUnderTest, ScriptedAnswer, Shared};
 
 /// A command that ends when the file is there.
 const WAITS: &str = "echo one; while ! [ -e done ]; do sleep 0.01; done; echo two; exit 3";
@@ -159,7 +159,7 @@ fn what_cannot_be_started_is_refused_with_the_next_step() {
         "the command is empty|",
         "timeout_min must be 1 to 120|",
         "job 1 started|",
-        "1 job run already; stop one first|",
+        "1 job runs already; stop it first|",
         "there is no job 9|",
         "there is no job 9|",
     ];
@@ -168,6 +168,79 @@ fn what_cannot_be_started_is_refused_with_the_next_step() {
     let answer = host.call("JobStart", json!({"command": "true"}));
     assert_eq!(answer.status, ResultStatus::Error);
     assert!(answer.text().contains("start the pod so that it stays"), "{answer:?}");
+}
+
+// Two calls of one answer both found no job, and both started one.
+#[test]
+fn calls_of_one_answer_keep_the_limit_too() {
+    let command = json!({"command": "exec sleep 300"}).to_string();
+    let both = [("JobStart", command.as_str()), ("JobStart", command.as_str())];
+    let live = live(stays(json!({"max_jobs": 1}), &[ScriptedAnswer::calls(&both), text("done")]));
+    turn(&live, 1).unwrap();
+    let mut all = results(&live.close().pod);
+    all.sort();
+    assert_eq!(all, ["1 job runs already; stop it first|", "job 1 started|"]);
+}
+
+/// Their ends would be forgotten: of a session only the newest are kept.
+#[test]
+fn no_job_starts_while_many_ends_wait_to_be_told() {
+    let turns = 3;
+    let one_turn = |turn: u64| {
+        let jobs = (1..=12).flat_map(move |job| {
+            let number = turn * 12 + job;
+            [call("JobStart", json!({"command": "exec sleep 300"})), call("JobStop", json!({"job": number}))]
+        });
+        jobs.chain([text("done")]).collect::<Vec<_>>()
+    };
+    let answers: Vec<_> = (0..turns).flat_map(one_turn).chain((0..40).map(|_| text("told"))).collect();
+    let live = live(stays(json!({}), &answers));
+    // Time stands still: what waits for a second is not told.
+    live.ask(live.client().send(NewInput { text: "go".to_owned(), ..NewInput::default() })).unwrap();
+    let refused = "32 ends of jobs wait to be told; end the turn to read them|";
+    let text = |_: &PodStatus| results(&live.pod).iter().any(|result| result == refused);
+    for _ in 0..3 {
+        live.until(|status| text(status) || status.activity == Activity::Idle && status.queued.is_empty());
+        drop(live.ask(live.client().send(NewInput { text: "go".to_owned(), ..NewInput::default() })));
+    }
+    live.until(text);
+    drop(live.close());
+}
+
+// What a command changed counted as told before its notice was durable, and was in no record.
+#[test]
+fn what_a_job_changed_for_git_is_told_once_it_is_durable() {
+    let hook =
+        "while ! [ -e done ]; do sleep 0.01; done; echo 'exit 0' > .git/hooks/post-commit; chmod +x .git/hooks/*";
+    let answers = [call("JobStart", json!({ "command": hook })), text("started"), text("told"), text("unused")];
+    let mut pod = stays(json!({}), &answers);
+    for dir in ["hooks", "objects", "refs"] {
+        std::fs::create_dir_all(pod.project.join(".git").join(dir)).unwrap();
+    }
+    std::fs::write(pod.project.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    let roots = [pod.project.clone()];
+    let guard = GitGuard::new(&Ambient::claim(), &roots, None, |_| false, |_| String::new()).unwrap();
+    pod.spawner = pod.spawner.map(|spawner| spawner.with_git_guard(Arc::new(guard)));
+    let live = live(pod);
+    turn(&live, 1).unwrap();
+    let disk = live.pod.disk.clone();
+    let full = move || disk.fail_at(0, Fault::Ever(ENOSPC));
+    let runs = |live: &LivePod| live.pod.points.came().iter().filter(|point| *point == "task:ended").count();
+    let before = runs(&live);
+    live.pod.points.at("task:running", before, full);
+    finish(&live.pod);
+    let began = std::time::Instant::now();
+    while runs(&live) == before {
+        assert!(began.elapsed() < testkit::PATIENCE, "no run ended");
+        std::thread::yield_now();
+    }
+    assert_eq!(notices(&live.pod), []);
+    live.pod.disk.repair();
+    live.advance(std::time::Duration::from_secs(5 * 60));
+    live.until(|status| notices(&live.pod).len() == 2 && is_quiet(&live, status));
+    let [(None, changed), (Some(key), _)] = &notices(&live.pod)[..] else { panic!("{:?}", notices(&live.pod)) };
+    assert!(key == "job-1" && changed.contains("post-commit"), "{changed}");
+    drop(live.close());
 }
 
 /// A job that begins, ends, and wakes the pod.

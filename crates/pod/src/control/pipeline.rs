@@ -89,8 +89,8 @@ pub(super) enum TaskCommit {
     /// The start of this run. A refused one is not appended again: its run is due again later, under another number.
     Start(u64),
     End,
-    /// The end of a job.
-    JobEnd,
+    /// The end of this job.
+    JobEnd(u64),
 }
 
 /// The end of a commit that the turn or the actor waits for.

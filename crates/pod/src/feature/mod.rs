@@ -42,7 +42,9 @@ pub use declare::state::{StateDeclaration, StateKey, StateScope};
 pub use declare::task::{
     BackgroundTaskDeclaration, DEFAULT_TASK_DEADLINE, MAX_TASK_DEADLINE, Restart, TaskKey, TaskTrigger,
 };
-pub(crate) use declare::text::{Lines, check as check_text, clamp, escape_line, sanitize, sanitize_lines, secret};
+pub(crate) use declare::text::{
+    Lines, check as check_text, clamp, escape_line, millis, sanitize, sanitize_lines, secret,
+};
 pub use declare::tool::{DEFAULT_DEADLINE, MAX_DEADLINE, ToolDeclaration, ToolKey};
 pub use install::builder::{CALLBACK_LIMIT, FeatureRegistryBuilder};
 pub use install::context::{FeatureDiagnosticSink, FeatureInstallContext};
@@ -54,7 +56,7 @@ pub use install::registrars::{InstructionRegistrar, PublicHookRegistrar, ToolReg
 pub use install::tasks::{BackgroundTaskContribution, BackgroundTaskRegistrar};
 pub use live::grant::Revoke;
 pub(crate) use live::job::{JobBoard, JobControl, JobLog};
-pub use live::job::{JobError, JobHandle, JobTail, MAX_JOB_DEADLINE, MAX_JOB_TAIL, NewJob};
+pub use live::job::{JobError, JobHandle, JobTail, MAX_JOB_DEADLINE, MAX_JOB_TAIL, MAX_JOBS_OF_FEATURE, NewJob};
 pub use live::registry::{FeatureRegistry, Instruction, RegisteredTool, ToolRegistry};
 pub use live::service::{ServiceError, ServiceFuture, ServiceHandle};
 pub use live::sink::{

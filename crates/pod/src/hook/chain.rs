@@ -7,7 +7,7 @@ use super::observe::ObserverQueue;
 use super::run::{HookRun, Next, run};
 use super::typed::{Chains, Gate, Observe, Point, Transform};
 use super::verdict::{Change, MAX_AGAIN_WORDS, MAX_REASON};
-use crate::feature::{FeatureId, clamp, escape_line, sanitize, sanitize_lines};
+use crate::feature::{FeatureId, clamp, escape_line, millis, sanitize, sanitize_lines};
 use crate::foreign::Callbacks;
 use crate::record::Decision;
 use async_trait::async_trait;
@@ -388,10 +388,6 @@ impl std::fmt::Debug for HookRegistry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("HookRegistry").finish_non_exhaustive()
     }
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

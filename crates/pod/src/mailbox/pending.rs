@@ -13,6 +13,7 @@ use llm_worker::CallId;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 /// Most notifications of all features that wait for the next model request.
@@ -212,6 +213,13 @@ impl Pending {
         self.wait(record, None);
     }
 
+    /// Adds a record of the host to those of the next commit; the receiver learns when it is durable.
+    pub(crate) fn add_awaited(&mut self, record: impl Into<Record>) -> oneshot::Receiver<Result<(), String>> {
+        let (reply, answer) = oneshot::channel();
+        self.wait(record, Some(Box::new(reply)));
+        answer
+    }
+
     fn wait(&mut self, record: impl Into<Record>, waiter: Option<Box<dyn CommitWaiter>>) {
         self.waiting.push_back(PendingRecord { record: record.into(), bytes: SMALL, waiter });
     }
@@ -269,10 +277,6 @@ impl Pending {
             DriverRequest::StartJob(request) => {
                 self.job_requests.push_back(request);
                 false
-            }
-            DriverRequest::JobStarted { job, reply } => {
-                self.wait(*job, Some(Box::new(reply)));
-                true
             }
             DriverRequest::Note { feature, text } => {
                 let taken = self.notes.entry(feature.clone()).or_default();

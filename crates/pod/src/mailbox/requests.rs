@@ -4,7 +4,7 @@
 //! durable. A record without a waiter is piggybacked on the next commit; the first waiter starts a commit at once.
 
 use crate::feature::{FeatureId, JobError, NewJob, ServiceEvent};
-use crate::record::{ChildProcess, FeatureState, JobStarter, Record, Who};
+use crate::record::{FeatureState, JobStarter, Record, Who};
 use authority::{Redactor, Spawner};
 use llm_worker::CallId;
 use std::collections::VecDeque;
@@ -31,8 +31,6 @@ pub(crate) enum DriverRequest {
     ServiceEvent(ServiceEvent),
     /// A feature starts a job.
     StartJob(Box<JobRequest>),
-    /// A job has a process; its start must be durable before its number is given out.
-    JobStarted { job: Box<ChildProcess>, reply: oneshot::Sender<Result<(), String>> },
     /// A feature adds a note to the report; `text` is not sanitized yet.
     Note { feature: FeatureId, text: String },
 }

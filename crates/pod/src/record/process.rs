@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 /// Most bytes of [`ChildProcess::command`] and of [`JobEnd::reason`].
 pub const MAX_JOB_TEXT: usize = 512;
 
-/// Body of `process`: a job began or ended. A job is a command that outlives the call that started it. Its first record is
-/// durable before its number is given out, and it has exactly one with `ended`.
+/// Body of `process`: a job is to start, or ended. A job is a command that outlives the call that started it. Its first record
+/// is durable before it has a process, and it has exactly one with `ended`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChildProcess {
     /// Its number in the session. That of a job without a record may be given again by the next start.
@@ -15,14 +15,14 @@ pub struct ChildProcess {
     /// The feature that started it.
     pub feature: String,
     pub starter: JobStarter,
-    /// The main process: its number, and when it started in ticks since boot.
+    /// The main process: its number, and when it started in ticks since boot. 0 in the first record.
     pub pid: u32,
     pub start: u64,
     /// For people: one line, redacted by the writer, at most [`MAX_JOB_TEXT`] bytes.
     pub command: String,
     /// How long it may run.
     pub deadline_ms: u64,
-    /// When it began or ended by the wall clock, in milliseconds since 1970.
+    /// When it was to start or ended by the wall clock, in milliseconds since 1970.
     pub at_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<JobEnd>,
@@ -67,8 +67,10 @@ pub enum JobEndKind {
     PodStopped,
     /// The grant was revoked, or the process could not be waited for.
     Failed,
-    /// The host was killed: recovery ended what was left. Only recovery writes this.
+    /// The host was killed: recovery ended what was left, if it had started. Only recovery writes this.
     Lost,
+    /// It could not be started, or nobody waited for it any more: it had no process.
+    NotStarted,
 }
 
 impl JobEnd {
@@ -89,6 +91,7 @@ impl std::fmt::Display for JobEnd {
             JobEndKind::Stopped => f.write_str("stopped on request")?,
             JobEndKind::PodStopped => f.write_str("stopped because the pod stopped")?,
             JobEndKind::Failed => f.write_str("failed")?,
+            JobEndKind::NotStarted => f.write_str("not started")?,
             JobEndKind::Lost => f.write_str("ended by recovery, because the pod's process was killed")?,
         }
         self.reason.as_ref().map_or(Ok(()), |reason| write!(f, ": {reason}"))

@@ -92,6 +92,8 @@ pub struct SessionState {
     pub task_runs: u64,
     /// Jobs by number: all that run, and the newest that ended.
     pub jobs: BTreeMap<u64, ChildProcess>,
+    /// Those that ended, in the order of their ends.
+    pub ended_jobs: VecDeque<u64>,
     /// The highest number of a job.
     pub job_numbers: u64,
     /// Lost records since the newest recovery that reported any: records may follow that do not fit.

@@ -6,7 +6,7 @@ use crate::record::{ChildProcess, JobEnd, JobEndKind};
 /// Most jobs of a session that run at once.
 pub const MAX_JOBS: usize = 16;
 
-/// Most ended jobs that are remembered; the oldest are forgotten.
+/// Most ended jobs that are remembered; those that ended first are forgotten.
 pub const MAX_ENDED_JOBS: usize = 64;
 
 /// The end of a job of an earlier host: its own, or that of one that ran when the host ended. Recovery writes that and runs
@@ -38,11 +38,16 @@ impl SessionState {
         }
         self.job_numbers = self.job_numbers.max(record.job);
         self.jobs.insert(record.job, record.clone());
-        let ended = self.jobs.values().filter(|job| job.ended.is_some());
-        if ended.clone().count() > MAX_ENDED_JOBS
-            && let Some(oldest) = ended.map(|job| job.job).next()
+        match &record.ended {
+            None => {}
+            // It was no job: who asked for it was told.
+            Some(end) if end.how == JobEndKind::NotStarted => drop(self.jobs.remove(&record.job)),
+            Some(_) => self.ended_jobs.push_back(record.job),
+        }
+        if self.ended_jobs.len() > MAX_ENDED_JOBS
+            && let Some(first) = self.ended_jobs.pop_front()
         {
-            self.jobs.remove(&oldest);
+            self.jobs.remove(&first);
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use llm_worker::{ErrorKind, ToolEffect};
 use pod::control::{Activity, HostMode};
 use pod::feature::*;
 use pod::record::{ChildProcess, JobEnd, JobEndKind, JobStarter, Record, TaskRunState};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use testkit::{ENOSPC, Fault, LivePod, Over, PATIENCE, PodUnderTest, ScriptedAnswer};
@@ -28,11 +29,12 @@ struct Builder {
     starts: Arc<Mutex<Option<TaskHandle>>>,
     told: Arc<Mutex<Vec<Told>>>,
     project: std::path::PathBuf,
+    id: &'static str,
 }
 
 impl FeatureModule for Builder {
     fn descriptor(&self) -> FeatureDescriptor {
-        let builder = FeatureDescriptor::builder(FeatureId::builtin("builder")).version("1.0.0");
+        let builder = FeatureDescriptor::builder(FeatureId::builtin(self.id)).version("1.0.0");
         let runs = CapabilityRequest::required(HostCapability::ANY_PROGRAM, "to run jobs");
         builder.request(runs).background_task(&AFTER).background_task(&STARTS).build()
     }
@@ -69,7 +71,12 @@ impl Builder {
             cwd: self.project.clone(),
             command: format!("sh -c\n'{script}'"),
             deadline: Duration::from_secs(3600),
+            most: MAX_JOBS_OF_FEATURE,
         }
+    }
+
+    fn list(&self) -> Vec<ChildProcess> {
+        self.handle().list().unwrap()
     }
 
     fn told(&self) -> Vec<Told> {
@@ -77,17 +84,20 @@ impl Builder {
     }
 }
 
+/// With a name of its own: all tests are in one process, which ends what is left of a job by its mark.
 fn spawner() -> Spawner {
+    static PODS: AtomicU32 = AtomicU32::new(1);
+    let tag = format!("s-{}/1", PODS.fetch_add(1, Ordering::Relaxed));
     let confinement = Confinement { mode: SandboxMode::Off, read: Vec::new(), write: Vec::new() };
     let env = EnvPolicy::from_vars(std::env::vars_os(), &[]).unwrap();
-    Spawner::new(&Ambient::claim(), confinement, env, "s-1/1".to_owned()).unwrap()
+    Spawner::new(&Ambient::claim(), confinement, env, tag).unwrap()
 }
 
 fn stays() -> (PodUnderTest, Builder) {
     let mut pod = pod(vec![ScriptedAnswer::text("answer")], Vec::new());
     pod.mode = HostMode::Stay { missing: None };
     pod.spawner = Some(spawner());
-    let builder = Builder { project: pod.project.clone(), ..Builder::default() };
+    let builder = Builder { project: pod.project.clone(), id: "builder", ..Builder::default() };
     let tasks = HostCapability::ContributeBackgroundTask { name: "*".into() };
     pod.features = vec![(Arc::new(builder.clone()), vec![HostCapability::ANY_PROGRAM, tasks])];
     (pod, builder)
@@ -138,14 +148,15 @@ fn a_job_is_recorded_read_and_its_end_runs_a_task() {
     let live = live(pod);
     assert_eq!(start(&live, &builder, WAITS).unwrap(), 1);
     said(&builder, 1, "ready\n");
-    let [job] = &builder.handle().list()[..] else { panic!("{:?}", builder.handle().list()) };
+    let jobs = builder.list();
+    let [job] = &jobs[..] else { panic!("{jobs:?}") };
     assert!(runs(job) && job.start > 0 && job.ended.is_none());
     assert_eq!(job.command, format!("sh -c '{WAITS}'"));
     assert_eq!(kinds(&live.pod), [(1, None)], "its start is durable before its number is given out");
     file(&live.pod, "done");
     live.until(|_| builder.told().len() == 1);
     assert_eq!(builder.told(), [(TriggerKind::ChildEnded, vec![1])]);
-    let ended = builder.handle().list()[0].clone();
+    let ended = builder.list()[0].clone();
     assert!(!runs(&ended));
     assert_eq!(ended.ended.as_ref().map(|end| (end.how, end.code)), Some((JobEndKind::Exited, Some(3))));
     assert_eq!(builder.handle().tail(1, 1000).unwrap().bytes, 6, "its output stays");
@@ -165,12 +176,17 @@ fn a_job_is_stopped_and_its_end_is_durable_then() {
     assert_eq!(stopped.ended.map(|end| end.how), Some(JobEndKind::Stopped));
     assert_eq!(kinds(&live.pod), [(1, None), (1, Some(JobEndKind::Stopped))]);
     assert!(live.ask(builder.handle().stop(1)).is_ok(), "it has ended");
-    // A command that cannot be started has no record.
+    // Nobody but its caller is told of a command that cannot be started.
     let missing = NewJob { program: "no-such-program".into(), ..builder.shell("") };
     let refused = live.ask(builder.handle().start(missing, JobStarter::Run(1))).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::FixInput, "{refused}");
     assert_eq!(start(&live, &builder, "true").unwrap(), 3);
-    until_ended(&live, 2);
+    until_ended(&live, 3);
+    live.advance(Duration::from_secs(1));
+    live.until(|_| builder.told().iter().flat_map(|(_, jobs)| jobs).count() == 2);
+    let numbers = |jobs: Vec<ChildProcess>| jobs.into_iter().map(|job| job.job).collect::<Vec<_>>();
+    assert_eq!(numbers(builder.list()), [1, 3]);
+    assert_eq!(kinds(&live.pod)[2..4], [(2, None), (2, Some(JobEndKind::NotStarted))]);
     sound(&live.close().pod, "a stopped job");
 }
 
@@ -190,7 +206,8 @@ fn a_job_whose_caller_went_away_is_stopped() {
         .await;
     });
     until_ended(&live, 1);
-    assert_eq!(kinds(&live.pod), [(1, None), (1, Some(JobEndKind::Stopped))]);
+    let all = kinds(&live.pod);
+    assert!(matches!(all[..], [(1, None), (1, Some(JobEndKind::NotStarted | JobEndKind::Stopped))]), "{all:?}");
     sound(&live.close().pod, "a caller that went");
 }
 
@@ -205,12 +222,12 @@ fn a_run_that_completed_names_the_jobs_that_it_left() {
     };
     let runs = || live.pod.records().into_iter().filter_map(run).collect::<Vec<_>>();
     // Only its end is recorded, with the next commit.
-    live.until(|_| !builder.handle().list().is_empty());
+    live.until(|_| !builder.list().is_empty());
     live.ask(builder.handle().stop(1)).unwrap();
     live.until(|_| !runs().is_empty());
     assert!(matches!(&runs()[..], [(TaskRunState::Completed, jobs)] if jobs.len() <= 1), "{:?}", runs());
     builder.starts.lock().unwrap().clone().unwrap().run_now().unwrap();
-    live.until(|_| builder.handle().list().len() == 2);
+    live.until(|_| builder.list().len() == 2);
     // The next commit is that of a job of another cause.
     start(&live, &builder, "true").unwrap();
     live.until(|_| runs().len() == 2);
@@ -240,6 +257,65 @@ fn too_many_jobs_are_refused() {
     sound(&over.pod, "many jobs");
 }
 
+#[test]
+fn a_job_is_in_the_log_before_it_runs() {
+    let (pod, builder) = stays();
+    let log = pod.dir.display().to_string();
+    let live = live(pod);
+    let looks = format!("if grep -rq '\"k\":\"process\"' '{log}'; then echo recorded; else echo unknown; fi");
+    start(&live, &builder, &looks).unwrap();
+    until_ended(&live, 1);
+    assert_eq!(builder.handle().tail(1, 100).unwrap().text, "recorded\n");
+    sound(&live.close().pod, "a start");
+}
+
+/// Sixteen of two features run; the third has none that it could stop.
+#[test]
+fn the_jobs_of_all_features_are_bounded() {
+    let (mut pod, one) = stays();
+    let others = ["two", "three"].map(|id| Builder { project: pod.project.clone(), id, ..Builder::default() });
+    let grants = pod.features[0].1.clone();
+    pod.features.extend(others.iter().map(|other| (Arc::new(other.clone()) as _, grants.clone())));
+    let live = live(pod);
+    for builder in [&one, &others[0]] {
+        assert!((0..MAX_JOBS_OF_FEATURE).all(|_| start(&live, builder, LONG).is_ok()));
+    }
+    let refused = start(&live, &others[1], LONG).unwrap_err().to_string();
+    assert_eq!(refused, "16 jobs of all features run already; wait until one has ended");
+    let few = NewJob { most: 1, ..one.shell(LONG) };
+    live.ask(one.handle().stop(1)).unwrap();
+    assert!(
+        live.ask(one.handle().start(few.clone(), JobStarter::Run(1))).unwrap_err().to_string().starts_with("7 jobs")
+    );
+    assert_eq!(live.ask(others[1].handle().start(few.clone(), JobStarter::Run(1))).unwrap(), 17);
+    let refused = live.ask(others[1].handle().start(few, JobStarter::Run(1))).unwrap_err().to_string();
+    assert_eq!(refused, "1 job runs already; stop it first");
+    sound(&live.close().pod, "jobs of three features");
+}
+
+// The output of a job was read as fast as it came, on the control thread, for as long as the job ran.
+#[test]
+fn a_flood_of_output_is_read_at_a_bounded_rate() {
+    const AT_ONCE: u64 = 8 * 1024 * 1024 / 20;
+    let (pod, builder) = stays();
+    let live = live(pod);
+    start(&live, &builder, "exec yes").unwrap();
+    let read = || builder.handle().tail(1, 10).unwrap().bytes;
+    for upto in [AT_ONCE, 2 * AT_ONCE] {
+        let began = Instant::now();
+        while read() < upto {
+            assert!(began.elapsed() < PATIENCE, "{} of {upto}", read());
+            std::thread::yield_now();
+        }
+        // The time stands still.
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(read() < upto + 2 * 64 * 1024, "{}", read());
+        live.advance(Duration::from_millis(50));
+    }
+    live.ask(builder.handle().stop(1)).unwrap();
+    sound(&live.close().pod, "a flood");
+}
+
 /// The grace is part of the stop.
 #[test]
 fn a_pod_that_stops_kills_a_job_that_ignores_it() {
@@ -247,7 +323,7 @@ fn a_pod_that_stops_kills_a_job_that_ignores_it() {
     let live = live(pod);
     start(&live, &builder, "trap '' TERM; echo ready; while :; do sleep 1; done").unwrap();
     said(&builder, 1, "ready\n");
-    let job = builder.handle().list()[0].clone();
+    let job = builder.list()[0].clone();
     let client = live.client();
     let closes = std::thread::spawn(move || {
         tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(client.close("stop"));
@@ -270,7 +346,7 @@ fn a_job_ends_at_its_deadline() {
     let live = live(pod);
     start(&live, &builder, LONG).unwrap();
     live.advance(Duration::from_secs(3599));
-    assert!(builder.handle().list()[0].ended.is_none());
+    assert!(builder.list()[0].ended.is_none());
     live.advance(Duration::from_secs(1));
     until_ended(&live, 1);
     assert_eq!(kinds(&live.pod), [(1, None), (1, Some(JobEndKind::TimedOut))]);
@@ -284,8 +360,10 @@ fn a_full_disk_starts_no_job_and_delays_the_record_of_an_end() {
     start(&live, &builder, WAITS).unwrap();
     said(&builder, 1, "ready\n");
     live.pod.disk.fail_at(0, Fault::Ever(ENOSPC));
-    let refused = start(&live, &builder, LONG).unwrap_err();
+    let refused = start(&live, &builder, "touch ran; exec sleep 300").unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Unavailable, "{refused}");
+    assert!(refused.to_string().starts_with("the job was not started, because "), "{refused}");
+    assert!(!live.pod.project.join("ran").exists());
     file(&live.pod, "done");
     while live.ask(live.client().status()).unwrap().disk.is_none() {
         std::thread::yield_now();
@@ -338,11 +416,11 @@ fn killed_anywhere_a_job_has_one_end_and_the_next_start_knows_it() {
         pod.points.kill(&name, nth);
         let Over { pod, .. } = story(pod, &builder);
         let recorded = kinds(&pod);
-        let known: Option<ChildProcess> = builder.jobs.lock().unwrap().take().and_then(|jobs| jobs.list().pop());
+        let known: Option<ChildProcess> = builder.jobs.lock().unwrap().take().and_then(|jobs| jobs.list().ok()?.pop());
         pod.revive();
         let live = live(pod);
         live.try_settled().unwrap();
-        let job = builder.handle().list().pop();
+        let job = builder.list().pop();
         assert!(job.iter().all(|job| job.ended.is_some() && !runs(job)), "{what}: {job:?}");
         assert!(known.iter().all(|known| !runs(known)), "{what}");
         let over = live.close();

@@ -123,6 +123,19 @@ impl GitGuard {
         self.since(usize::MAX)
     }
 
+    /// As [`GitGuard::untold`], still to be reported: until [`GitGuard::told`] with the position behind them.
+    pub fn waiting(&self) -> (Vec<GitFinding>, usize) {
+        let shared = self.lock();
+        let from = shared.told.saturating_sub(shared.first);
+        (shared.found.iter().skip(from).cloned().collect(), shared.first + shared.found.len())
+    }
+
+    /// The findings before this position were reported.
+    pub fn told(&self, upto: usize) {
+        let mut shared = self.lock();
+        shared.told = shared.told.max(upto);
+    }
+
     /// Starts watching a call, before its first process starts.
     pub(super) fn watch(self: &Arc<Self>) -> Watch {
         let mut shared = self.lock();

@@ -15,7 +15,8 @@ use crate::control::core::{Core, Fatal};
 use crate::control::pipeline::{ActorCommit, TaskCommit};
 use crate::control::status::BackgroundTaskView;
 use crate::feature::{
-    BackgroundTaskContext, FeatureId, PodActivity, PodAtRun, RegisteredTask, TaskFailure, TaskTrigger, sanitize_lines,
+    BackgroundTaskContext, FeatureId, PodActivity, PodAtRun, RegisteredTask, TaskFailure, TaskTrigger, millis,
+    sanitize_lines,
 };
 use crate::mailbox::events::Event;
 use crate::mailbox::requests::{RunTime, TaskRequest};
@@ -26,7 +27,7 @@ use crate::session::tasks::OpenTaskRun;
 use authority::FileChanges;
 use llm_worker::ToolEffect;
 use session_store::Clock;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, UNIX_EPOCH};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
@@ -46,7 +47,7 @@ pub(in crate::control) struct Tasks {
     ending: usize,
     jobs: Jobs,
     /// Of each task with the trigger, by its position: the jobs that ended since its last run.
-    ended_jobs: BTreeMap<usize, BTreeSet<u64>>,
+    ended_jobs: BTreeMap<usize, VecDeque<u64>>,
     is_closed: bool,
 }
 
@@ -227,8 +228,9 @@ impl Tasks {
     /// This commit is durable, or will not be appended again.
     pub(in crate::control) fn committed(&mut self, core: &Core, commit: TaskCommit, is_durable: bool) {
         match (commit, is_durable) {
-            (TaskCommit::JobEnd, _) => {
-                self.jobs.committed(core, is_durable).iter().for_each(|job| self.job_ended(core, job))
+            (TaskCommit::JobEnd(job), _) => {
+                self.jobs.committed(core, job);
+                core.state.jobs.get(&job).filter(|_| is_durable).inspect(|job| self.job_ended(core, job));
             }
             (TaskCommit::End, _) => self.ending = self.ending.saturating_sub(1),
             (TaskCommit::Start(run), true) => self.handle(core, SupervisorInput::Committed { run }),
@@ -244,10 +246,8 @@ impl Tasks {
         let mut due = Vec::new();
         for (at, task) in self.tasks.iter().enumerate().filter(|(_, task)| waits(task)) {
             let ended = self.ended_jobs.entry(at).or_default();
-            ended.insert(job.job);
-            while ended.len() > MAX_ENDED_JOBS {
-                ended.pop_first();
-            }
+            ended.push_back(job.job);
+            ended.drain(..ended.len().saturating_sub(MAX_ENDED_JOBS));
             due.push(task.name.clone());
         }
         for task in due {
@@ -330,8 +330,4 @@ fn pod_now(core: &Core) -> PodAtRun {
 
 fn wall_ms(clock: &Clock) -> u64 {
     clock() / 1000
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -51,6 +51,33 @@ fn what_is_remembered_is_bounded() {
     assert_eq!(refusal(&state, began(300)).as_deref(), Some("too many jobs run"));
 }
 
+/// One of few that run for long, such as a server: its number is low when it ends.
+#[test]
+fn what_ended_last_is_remembered() {
+    let mut state = SessionState::default();
+    state.apply(&began(1).into()).unwrap();
+    for job in 2..=100 {
+        state.apply(&began(job).into()).unwrap();
+        // The clock was set back meanwhile.
+        let at_ms = 1000 - job;
+        state.apply(&ChildProcess { at_ms, ..ended(job) }.into()).unwrap();
+    }
+    state.apply(&ended(1).into()).unwrap();
+    assert_eq!(state.jobs.len(), MAX_ENDED_JOBS);
+    assert_eq!(state.jobs.keys().copied().collect::<Vec<_>>()[..2], [1, 38]);
+    assert_eq!(state.ended_jobs.iter().rev().take(2).copied().collect::<Vec<_>>(), [1, 100]);
+}
+
+/// Its process could not be started.
+#[test]
+fn a_job_that_did_not_start_is_not_remembered() {
+    let mut state = SessionState::default();
+    state.apply(&began(1).into()).unwrap();
+    let end = Some(JobEnd::of(JobEndKind::NotStarted));
+    state.apply(&ChildProcess { ended: end, ..began(1) }.into()).unwrap();
+    assert_eq!((state.jobs.len(), state.ended_jobs.len(), state.job_numbers), (0, 0, 1));
+}
+
 #[test]
 fn the_beginning_of_a_job_may_be_among_lost_records() {
     let mut state = SessionState::default();

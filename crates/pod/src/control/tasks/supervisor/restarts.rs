@@ -1,11 +1,10 @@
 //! Whether a task runs again after a run ended, and after which pause. Does not depend on triggers.
 
-use crate::feature::Restart;
+use crate::feature::{Restart, millis};
 use crate::record::TaskRunState;
 use crate::session::tasks::{MAX_TASK_FAILURES, TaskState};
 use llm_worker::ToolEffect;
 use std::collections::VecDeque;
-use std::time::Duration;
 
 /// The shortest pause, and the longest to which pauses double.
 const MIN_PAUSE_MS: u64 = 1000;
@@ -95,8 +94,4 @@ pub(super) fn limit_text(count: usize, rule: Restart) -> String {
         Restart::Never | Restart::Always { .. } => String::new(),
     };
     format!("failed {count} times{within}")
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,9 +1,9 @@
-//! The jobs of a pod, as its features see them: shared by the actor, which writes, and the handles, which read.
+//! The jobs of a pod: shared by the actor, which writes, and the handles of features, which read.
 
 use super::log::JobLog;
 use crate::feature::declare::id::FeatureId;
 use crate::record::ChildProcess;
-use crate::session::jobs::MAX_ENDED_JOBS;
+use crate::session::fold::SessionState;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
@@ -11,12 +11,14 @@ use tokio_util::sync::CancellationToken;
 /// Most ended jobs whose output is kept.
 const MAX_KEPT_LOGS: usize = 8;
 
-/// All jobs that run, and the newest that ended, by number.
+/// All jobs that start or run, and those that ended and that the session remembers, by number.
 #[derive(Clone, Default)]
 pub(crate) struct JobBoard(Arc<Mutex<BTreeMap<u64, JobEntry>>>);
 
 struct JobEntry {
     job: ChildProcess,
+    /// Features see it: it has, or had, a process.
+    began: bool,
     log: JobLog,
     control: JobControl,
 }
@@ -28,45 +30,77 @@ pub(crate) struct JobControl {
     pub(crate) over: CancellationToken,
 }
 
+impl JobEntry {
+    fn new(job: ChildProcess, began: bool) -> Self {
+        Self { job, began, log: JobLog::default(), control: JobControl::default() }
+    }
+
+    fn is_of(&self, feature: &str) -> bool {
+        self.job.feature == feature
+    }
+
+    fn has_ended(&self) -> bool {
+        self.job.ended.is_some()
+    }
+}
+
 impl JobBoard {
     /// The jobs that an earlier host left; each has ended.
     pub(crate) fn of(ended: impl Iterator<Item = ChildProcess>) -> Self {
-        let board = Self::default();
-        ended.for_each(|job| board.end(job));
-        board
+        let entries = ended.map(|job| (job.job, JobEntry::new(job, true)));
+        Self(Arc::new(Mutex::new(entries.collect())))
     }
 
-    /// A job runs, and its start is durable.
-    pub(crate) fn begin(&self, job: ChildProcess, log: JobLog, control: JobControl) {
-        self.lock().insert(job.job, JobEntry { job, log, control });
+    /// A job is to start.
+    pub(crate) fn add(&self, job: ChildProcess) -> JobControl {
+        self.lock().entry(job.job).or_insert_with(|| JobEntry::new(job, false)).control.clone()
     }
 
-    /// The end of a job is durable.
-    pub(crate) fn end(&self, job: ChildProcess) {
+    /// A job has a process.
+    pub(crate) fn begin(&self, job: ChildProcess, log: JobLog) {
+        if let Some(entry) = self.lock().get_mut(&job.job) {
+            (entry.job, entry.log, entry.began) = (job, log, true);
+        }
+    }
+
+    /// A job is over. What the session remembers of it, and of others, stays.
+    pub(crate) fn end(&self, job: u64, session: &SessionState) {
         let mut jobs = self.lock();
-        let (number, new) = (job.job, job.clone());
-        let entry = jobs.entry(number);
-        let entry =
-            entry.or_insert_with(|| JobEntry { job: new, log: JobLog::default(), control: JobControl::default() });
-        entry.job = job;
-        entry.control.over.cancel();
-        let ended: Vec<u64> = jobs.iter().filter(|(_, entry)| entry.job.ended.is_some()).map(|(job, _)| *job).collect();
-        for old in ended.iter().rev().skip(MAX_KEPT_LOGS) {
+        let ended = session.jobs.get(&job).filter(|job| job.ended.is_some());
+        if let (Some(entry), Some(ended)) = (jobs.get_mut(&job), ended) {
+            entry.job = ended.clone();
+        }
+        let control = jobs.get(&job).map(|entry| entry.control.clone());
+        jobs.retain(|number, entry| session.ended_jobs.contains(number) || !(entry.has_ended() || *number == job));
+        for old in session.ended_jobs.iter().rev().skip(MAX_KEPT_LOGS) {
             jobs.entry(*old).and_modify(|entry| entry.log = JobLog::default());
         }
-        for old in ended.iter().rev().skip(MAX_ENDED_JOBS) {
-            jobs.remove(old);
-        }
+        drop(jobs);
+        control.inspect(|control| control.over.cancel());
+    }
+
+    /// How many jobs of this feature, and of all, start or run.
+    pub(crate) fn running(&self, feature: &FeatureId) -> (usize, usize) {
+        let (jobs, feature) = (self.lock(), feature.to_string());
+        let running = || jobs.values().filter(|entry| !entry.has_ended());
+        (running().filter(|entry| entry.is_of(&feature)).count(), running().count())
+    }
+
+    /// Ends all jobs. Returns whether none runs.
+    pub(crate) fn stop_all(&self) -> bool {
+        let jobs = self.lock();
+        jobs.values().for_each(|entry| entry.control.stop.cancel());
+        jobs.values().all(JobEntry::has_ended)
     }
 
     pub(super) fn list(&self, feature: &FeatureId) -> Vec<ChildProcess> {
-        let feature = feature.to_string();
-        self.lock().values().map(|entry| &entry.job).filter(|job| job.feature == feature).cloned().collect()
+        let (jobs, feature) = (self.lock(), feature.to_string());
+        jobs.values().filter(|entry| entry.began && entry.is_of(&feature)).map(|entry| entry.job.clone()).collect()
     }
 
     pub(super) fn find(&self, feature: &FeatureId, job: u64) -> Option<(ChildProcess, JobLog, JobControl)> {
         let jobs = self.lock();
-        let entry = jobs.get(&job).filter(|entry| entry.job.feature == feature.to_string())?;
+        let entry = jobs.get(&job).filter(|entry| entry.began && entry.is_of(&feature.to_string()))?;
         Some((entry.job.clone(), entry.log.clone(), entry.control.clone()))
     }
 

@@ -8,14 +8,14 @@ mod new;
 pub(crate) use board::{JobBoard, JobControl};
 pub(crate) use log::JobLog;
 pub use log::MAX_JOB_TAIL;
-pub use new::{JobError, MAX_JOB_DEADLINE, NewJob};
+pub use new::{JobError, MAX_JOB_DEADLINE, MAX_JOBS_OF_FEATURE, NewJob};
 
 use super::presence::{Absent, Presence};
 use crate::feature::declare::id::FeatureId;
 use crate::feature::live::task::BackgroundTaskContext;
 use crate::mailbox::requests::{DriverRequest, JobRequest, MailboxSender, NotTaken};
 use crate::record::{ChildProcess, JobStarter};
-use authority::{Redactor, Spawner};
+use authority::{Redactor, Shut, Spawner, UseGuard};
 use llm_worker::ToolContext;
 use std::fmt;
 use std::sync::Arc;
@@ -77,14 +77,14 @@ impl From<&BackgroundTaskContext> for JobStarter {
 }
 
 impl JobHandle {
-    /// Starts a job and returns its number, once its start is durable. `starter` is the context of the call or run. When
-    /// this future is dropped, the job is stopped.
+    /// Starts a job and returns its number. It is in the log before it runs. `starter` is the context of the call or run.
+    /// When this future is dropped, the job is stopped.
     ///
     /// # Errors
-    /// `Exhausted` while too many jobs run; `Unavailable` in a pod that does not stay, or if the log refuses; `Spawn`;
-    /// `Early` in an install; `Revoked`; `Busy`; `Closed`.
+    /// With each of them nothing runs. `Exhausted` while too many jobs run; `Unavailable` in a pod that does not stay, or
+    /// if the log refuses; `Spawn`; `Early` in an install; `Revoked`; `Busy`; `Closed`.
     pub async fn start(&self, new: NewJob, starter: impl Into<JobStarter>) -> Result<u64, JobError> {
-        self.presence.check()?;
+        drop(self.enter()?);
         let (feature, spawner, redactor) = (self.feature.clone(), self.spawner.clone(), self.redactor.clone());
         let new = NewJob { deadline: new.deadline.min(MAX_JOB_DEADLINE), ..new };
         let (reply, answer) = oneshot::channel();
@@ -95,16 +95,20 @@ impl JobHandle {
 
     /// The feature's jobs, oldest first: all that run, and the newest that ended, those of earlier starts of the pod
     /// included.
-    #[must_use]
-    pub fn list(&self) -> Vec<ChildProcess> {
-        self.board.list(&self.feature)
+    ///
+    /// # Errors
+    /// `Early` in an install; `Revoked`.
+    pub fn list(&self) -> Result<Vec<ChildProcess>, JobError> {
+        let _use = self.enter()?;
+        Ok(self.board.list(&self.feature))
     }
 
     /// The last output of a job, at most `bytes` and [`MAX_JOB_TAIL`].
     ///
     /// # Errors
-    /// `Unknown`.
+    /// `Unknown`; as [`Self::list`].
     pub fn tail(&self, job: u64, bytes: usize) -> Result<JobTail, JobError> {
+        let _use = self.enter()?;
         let (job, log, _) = self.board.find(&self.feature, job).ok_or(JobError::Unknown(job))?;
         let (text, written) = log.tail(bytes.min(MAX_JOB_TAIL), &self.redactor);
         Ok(JobTail { job, text, bytes: written })
@@ -113,12 +117,21 @@ impl JobHandle {
     /// Ends a job with all of its processes, and waits until that is durable. A job that has ended stays as it is.
     ///
     /// # Errors
-    /// `Unknown`.
+    /// `Unknown`; as [`Self::list`].
     pub async fn stop(&self, job: u64) -> Result<ChildProcess, JobError> {
+        drop(self.enter()?);
         let (_, _, control) = self.board.find(&self.feature, job).ok_or(JobError::Unknown(job))?;
         control.stop.cancel();
         control.over.cancelled().await;
         self.board.find(&self.feature, job).map(|(job, ..)| job).ok_or(JobError::Unknown(job))
+    }
+}
+
+impl JobHandle {
+    /// One use of the grant.
+    fn enter(&self) -> Result<UseGuard<'_>, JobError> {
+        self.presence.check()?;
+        self.spawner.door().enter().map_err(|Shut| JobError::Revoked)
     }
 }
 
@@ -127,3 +140,6 @@ impl fmt::Debug for JobHandle {
         write!(f, "jobs of {}", self.feature)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Most jobs of one feature that run at once.
+pub const MAX_JOBS_OF_FEATURE: usize = 8;
+
 /// The longest time that a job may run.
 pub const MAX_JOB_DEADLINE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
@@ -20,6 +23,8 @@ pub struct NewJob {
     pub command: String,
     /// At most [`MAX_JOB_DEADLINE`].
     pub deadline: Duration,
+    /// It is refused while so many jobs of the feature run; at least 1, at most [`MAX_JOBS_OF_FEATURE`].
+    pub most: usize,
 }
 
 /// The reason why a job was not started, read or stopped.
