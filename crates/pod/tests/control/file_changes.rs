@@ -116,9 +116,12 @@ fn a_run_is_told_what_changed_since_the_one_that_completed() {
     for _ in 0..50 {
         live.advance(Duration::from_secs(3600));
     }
-    std::fs::write(file(".env"), "x").unwrap();
-    live.advance(Duration::from_secs(3600));
     assert_eq!((looker.told().len(), live.pod.records().len()), (3, before));
+    // What is reported after it shows that it was passed over.
+    std::fs::write(file(".env"), "x").unwrap();
+    std::fs::write(file("d"), "").unwrap();
+    looker.until(&live, 4);
+    assert_eq!(looker.told()[3..], [r#"{"d"} false"#]);
     sound(&live.close().pod, "a watch of files");
 }
 
