@@ -263,6 +263,9 @@ fn a_job_is_in_the_log_before_it_runs() {
     let log = pod.dir.display().to_string();
     let live = live(pod);
     let looks = format!("if grep -rq '\"k\":\"process\"' '{log}'; then echo recorded; else echo unknown; fi");
+    // Longer than the start of a process takes.
+    let came = live.pod.points.came().iter().filter(|point| *point == "journal:encoded").count();
+    live.pod.points.at("journal:encoded", came, || std::thread::sleep(Duration::from_millis(300)));
     start(&live, &builder, &looks).unwrap();
     until_ended(&live, 1);
     assert_eq!(builder.handle().tail(1, 100).unwrap().text, "recorded\n");
