@@ -65,7 +65,7 @@ impl OutputValidate {
         if command.len() > MAX_WORDS || bytes > MAX_BYTES || bad {
             return Err(format!("`command` must be a program and words, {MAX_WORDS} and {MAX_BYTES} bytes at most"));
         }
-        if schema.is_some() == !command.is_empty() {
+        if schema.is_some() != command.is_empty() {
             return Err("set `schema` or `command`, one of them".to_owned());
         }
         if schema.as_ref().is_some_and(|schema| schema.to_string().len() > MAX_SCHEMA) {

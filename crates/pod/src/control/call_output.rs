@@ -96,6 +96,7 @@ enum Sink {
 }
 
 impl CallOutput {
+    #[allow(clippy::too_many_arguments, reason = "each is a thing of its own that the host hands in")]
     pub(crate) fn new(
         session: Arc<str>,
         call: CallId,

@@ -74,8 +74,9 @@ fn judged(says: impl Fn(&ErrorView) -> Verdict<TurnError> + Send + Sync + 'stati
 
 #[test]
 fn what_may_pass_is_sent_again_and_what_may_not_is_not() {
+    type Failures<'a> = &'a [(ErrorKind, &'a str)];
     let overloaded = (ErrorKind::Retry, "529 overloaded");
-    let cases: [(&str, &[(ErrorKind, &str)], usize, Option<&str>); 4] = [
+    let cases: [(&str, Failures<'_>, usize, Option<&str>); 4] = [
         ("529", &[overloaded], 2, Some("whole")),
         ("400", &[(ErrorKind::FixInput, "400 bad request")], 1, None),
         ("three times", &[overloaded; 3], 4, Some("whole")),

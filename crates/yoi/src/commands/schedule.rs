@@ -61,9 +61,12 @@ async fn call(
     cmd_id: Option<String>,
 ) -> Result<ToolAnswer, Failure> {
     let report = pod.ask(&GetFeatures {}).await?.report;
-    let is_schedule = |feature: &&Value| feature["feature_id"] == ID.to_string();
-    let feature = report["features"].as_array().and_then(|all| all.iter().find(is_schedule));
-    if feature.is_none_or(|feature| !["installed", "degraded"].iter().any(|outcome| feature["outcome"] == *outcome)) {
+    let part = |feature: &Value, key: &str| feature.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let all = report.get("features").and_then(Value::as_array);
+    let is_installed = |feature: &Value| {
+        part(feature, "feature_id") == ID.to_string() && ["installed", "degraded"].contains(&&*part(feature, "outcome"))
+    };
+    if !all.is_some_and(|all| all.iter().any(is_installed)) {
         let text = format!("{name} has no schedule: {ID} is not installed in it");
         let help = format!(
             "set `enabled = true` below `[features.\"{ID}\"]` in the configuration, then `yoi stop {name}` and \

@@ -177,7 +177,10 @@ fn a_check_does_not_wait_for_another_comparison() {
     let project = Project::new();
     let _comparing = project.guard.lock();
     let (guard, (done, ended)) = (Arc::clone(&project.guard), std::sync::mpsc::channel());
-    std::thread::spawn(move || done.send(guard.check()));
+    std::thread::spawn(move || {
+        guard.check();
+        done.send(())
+    });
     assert_eq!(ended.recv_timeout(Duration::from_secs(20)), Ok(()));
 }
 

@@ -120,10 +120,8 @@ fn a_gigabyte_is_held_in_kilobytes() {
     let block = [b'x'; 1 << 20];
     for written in 0..160_u64 {
         output.write_output(&block).unwrap();
-        let held = match &output.lock().1 {
-            super::Sink::Large { head, tail, .. } => head.capacity() + tail.capacity(),
-            _ => panic!("{written}"),
-        };
+        let super::Sink::Large { head, tail, .. } = &output.lock().1 else { panic!("{written}") };
+        let held = head.capacity() + tail.capacity();
         assert!(held < 4 << 20, "{held} bytes held after {written} MiB");
     }
     let (outcome, output) = kept(output.finish(Ok(ToolOutput::default()), false));

@@ -92,7 +92,12 @@ impl Running {
                 self.answering.paused = Some(reason.clone());
                 Ok(self.turn.handle(Input::ModelFailed(error))?)
             }
-            _given_up => Ok(self.turn.handle(Input::ModelFailed(error))?),
+            Decision::Allow
+            | Decision::Refuse { .. }
+            | Decision::Invalid { .. }
+            | Decision::Abort { .. }
+            | Decision::Retry { .. }
+            | Decision::Again { .. } => Ok(self.turn.handle(Input::ModelFailed(error))?),
         }
     }
 }
