@@ -6,7 +6,7 @@ mod rig;
 
 use builtins::notify_person::{AttemptLimits, DeliveryState, NotifyPerson, Settings, WaitKind};
 use pod::record::{Record, TaskRunState};
-use rig::{Server, TOKEN, deliveries, heard, open, pass, passes, pod, settings, turn};
+use rig::{Server, TOKEN, begins, deliveries, heard, open, pass, passes, pod, settings, turn};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -135,19 +135,18 @@ fn a_disk_that_refuses_costs_no_message() {
         if point == "task:running" {
             let came = live.pod.points.came().iter().filter(|came| *came == point).count();
             live.pod.points.at(point, came, full);
-            live.advance(Duration::from_secs(60));
         } else {
-            let began = Instant::now();
-            while !told.exists() {
-                assert!(began.elapsed() < PATIENCE, "nothing was sent");
-                live.advance(Duration::from_secs(10));
-                std::thread::sleep(Duration::from_millis(20));
-            }
+            begins(&live, &told);
             full();
             fs::write(live.pod.project.join("full"), "").unwrap();
         }
+        let began = Instant::now();
         while live.ask(live.client().status()).unwrap().disk.is_none() {
-            std::thread::yield_now();
+            assert!(began.elapsed() < PATIENCE, "{point}: nothing was refused");
+            if point == "task:running" {
+                live.advance(Duration::from_secs(1));
+            }
+            std::thread::sleep(Duration::from_millis(2));
         }
         live.pod.disk.repair();
         let sent = passes(&live, 0, DeliveryState::Sent);
@@ -177,13 +176,7 @@ fn a_command_that_hangs_is_stopped_and_costs_no_turn() {
     turn(&live);
     let told = live.pod.project.join("told.txt");
     let status = || live.ask(live.client().status()).unwrap();
-    while live.folded(status().folded).open_tasks().count() == 0 {
-        live.advance(Duration::from_secs(10));
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    while !told.exists() {
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    begins(&live, &told);
     turn(&live);
     // Its deadline by the clock of the pod, which stands still between these steps.
     let failed = || deliveries(&live, status().folded).events.front().is_some_and(|first| first.reason.is_some());

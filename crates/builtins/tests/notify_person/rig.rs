@@ -11,6 +11,7 @@ use pod::feature::{FeatureModule, HostCapability, HostServices};
 use pod::hook::Event;
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 use testkit::{FnTool, LivePod, ModelScript, PATIENCE, PodUnderTest, ScriptedAnswer};
@@ -148,6 +149,23 @@ pub(crate) fn heard(live: &LivePod) {
     while live.ask(live.client().status()).unwrap().tasks.iter().all(|task| task.next_due_ms.is_none()) {
         assert!(began.elapsed() < PATIENCE, "no run is due");
         std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Lets time pass until the command has written its file. It stands still while a run is open: what passes meanwhile
+/// counts against the command's deadline.
+pub(crate) fn begins(live: &LivePod, told: &Path) {
+    let (began, mut waited) = (Instant::now(), 0);
+    while !told.exists() {
+        assert!(began.elapsed() < PATIENCE, "no command began");
+        let folded = live.ask(live.client().status()).unwrap().folded;
+        if live.folded(folded).open_tasks().count() > 0 && waited < 500 {
+            waited += 1;
+        } else {
+            waited = 0;
+            live.advance(Duration::from_secs(1));
+        }
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 
