@@ -208,11 +208,11 @@ struct Live {
 }
 
 impl Live {
-    /// Each end of a turn and each hold sets the time of the next look; the beginning of a turn removes it. A request that
+    /// Each end of a turn, each hold and each question sets the time of the next look; the beginning of a turn removes it. A request that
     /// is not accepted is made again with the next such record: what the run then finds decides.
     fn watch(&self, view: &EventView) {
         match &*view.record {
-            Record::TurnFinished(_) | Record::Suspended(_) => self.look_in(self.delay()),
+            Record::TurnFinished(_) | Record::Suspended(_) | Record::ApprovalRequested(_) => self.look_in(self.delay()),
             Record::TurnStarted(_) => {
                 // The answer of an older turn is not the one that a message is about.
                 self.answered(None);

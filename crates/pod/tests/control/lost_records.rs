@@ -71,7 +71,7 @@ fn went_on(pod: &mut PodUnderTest, what: &str) {
     assert_eq!(restored.items.iter().filter(notes).count(), 1, "{what}: {:?}", restored.items);
     let found = verified(pod);
     assert_eq!(found.wrong, None, "{what}");
-    assert!(found.notes.iter().any(|note| note.contains("are lost")), "{what}: {:?}", found.notes);
+    assert!(found.notes.iter().any(|note| note.contains(" lost; the cause is ")), "{what}: {:?}", found.notes);
     assert_eq!(restored.state.lost, None, "{what}");
     // From here on it is a session like any other.
     pod.script = ModelScript::new(vec![ScriptedAnswer::calls(&[("Echo", "{}")]), ScriptedAnswer::text("on and on")]);

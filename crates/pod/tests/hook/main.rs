@@ -5,6 +5,7 @@
 mod again;
 mod answers;
 mod around;
+mod asks;
 mod gates;
 mod install;
 mod points;
