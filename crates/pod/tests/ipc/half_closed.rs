@@ -70,7 +70,7 @@ fn an_answer_is_awaited_for_a_bounded_time() {
 }
 
 #[test]
-fn a_client_that_leaves_gives_its_place_back_at_once() {
+fn a_client_that_leaves_gives_its_place_back() {
     let latch = Latch::new("answer");
     let scene = Scene::new(held_answers(std::slice::from_ref(&latch)));
     let mut driver = scene.driver();
@@ -87,8 +87,9 @@ fn a_client_that_leaves_gives_its_place_back_at_once() {
     let left = Instant::now();
     let further = (0..46).map(|_| scene.driver()).collect::<Vec<_>>();
     for mut client in further.into_iter().chain([driver]) {
-        while client.ask("attach", json!({})).is_err() {
-            assert!(left.elapsed() < Duration::from_secs(8), "the places were not given back");
+        while client.ask("attach", json!({ "limit": 1 })).is_err() {
+            // Mostly at once; at the latest when the wait of a half-closed connection is over.
+            assert!(left.elapsed() < Duration::from_secs(20), "the places were not given back");
             std::thread::sleep(Duration::from_millis(10));
         }
     }
