@@ -1,10 +1,11 @@
 //! One client of a pod: its requests are read one after the other and carried out side by side, and events are sent
 //! when it takes them.
 
+use super::CLIENT_TIME;
 use super::answers::Answer;
 use super::feed::Feed;
 use super::hub::{Hub, Phase, until};
-use super::incoming::{Incoming, LINE_TIME};
+use super::incoming::Incoming;
 use super::out::Out;
 use super::requests::{attached, carry_out};
 use crate::control::AttachedDriver;
@@ -32,9 +33,7 @@ const MAX_REQUESTS: usize = 16;
 /// Requests of one client in a second, after as many at once.
 const MAX_RATE: u32 = 200;
 
-/// How long a client that ended what it sends may wait for the answers, and how often its full end is looked for: of that
-/// alone the runtime does not tell.
-const HALF_CLOSED: Duration = Duration::from_secs(10);
+/// How often the full end of a client that stopped sending is looked for: of that alone the runtime does not tell.
 const CLOSED_LOOK: Duration = Duration::from_millis(100);
 
 /// With so many bytes waiting for the client, no more records are read for it and no more requests taken.
@@ -149,7 +148,7 @@ impl Connection {
                 return Ok(());
             }
             if let Some(ended) = incoming.ended()
-                && (ended.elapsed() >= HALF_CLOSED || is_closed(&self.stream).await)
+                && (ended.elapsed() >= CLIENT_TIME || is_closed(&self.stream).await)
             {
                 return Ok(());
             }
@@ -173,7 +172,7 @@ impl Connection {
                 () = until(again) => {}
                 () = until(look) => {}
                 () = until(due) => {
-                    self.end(ErrorKind::Request, &format!("a request was not complete within {} s", LINE_TIME.as_secs()));
+                    self.end(ErrorKind::Request, &format!("a request was not complete within {} s", CLIENT_TIME.as_secs()));
                 }
                 () = until(self.out.late()) => return Ok(()),
             }

@@ -1,19 +1,16 @@
 //! What a client sends, as lines: bounded in bytes and in time, up to the end of what it sends.
 
+use super::CLIENT_TIME;
 use protocol::MAX_LINE;
 use protocol::lines::{LineBuffer, LineTooLong};
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::net::UnixStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 /// Bytes of one read.
 const PIECE: usize = 16 << 10;
-
-/// How long a client may take for one line, once it began it.
-pub(super) const LINE_TIME: Duration = Duration::from_secs(10);
 
 /// A longer request counts as large: only a few are taken in at a time.
 const LARGE: usize = 64 * 1024;
@@ -62,7 +59,7 @@ impl Incoming {
     /// When a line that began has to be complete.
     pub(super) fn due(&mut self) -> Option<Instant> {
         self.began = (self.lines.rest() > 0).then(|| self.began.unwrap_or_else(Instant::now));
-        self.began.filter(|_| self.ended.is_none()).map(|began| began + LINE_TIME)
+        self.began.filter(|_| self.ended.is_none()).map(|began| began + CLIENT_TIME)
     }
 
     /// When the client ended what it sends, if it did.

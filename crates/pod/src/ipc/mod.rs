@@ -28,7 +28,12 @@ use protocol::method::Undone;
 use protocol::status::Host;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
+
+/// How long the pod waits for a client: for the rest of a request that it began, and until it takes some of what waits for
+/// it. A client that stopped sending may wait as long for its answers.
+const CLIENT_TIME: Duration = Duration::from_secs(10);
 
 /// A pod as its clients reach it.
 pub struct ServedPod {

@@ -1,14 +1,11 @@
 //! Lines on their way to a client, bounded by what fills them. Knows nothing of what they contain.
 
+use super::CLIENT_TIME;
 use protocol::error::{Error, ErrorKind};
 use protocol::message::answer_line;
 use std::io;
-use std::time::Duration;
 use tokio::net::UnixStream;
 use tokio::time::Instant;
-
-/// How long a client may take nothing of what waits for it.
-const STALLED: Duration = Duration::from_secs(30);
 
 /// Bytes that wait for a client.
 pub(super) struct Out {
@@ -41,7 +38,7 @@ impl Out {
 
     /// When the client is too slow, if something waits for it.
     pub(super) fn late(&self) -> Option<Instant> {
-        (!self.is_empty()).then(|| self.since + STALLED)
+        (!self.is_empty()).then(|| self.since + CLIENT_TIME)
     }
 
     /// Writes what the client takes now.

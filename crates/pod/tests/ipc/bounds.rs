@@ -131,7 +131,7 @@ fn a_client_that_takes_nothing_loses_its_connection() {
         assert!(began.elapsed() < Duration::from_secs(60), "it is still there");
         std::thread::sleep(Duration::from_millis(500));
     }
-    assert!(began.elapsed() > Duration::from_secs(25), "{:?}", began.elapsed());
+    assert!(began.elapsed() > Duration::from_secs(8), "{:?}", began.elapsed());
     works(&scene);
     scene.close();
 }
