@@ -187,8 +187,6 @@ pub struct JobStatus {
     /// The run of a background task that started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<u64>,
-    /// The main process.
-    pub pid: u32,
     pub command: String,
     /// When it began: wall clock, milliseconds since 1970.
     pub since_ms: u64,

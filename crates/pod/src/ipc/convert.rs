@@ -96,12 +96,12 @@ fn background_task(view: BackgroundTaskView) -> BackgroundTaskStatus {
 /// A job that runs, as a status shows it; given its first record.
 #[must_use]
 pub fn job(began: &ChildProcess) -> JobStatus {
-    let ChildProcess { job, feature, starter, pid, command, deadline_ms, at_ms, start: _, ended: _ } = began.clone();
+    let ChildProcess { job, feature, starter, command, deadline_ms, at_ms, .. } = began.clone();
     let (call, run) = match starter {
         JobStarter::Call(call) => (Some(call.to_string()), None),
         JobStarter::Run(run) => (None, Some(run)),
     };
-    JobStatus { job, feature, call, run, pid, command, since_ms: at_ms, until_ms: at_ms.saturating_add(deadline_ms) }
+    JobStatus { job, feature, call, run, command, since_ms: at_ms, until_ms: at_ms.saturating_add(deadline_ms) }
 }
 
 /// A value that is a word in JSON.

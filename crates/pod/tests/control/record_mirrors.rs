@@ -1,7 +1,7 @@
 //! What clients read of a record is what the pod wrote: the mirrors of the protocol lose and change nothing.
 
 use crate::record_strategy;
-use pod::record::{Record, TaskRunState};
+use pod::record::{JobEndKind, Record, TaskRunState};
 use protocol::record::{RecordBody as Body, RecordView as Mirror};
 use serde_json::{Map, Value, json};
 use std::fs;
@@ -42,8 +42,8 @@ fn every_kind_is_read_as_it_was_written() {
 #[test]
 fn golden_journals_are_read_by_both() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let (mut seen, mut known, mut runs) = (0, 0, Vec::new());
-    for file in ["run.jsonl", "two-formats.jsonl", "tasks.jsonl"] {
+    let (mut seen, mut known, mut runs, mut ends) = (0, 0, Vec::new(), Vec::new());
+    for file in ["run.jsonl", "two-formats.jsonl", "tasks.jsonl", "jobs.jsonl"] {
         let text = fs::read_to_string(root.join("../fuzz/seeds/journal").join(file)).unwrap();
         for line in text.lines() {
             let header: Value = serde_json::from_str(line).unwrap();
@@ -51,8 +51,10 @@ fn golden_journals_are_read_by_both() {
             let Ok(record) = Record::decode(kind, u16::try_from(version).unwrap(), line.as_bytes()) else { continue };
             let mirror = Mirror::read(line).unwrap();
             assert_eq!((mirror.body.kind(), without_nulls(mirror.body.fields())), (kind, body(line)));
-            if let Record::BackgroundTask(run) = &record {
-                runs.push((run.run, run.state));
+            match &record {
+                Record::BackgroundTask(run) if file == "tasks.jsonl" => runs.push((run.run, run.state)),
+                Record::ChildProcess(job) => ends.push((job.job, job.pid > 0, job.ended.as_ref().map(|end| end.how))),
+                _ => {}
             }
             seen += 1;
             known += usize::from(!matches!(record, Record::Other { .. }) && !matches!(mirror.body, Body::Other { .. }));
@@ -61,6 +63,9 @@ fn golden_journals_are_read_by_both() {
     assert!(seen > 40 && known > 20, "{seen} lines, {known} with a mirror");
     use TaskRunState::{Failed, Orphaned, Running};
     assert_eq!(runs, [(1, Running), (1, Failed), (2, Running), (2, Orphaned)]);
+    // The second one was running when the host was killed.
+    let (exited, lost) = (Some(JobEndKind::Exited), Some(JobEndKind::Lost));
+    assert_eq!(ends, [(1, false, None), (1, true, exited), (2, false, None), (2, false, lost)]);
 }
 
 #[test]
