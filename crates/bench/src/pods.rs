@@ -13,7 +13,7 @@ use pod::feature::{
     CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices, PodLink,
 };
 use pod::host::{self, CrashCleanup, Opening, PodConfig, PodDeps};
-use pod::permission::{HostTerms, Policy, SandboxState};
+use pod::permission::{HostTerms, Person, Policy, SandboxState};
 use pod::record::HostStarted;
 use provider::openai_chat::{Chat, Flavour};
 use session_store::{Clock, Opened, Options, Session, SessionRecords};
@@ -204,7 +204,7 @@ pub fn registry(workspace: Workspace, link: PodLink) -> FeatureRegistry {
 fn permission(workspace: Workspace) -> Permission {
     let now = SandboxState { mode: SandboxMode::WorkspaceWrite, enforced: true };
     let terms = HostTerms { read: "Read", shell: "Bash", jobs: "JobStart", remedy: |remedy| format!("{remedy:?}") };
-    Permission { policy: Policy::new(terms, Vec::new()), workspace, sandbox: now }
+    Permission { policy: Policy::new(terms, Vec::new()), workspace, sandbox: now, person: Person::Never }
 }
 
 fn about(project: &Path) -> HostStarted {

@@ -48,6 +48,7 @@ impl PodModel {
             model.transcript.begin_at(page.first);
             page.records.iter().for_each(|line| model.record(line));
         }
+        model.progress.add_waiting(&attached.status.approvals);
         model
     }
 

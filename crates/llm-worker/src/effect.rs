@@ -30,6 +30,10 @@ pub enum Fact<P: Payload> {
     /// A call was judged, or gates decided before a request. A call without this fact was not judged, because the turn
     /// ended first.
     Judged(P::AuthorizationRecord),
+    /// A call waits for a person. It has no start and no result until its [`Fact::Resolved`], also across turns.
+    Parked { call: CallId, question: P::Question },
+    /// A person answered for a parked call; its start or its result is the next fact.
+    Resolved(P::Resolution),
     /// An allowed call is about to run.
     Started { call: CallId, start: P::Start },
     /// A call has its result: exactly one per call.
@@ -68,6 +72,8 @@ pub struct RequestFact {
 pub enum CallVerdict<P: Payload> {
     /// The call runs with this start record.
     Allow(P::Start),
+    /// The call waits until [`Input::Resolved`].
+    Ask(P::Question),
     /// Permission or a gate denied the call. The reason goes to the model and to people.
     Refuse { reason: String },
     /// The tool does not exist or its arguments are invalid. The text says what to change.
@@ -106,6 +112,9 @@ pub enum Outcome {
     Aborted { reason: String },
     /// The host left during the turn ([`Input::Leave`]), or it stopped without an end; then recovery writes this.
     Interrupted,
+    /// As [`Self::Interrupted`], and calls that wait for a person are still open. The next turn begins with them
+    /// ([`crate::Turn::go_on`]).
+    Waiting,
 }
 
 impl From<ModelError> for Outcome {
@@ -233,6 +242,8 @@ pub enum Input<P: Payload> {
         outcome: ToolOutcome,
         ending: P::Ending,
     },
+    /// A person answered for a parked call: it runs with this start, or it is refused for this reason.
+    Resolved { id: CallId, resolution: P::Resolution, run: Result<P::Start, String> },
     /// The commit in flight is durable.
     Committed(P::Proof),
     /// The commit in flight failed and will not become durable.
@@ -251,7 +262,8 @@ pub enum Input<P: Payload> {
     /// End the turn early, as [`Outcome::Cancelled`]. Legal at any time, any number of times. Of this and
     /// [`Self::Leave`], the first decides; both change nothing once the turn has another end.
     Cancel,
-    /// End the turn early because the host leaves, as [`Outcome::Interrupted`]; otherwise like [`Self::Cancel`].
+    /// End the turn early because the host leaves, as [`Outcome::Interrupted`]; otherwise like [`Self::Cancel`]. Parked
+    /// calls stay open; with one the outcome is [`Outcome::Waiting`].
     Leave,
 }
 

@@ -56,13 +56,31 @@ impl History {
         I: IntoIterator,
         I::Item: Borrow<Item>,
     {
+        Self::restore_parked(surface, dialect, items, counters, &BTreeSet::new())
+    }
+
+    /// As [`Self::restore`], for a session in which these calls wait for a person and have no result.
+    ///
+    /// # Errors
+    /// As [`Self::restore`]; other calls than these have no result, or one of them has.
+    pub fn restore_parked<I>(
+        surface: Surface,
+        dialect: Arc<dyn Dialect>,
+        items: I,
+        counters: Counters,
+        parked: &BTreeSet<CallId>,
+    ) -> Result<Self, HistoryError>
+    where
+        I: IntoIterator,
+        I::Item: Borrow<Item>,
+    {
         let mut projection = Projection::new(&surface, dialect);
         let mut calls = Calls::default();
         for item in items {
             calls.see(item.borrow())?;
             projection.push(item.borrow());
         }
-        calls.end(counters)?;
+        calls.end(counters, parked)?;
         Ok(Self { surface, projection, counters })
     }
 
@@ -158,6 +176,8 @@ impl Staged {
             Fact::TurnStarted
             | Fact::Response { .. }
             | Fact::Judged(_)
+            | Fact::Parked { .. }
+            | Fact::Resolved(_)
             | Fact::Started { .. }
             | Fact::TurnFinished(_) => {}
         }
@@ -189,9 +209,12 @@ impl Calls {
         }
     }
 
-    fn end(self, counters: Counters) -> Result<(), HistoryError> {
-        if let Some(id) = self.open.first() {
+    fn end(self, counters: Counters, parked: &BTreeSet<CallId>) -> Result<(), HistoryError> {
+        if let Some(id) = self.open.difference(parked).next() {
             return Err(HistoryError::Unanswered(*id));
+        }
+        if let Some(id) = parked.difference(&self.open).next() {
+            return Err(HistoryError::NotOpen(*id));
         }
         match CallId::new(self.last) {
             Some(id) if id.number() > counters.calls => Err(HistoryError::Numbered(id)),
@@ -209,6 +232,9 @@ pub enum HistoryError {
     /// A result has no call, or is the second one.
     #[error("there is a result for {0}, but no call that waits for one")]
     Unasked(CallId),
+    /// A call that is to wait for a person has a result, or there is none of this number.
+    #[error("tool call {0} is not open")]
+    NotOpen(CallId),
     /// A call's number does not rise, or was never assigned.
     #[error("tool call {0} is out of order")]
     Numbered(CallId),
@@ -225,7 +251,7 @@ impl HistoryError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Unanswered(_) | Self::Unasked(_) | Self::Numbered(_) => ErrorKind::Corrupt,
+            Self::Unanswered(_) | Self::Unasked(_) | Self::NotOpen(_) | Self::Numbered(_) => ErrorKind::Corrupt,
             Self::Generation { .. } | Self::OtherItems { .. } => ErrorKind::Bug,
         }
     }

@@ -14,6 +14,10 @@ pub trait Payload: Sized + fmt::Debug {
     type Note: fmt::Debug;
     /// The data recorded with a verdict.
     type AuthorizationRecord: fmt::Debug;
+    /// The data recorded with a call that waits for a person.
+    type Question: fmt::Debug;
+    /// The data recorded with a person's answer.
+    type Resolution: fmt::Debug;
     /// The data that an allowed call runs with and that is recorded with its start.
     type Start: fmt::Debug;
     /// Further data recorded with a result. For a call that was cancelled after its start and before it ran, it is made

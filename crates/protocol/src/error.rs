@@ -69,6 +69,9 @@ kinds! {
     Required = -32009,
     /// A turn runs, and this is possible between turns only.
     Working = -32010,
+    /// The answer does not fit an approval that waits: there is none of this number, it is about other arguments, or the
+    /// scope is not offered.
+    NoApproval = -32013,
     /// The pod ends.
     Closing = -32011,
     /// A tool that a client called failed, with the reason.

@@ -2,7 +2,7 @@
 //! request with the same one is not carried out again, and gets the answer of the first.
 
 use crate::event::EventKind;
-use crate::record::{Outcome, RecordLine, Usage, Who};
+use crate::record::{ApprovalRequested, ApprovalResolved, Outcome, RecordLine, Usage, Who};
 use crate::status::{DeliveryMode, Status};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -81,6 +81,10 @@ methods! {
     SendInput = "input" -> AcceptedInput,
     /// Waits for the end of the turn that takes an input.
     Wait = "wait" -> TurnEnded,
+    /// What waits for a person, with all arguments.
+    GetApprovals = "approvals" -> OpenApprovals,
+    /// Answers what waits for a person. The first answer counts, and every later one gets it.
+    Approve = "approve" -> ApprovalResolved,
     /// Replaces the text of an input that waits.
     EditInput = "edit_input" -> Done,
     /// Takes back an input that waits.
@@ -106,7 +110,7 @@ methods! {
 }
 
 impl Method {
-    /// The `cmd_id` of a request that changes something. Clients without the role of a driver may not make it.
+    /// The `cmd_id` of a request that changes something. Clients without the role for it may not make it.
     #[must_use]
     pub fn cmd_id(&self) -> Option<&str> {
         Some(match self {
@@ -115,12 +119,14 @@ impl Method {
             | Self::Page(_)
             | Self::GetStatus(_)
             | Self::GetFeatures(_)
+            | Self::GetApprovals(_)
             | Self::Wait(_) => {
                 return None;
             }
             Self::CallTool(CallTool { cmd_id, .. }) => return cmd_id.as_deref(),
             Self::SendInput(SendInput { cmd_id, .. })
             | Self::EditInput(EditInput { cmd_id, .. })
+            | Self::Approve(Approve { cmd_id, .. })
             | Self::Withdraw(Withdraw { cmd_id, .. })
             | Self::MoveInput(MoveInput { cmd_id, .. })
             | Self::Notify(Notify { cmd_id, .. })
@@ -132,15 +138,27 @@ impl Method {
             | Self::Shutdown(Shutdown { cmd_id, .. }) => cmd_id,
         })
     }
+
+    /// The role that a client needs for it.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        match self {
+            Self::Approve(_) => Role::Approver,
+            _ if self.cmd_id().is_some() => Role::Driver,
+            _ => Role::Viewer,
+        }
+    }
 }
 
 /// What a client may do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// It reads only.
     #[default]
     Viewer,
+    /// It also answers what waits for a person.
+    Approver,
     /// It also sends inputs and controls the pod.
     Driver,
 }
@@ -151,6 +169,7 @@ impl Role {
     pub const fn word(self) -> &'static str {
         match self {
             Self::Viewer => "viewer",
+            Self::Approver => "approver",
             Self::Driver => "driver",
         }
     }
@@ -277,6 +296,9 @@ pub struct AcceptedInput {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Wait {
     pub input: u64,
+    /// Also answered when the pod waits for a person: then the outcome is `waiting`, and nothing has ended.
+    #[serde(default)]
+    pub until_asked: bool,
 }
 
 /// The answer to `wait`: how the turn ended that took the input.
@@ -300,6 +322,52 @@ pub struct TurnEnded {
     /// Fields without a mirror.
     #[serde(flatten)]
     pub other: Map<String, Value>,
+}
+
+/// Parameters of `approvals`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GetApprovals {}
+
+/// The answer to `approvals`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OpenApprovals {
+    /// By number, at most 32.
+    pub approvals: Vec<ApprovalRequested>,
+}
+
+/// Parameters of `approve`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Approve {
+    /// The number of the approval.
+    pub id: u64,
+    pub decision: AllowOrDeny,
+    #[serde(default)]
+    pub scope: AllowScope,
+    /// As in the question: an answer about other arguments is refused.
+    pub arguments_digest: String,
+    /// For the model, with `deny`; at most 2 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
+    pub cmd_id: String,
+}
+
+/// A person's decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AllowOrDeny {
+    Allow,
+    Deny,
+}
+
+/// What an allowance is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AllowScope {
+    /// This call.
+    #[default]
+    Once,
+    /// Also later calls of this pod that the rules of the question match.
+    Pod,
 }
 
 /// Parameters of `edit_input`.

@@ -177,6 +177,8 @@ bodies! {
     Request = "request",
     Response = "response",
     VerdictGiven = "verdict",
+    ApprovalRequested = "approval_requested",
+    ApprovalResolved = "approval_resolved",
     ToolStarted = "tool_started",
     ToolRepeated = "tool_repeated",
     ToolFinished = "tool_finished",
@@ -350,6 +352,42 @@ mirrors! {
         reason?: String,
         hook?: String,
         feature?: String,
+    }
+    /// A call waits for a person.
+    ApprovalRequested {
+        /// Its number.
+        approval: u64,
+        call: String,
+        tool: String,
+        feature: String,
+        effect: String,
+        /// As they will run: JSON, as text.
+        arguments: String,
+        /// An answer repeats it.
+        arguments_digest: String,
+        /// What is asked, a line for each rule and gate that asks.
+        question: String,
+        rule: String,
+        gates?: Vec<AskingGate>,
+        sandbox: String,
+        /// The rules that would allow such calls without a question.
+        rules?: Vec<Value>,
+    }
+    /// A gate that asks; part of [`ApprovalRequested`].
+    AskingGate {
+        hook: String,
+        feature: String,
+    }
+    /// An approval has its answer.
+    ApprovalResolved {
+        approval: u64,
+        /// `allow`, `deny` or `void`.
+        decision: String,
+        /// `once` if absent.
+        scope?: String,
+        arguments_digest: String,
+        reason?: String,
+        by?: Who,
     }
     /// A call was about to run.
     ToolStarted {

@@ -24,6 +24,9 @@ pub struct Status {
     /// Why a turn that is due does not begin yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_wait: Option<ModelRetry>,
+    /// What waits for a person, by number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvals: Vec<ApprovalStatus>,
     /// The inputs that wait, in order.
     #[serde(default)]
     pub queued: Vec<Queued>,
@@ -89,6 +92,8 @@ pub struct ReloadReport {
 pub enum State {
     Idle,
     Working,
+    /// A call waits for a person.
+    Waiting,
     /// No turn begins, or the running one waits.
     Held,
     /// It is about to end.
@@ -96,6 +101,17 @@ pub enum State {
     /// A state of a later version.
     #[serde(other)]
     Unknown,
+}
+
+/// A call that waits for a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ApprovalStatus {
+    /// Its number.
+    pub approval: u64,
+    pub call: String,
+    pub tool: String,
+    /// The first 200 characters.
+    pub question: String,
 }
 
 /// The model could not be reached; the pod tries again by itself.

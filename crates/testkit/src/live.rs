@@ -206,11 +206,12 @@ impl LivePod {
 
     fn is_settled(&self, status: &PodStatus) -> bool {
         match status.activity {
-            Activity::Paused { .. } => true,
+            Activity::Paused { .. } | Activity::Waiting { .. } => true,
             Activity::Idle if status.held.is_some() => true,
             Activity::Idle => {
                 let state = self.folded(status.folded);
-                let owed = state.last_outcome == Some(Outcome::Interrupted) || state.notices.values().any(|n| n.wake);
+                let owed = matches!(state.last_outcome, Some(Outcome::Interrupted | Outcome::Waiting))
+                    || state.notices.values().any(|n| n.wake);
                 status.queued.is_empty() && !owed
             }
             Activity::Working { .. } | Activity::Closing => false,

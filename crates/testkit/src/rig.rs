@@ -15,7 +15,7 @@ use pod::feature::{
 };
 use pod::foreign::{GRACE, MAX_THREADS};
 use pod::host::{self, CrashCleanup, HostError, OpenReport, Opening, PodConfig, PodDeps};
-use pod::permission::{HostTerms, Layer, Policy, Rule, RuleDecision, SandboxState};
+use pod::permission::{HostTerms, Layer, Person, Policy, Rule, RuleDecision, SandboxState};
 use pod::record::{HostStarted, Record};
 use pod::session::fold::SessionState;
 use pod::session::restore::{Restored, decode};
@@ -150,7 +150,7 @@ impl PodUnderTest {
             spawner: None,
             survivors: Arc::new(Mutex::new(Ok(0))),
             offer: Arc::new(|services| services),
-            permission: Arc::new(Permission { policy, workspace, sandbox: now }),
+            permission: Arc::new(Permission { policy, workspace, sandbox: now, person: Person::Never }),
             root,
         }
     }
@@ -165,14 +165,18 @@ impl PodUnderTest {
     pub fn sandboxed(&mut self, sandbox: SandboxState) {
         let policy = Policy::new(TERMS, Vec::new());
         let Permission { workspace, .. } = (*self.permission).clone();
-        self.permission = Arc::new(Permission { policy, workspace, sandbox });
+        self.permission = Arc::new(Permission { policy, workspace, sandbox, person: self.permission.person });
     }
 
     /// Judges calls by these rules alone, instead of allowing everything.
     pub fn judge_by(&mut self, rules: Vec<Rule>) {
         let policy = Policy::new(TERMS, vec![Layer::new("testkit", rules).expect("rules")]);
-        let Permission { workspace, sandbox: now, .. } = (*self.permission).clone();
-        self.permission = Arc::new(Permission { policy, workspace, sandbox: now });
+        self.permission = Arc::new(Permission { policy, ..(*self.permission).clone() });
+    }
+
+    /// Whether a person can answer what rules and gates ask.
+    pub fn asks(&mut self, person: Person) {
+        self.permission = Arc::new(Permission { person, ..(*self.permission).clone() });
     }
 
     /// Creates or opens the session's store.

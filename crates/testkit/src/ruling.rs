@@ -8,6 +8,10 @@ use std::time::Duration;
 #[non_exhaustive]
 pub enum Ruling {
     Allow,
+    /// A person is asked, and the call waits.
+    Ask {
+        question: String,
+    },
     /// This call does not run.
     Deny {
         /// For the model and for people.
@@ -35,6 +39,7 @@ impl From<Decision> for Ruling {
     fn from(decision: Decision) -> Self {
         match decision {
             Decision::Allow => Self::Allow,
+            Decision::Ask { question } => Self::Ask { question },
             Decision::Refuse { reason } | Decision::Invalid { reason } => Self::Deny { reason },
             Decision::Abort { reason } => Self::Abort { reason },
             Decision::Pause { reason } => Self::Pause { reason },

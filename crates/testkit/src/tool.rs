@@ -16,6 +16,7 @@ pub struct FnTool {
     pub(crate) deadline: Duration,
     touches: Vec<Touch>,
     pub(crate) for_clients: bool,
+    canonical: Option<String>,
     body: Arc<Body>,
     ran: Arc<Mutex<Vec<CallId>>>,
 }
@@ -31,7 +32,7 @@ impl FnTool {
         let definition = ToolDefinition { name, description, schema: r#"{"type":"object"}"#.into(), effect };
         let body: Arc<Body> = Arc::new(move |cx, arguments| Box::pin(body(cx, arguments)));
         let (deadline, touches) = (Duration::from_secs(60), Vec::new());
-        Self { definition, deadline, touches, for_clients: false, body, ran: Arc::default() }
+        Self { definition, deadline, touches, for_clients: false, canonical: None, body, ran: Arc::default() }
     }
 
     /// Sets another deadline.
@@ -52,6 +53,13 @@ impl FnTool {
     #[must_use]
     pub fn for_clients(mut self) -> Self {
         self.for_clients = true;
+        self
+    }
+
+    /// Sets the canonical form of the arguments of every call.
+    #[must_use]
+    pub fn canonical(mut self, arguments: &str) -> Self {
+        self.canonical = Some(arguments.to_owned());
         self
     }
 
@@ -76,7 +84,8 @@ impl Tool for FnTool {
 
     fn prepare(&self, raw: &str) -> Result<Prepared, ArgumentError> {
         let (body, ran, arguments) = (Arc::clone(&self.body), Arc::clone(&self.ran), raw.to_owned());
-        Ok(Prepared::new(raw.into(), self.touches.clone(), move |cx| {
+        let canonical = self.canonical.as_deref().unwrap_or(raw);
+        Ok(Prepared::new(canonical.into(), self.touches.clone(), move |cx| {
             ran.lock().unwrap_or_else(PoisonError::into_inner).push(cx.call);
             body(cx, arguments)
         }))

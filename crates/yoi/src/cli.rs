@@ -78,6 +78,9 @@ pub(crate) enum Command {
     Resume(PodArgs),
     /// Cancel the running turn of a pod
     Cancel(PodArgs),
+    /// List the calls that wait for your approval in all pods, or answer one
+    #[command(after_help = EXIT_CODES)]
+    Approve(ApproveArgs),
     /// List the processes of running pods
     Ps(PsArgs),
     /// List pods; of those that `yoi run` created without --pod, only the ten newest
@@ -217,6 +220,9 @@ pub(crate) struct SendArgs {
     /// Deliver at the next step of the running turn instead of in a turn of its own
     #[arg(long)]
     pub(crate) steer: bool,
+    /// Deny every call that waits for approval, and deliver this input at the next step instead
+    #[arg(long)]
+    pub(crate) deny_parked: bool,
     /// Name of this input: if the pod has already accepted an input with the same KEY, print the number of that input and
     /// send nothing
     #[arg(long, value_name = "KEY", value_parser = key)]
@@ -334,6 +340,31 @@ pub(crate) struct PodArgs {
     /// Name of the pod, or a unique prefix of it
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ApproveArgs {
+    /// Name of the pod, or a unique prefix of it; without NAME, list what waits in all pods
+    #[arg(add = ArgValueCandidates::new(pods))]
+    pub(crate) name: Option<String>,
+    /// Number of the approval; without ID, list what waits in the pod
+    pub(crate) id: Option<u64>,
+    /// Deny the call; the model reads WORDS
+    #[arg(long, value_name = "WORDS", num_args = 0..=1, require_equals = true, default_missing_value = "", requires = "id")]
+    pub(crate) deny: Option<String>,
+    /// Allow only this call, or also later calls of this pod that the listed rules match
+    #[arg(long, value_name = "SCOPE", requires = "id", conflicts_with = "deny")]
+    pub(crate) scope: Option<ApproveScope>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What an allowance is about.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ApproveScope {
+    Once,
+    Pod,
 }
 
 #[derive(Debug, Args)]

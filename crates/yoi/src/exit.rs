@@ -19,6 +19,8 @@ pub enum Exit {
     Limit,
     /// The model was not reachable after retries.
     Model,
+    /// A call waits for a person.
+    Waiting,
     /// Stored or given data is damaged or unusable.
     Data,
     /// Something needed is not there.
@@ -44,6 +46,7 @@ impl Exit {
             Self::Refused => 3,
             Self::Limit => 4,
             Self::Model => 5,
+            Self::Waiting => 6,
             Self::Data => 65,
             Self::Unavailable => 69,
             Self::Internal => 70,

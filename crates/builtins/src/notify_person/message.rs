@@ -24,6 +24,8 @@ pub enum BodyFormat {
 pub enum WaitKind {
     Idle,
     Held,
+    /// A call waits for approval.
+    Waiting,
 }
 
 /// One event: a pod tells of it once.
@@ -35,14 +37,24 @@ pub struct EventKey {
     /// Why the pod is held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<HoldCause>,
+    /// The approval that waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<u64>,
 }
 
 /// What a person should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Event {
     turn: u64,
-    /// Why the pod is held; none if it is idle.
-    held: Option<(HoldCause, String)>,
+    why: Why,
+}
+
+/// Why a pod waits, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Why {
+    Idle,
+    Held(HoldCause, String),
+    Asks(u64, String),
 }
 
 impl Event {
@@ -50,20 +62,27 @@ impl Event {
     pub(super) fn of(pod: &PodAtRun) -> Option<Self> {
         let turn = pod.turns;
         match &pod.activity {
-            PodActivity::Idle if turn > 0 => Some(Self { turn, held: None }),
-            PodActivity::Held { cause, reason } => Some(Self { turn, held: Some((*cause, reason.clone())) }),
+            PodActivity::Idle if turn > 0 => Some(Self { turn, why: Why::Idle }),
+            PodActivity::Held { cause, reason } => Some(Self { turn, why: Why::Held(*cause, reason.clone()) }),
+            PodActivity::Waiting { approval, question } => {
+                Some(Self { turn, why: Why::Asks(*approval, question.clone()) })
+            }
             _ => None,
         }
     }
 
     pub(super) fn key(&self) -> EventKey {
-        let kind = if self.held.is_some() { WaitKind::Held } else { WaitKind::Idle };
-        EventKey { turn: self.turn, kind, cause: self.held.as_ref().map(|(cause, _)| *cause) }
+        let (kind, cause, approval) = match &self.why {
+            Why::Idle => (WaitKind::Idle, None, None),
+            Why::Held(cause, _) => (WaitKind::Held, Some(*cause), None),
+            Why::Asks(approval, _) => (WaitKind::Waiting, None, Some(*approval)),
+        };
+        EventKey { turn: self.turn, kind, cause, approval }
     }
 
     /// Whether a person did it, who knows.
     pub(super) fn is_by_person(&self) -> bool {
-        self.held.as_ref().is_some_and(|(cause, _)| matches!(cause, HoldCause::Person | HoldCause::Cancel))
+        matches!(self.why, Why::Held(HoldCause::Person | HoldCause::Cancel, _))
     }
 }
 
@@ -78,6 +97,7 @@ impl fmt::Display for EventKey {
         let kind = match self.kind {
             WaitKind::Idle => "idle",
             WaitKind::Held => "held",
+            WaitKind::Waiting => return write!(f, "waiting for approval {}", self.approval.unwrap_or_default()),
         };
         match self.turn {
             0 => write!(f, "{kind} before the first turn"),
@@ -107,13 +127,18 @@ pub(super) struct Message {
 impl Message {
     pub(super) fn new(pod: &str, event: &Event, answer: Option<&str>) -> Self {
         let EventKey { turn, kind: state, .. } = event.key();
-        let reason = event.held.as_ref().map(|(_, reason)| reason.clone());
         let attach = format!("yoi attach {pod}");
-        let what = match &reason {
-            Some(reason) => format!("is held: {reason}"),
-            None => format!("is idle after turn {turn}"),
+        let (reason, what, id) = match &event.why {
+            Why::Idle => (None, format!("is idle after turn {turn}; attach with `{attach}`"), "idle".to_owned()),
+            Why::Held(_, reason) => {
+                (Some(reason.clone()), format!("is held: {reason}; attach with `{attach}`"), "held".to_owned())
+            }
+            Why::Asks(approval, question) => {
+                let what = format!("waits for your approval; answer with `yoi approve {pod} {approval}`\n\n{question}");
+                (Some(question.clone()), what, format!("approval-{approval}"))
+            }
         };
-        let mut text = format!("pod {pod} {what}; attach with `{attach}`");
+        let mut text = format!("pod {pod} {what}");
         let answer = answer.map(|answer| match answer.floor_char_boundary(MAX_ANSWER) {
             end if end < answer.len() => format!("{}…", answer.get(..end).unwrap_or_default()),
             _ => answer.to_owned(),
@@ -123,7 +148,7 @@ impl Message {
         }
         // An argument and a header cannot have such bytes.
         text.retain(|c| c == '\n' || !c.is_control());
-        let id = format!("{}-{turn}-{}", plain(pod), if reason.is_some() { "held" } else { "idle" });
+        let id = format!("{}-{turn}-{id}", plain(pod));
         Self { text, pod: pod.to_owned(), state, turn, reason, attach, answer, id }
     }
 }
@@ -154,5 +179,9 @@ mod tests {
         let json = serde_json::to_value(&held).unwrap();
         assert_eq!((&json["state"], &json["turn"], &json["answer"]), (&"held".into(), &4.into(), &long.into()));
         assert_eq!((idle.id.as_str(), held.id.as_str()), ("demo-4-idle", "demo-4-held"));
+        let asks = PodActivity::Waiting { approval: 3, question: "Bash `rm x` needs approval".to_owned() };
+        let asks = Message::new("demo", &of(4, asks).unwrap(), None);
+        let text = "pod demo waits for your approval; answer with `yoi approve demo 3`\n\nBash `rm x` needs approval";
+        assert_eq!((asks.text.as_str(), asks.id.as_str()), (text, "demo-4-approval-3"));
     }
 }

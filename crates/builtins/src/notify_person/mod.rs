@@ -226,11 +226,11 @@ struct AttemptEnd {
 }
 
 impl Live {
-    /// Each end of a turn and each hold sets the time of the next look; the beginning of a turn removes it: what the run then
-    /// finds decides.
+    /// Each end of a turn, each hold and each question sets the time of the next look; the beginning of a turn removes it: what
+    /// the run then finds decides.
     fn watch(&self, view: &EventView) {
         match &*view.record {
-            Record::TurnFinished(_) | Record::Suspended(_) => self.look_in(self.delay()),
+            Record::TurnFinished(_) | Record::Suspended(_) | Record::ApprovalRequested(_) => self.look_in(self.delay()),
             Record::TurnStarted(_) => {
                 // The answer of an older turn is not the one that a message is about.
                 self.answered(None);

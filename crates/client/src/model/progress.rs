@@ -1,6 +1,7 @@
 //! What follows from records alone, whatever a status says: calls without a result, the newest answer, crashes.
 
 use protocol::record::{Item, RecordBody, RecordView};
+use protocol::status::ApprovalStatus;
 use std::collections::VecDeque;
 
 /// Calls without a result that are kept; a pod has fewer.
@@ -35,6 +36,16 @@ impl Progress {
         self.calls.iter()
     }
 
+    /// Adds the calls that wait for a person, as a status tells them, if their records were not seen.
+    pub(super) fn add_waiting(&mut self, approvals: &[ApprovalStatus]) {
+        for waiting in approvals.iter().rev() {
+            if !self.calls.iter().any(|call| call.id == waiting.call) {
+                let (id, name) = (waiting.call.clone(), waiting.tool.clone());
+                self.calls.push_front(UnfinishedCall { id, name, started_us: None });
+            }
+        }
+    }
+
     pub(super) fn last_answer(&self) -> Option<&str> {
         self.last_answer.as_deref()
     }
@@ -50,7 +61,8 @@ impl Progress {
             RecordBody::Recovery(recovery) => {
                 self.crashes = self.crashes.saturating_add(u32::from(recovery.open_turn));
             }
-            RecordBody::TurnStarted(_) => (self.last_answer, self.calls) = (None, VecDeque::new()),
+            // Calls that wait for a person are open across turns.
+            RecordBody::TurnStarted(_) => self.last_answer = None,
             RecordBody::ItemAdded(added) => self.item(&added.item),
             RecordBody::Request(_) => (self.continues, self.paused) = (self.paused, false),
             RecordBody::Response(response) if response.stop == "paused" => {
@@ -63,8 +75,11 @@ impl Progress {
             }
             RecordBody::ToolFinished(finished) => self.calls.retain(|call| call.id != finished.call),
             RecordBody::TurnFinished(finished) => {
-                self.calls.clear();
-                if finished.outcome.outcome != "interrupted" {
+                let outcome = finished.outcome.outcome.as_str();
+                if outcome != "waiting" {
+                    self.calls.clear();
+                }
+                if !matches!(outcome, "interrupted" | "waiting") {
                     self.crashes = 0;
                 }
             }

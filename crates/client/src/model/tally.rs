@@ -4,7 +4,7 @@
 //! that is started on it has a status behind them.
 
 use protocol::record::{RecordBody, RecordView, Usage};
-use protocol::status::{DeliveryMode, HoldStatus, Host, Queued, ReloadReport, State, Status};
+use protocol::status::{ApprovalStatus, DeliveryMode, HoldStatus, Host, Queued, ReloadReport, State, Status};
 use serde_json::{Map, Value};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -36,6 +36,7 @@ pub(super) fn before_any_record(pod: &str) -> Status {
         held: None,
         disk: None,
         model_wait: None,
+        approvals: Vec::new(),
         queued: Vec::new(),
         notices: 0,
         turns: 0,
@@ -122,6 +123,16 @@ pub(super) fn fold(status: &mut Status, record: &RecordView, crashes: u32) {
             turn_ended(status, &finished.outcome.outcome, crashes);
             status.last_outcome = Some(finished.outcome.clone());
         }
+        RecordBody::ApprovalRequested(asked) => {
+            let (approval, call, tool) = (asked.approval, asked.call.clone(), asked.tool.clone());
+            status.approvals.push(ApprovalStatus { approval, call, tool, question: shown(&asked.question) });
+            status.approvals.truncate(MAX_WAITING);
+        }
+        RecordBody::ApprovalResolved(answer) => {
+            status.approvals.retain(|waiting| waiting.approval != answer.approval);
+        }
+        // A cancelled call waits no more.
+        RecordBody::ToolFinished(finished) => status.approvals.retain(|waiting| waiting.call != finished.call),
         body => queue(status, body),
     }
     status.state = state(status, &record.body);
@@ -131,8 +142,10 @@ fn state(status: &Status, body: &RecordBody) -> State {
     match (status.state, status.turn) {
         (State::Stopping, _) => State::Stopping,
         (State::Held, Some(_)) if !goes_on(body) => State::Held,
+        (_, Some(_)) if !status.approvals.is_empty() => State::Waiting,
         (_, Some(_)) => State::Working,
         (_, None) if status.held.is_some() => State::Held,
+        (_, None) if !status.approvals.is_empty() => State::Waiting,
         (_, None) => State::Idle,
     }
 }
@@ -188,7 +201,7 @@ fn resumed(status: &mut Status, cause: &str) {
 /// The holds that follow from the end of a turn have no record of their own.
 fn turn_ended(status: &mut Status, outcome: &str, crashes: u32) {
     match outcome {
-        "interrupted" if crashes >= MAX_CRASHES => {
+        "interrupted" | "waiting" if crashes >= MAX_CRASHES => {
             hold(status, "bug", &format!("the process died in {MAX_CRASHES} turns in a row"));
         }
         "cancelled" => hold(status, "cancel", "the turn was cancelled"),

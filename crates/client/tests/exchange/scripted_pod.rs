@@ -151,6 +151,7 @@ pub(crate) fn status(seq: u64) -> Status {
         held: None,
         disk: None,
         model_wait: None,
+        approvals: Vec::new(),
         queued: Vec::new(),
         notices: 0,
         turns: 0,

@@ -86,6 +86,7 @@ impl<P: Payload> Turn<P> {
 /// allowed or not judged: none of them starts.
 pub(super) fn answer_facts<P: Payload>(judging: Judging<P>, halt: Option<&str>) -> Vec<Fact<P>> {
     let (mut facts, mut starts, mut results) = (judging.answer, Vec::new(), Vec::new());
+    let mut parked = Vec::new();
     for Proposed { id, state, .. } in judging.calls {
         let verdict = match state {
             CallState::Proposed | CallState::Asked => None,
@@ -96,7 +97,8 @@ pub(super) fn answer_facts<P: Payload>(judging: Judging<P>, halt: Option<&str>) 
         };
         match verdict {
             Some(CallVerdict::Allow(start)) if halt.is_none() => starts.push(Fact::Started { call: id, start }),
-            Some(CallVerdict::Allow(_)) | None => {
+            Some(CallVerdict::Ask(question)) if halt.is_none() => parked.push(Fact::Parked { call: id, question }),
+            Some(CallVerdict::Allow(_) | CallVerdict::Ask(_)) | None => {
                 results.push(finished(id, ResultStatus::Cancelled, halt.unwrap_or(CANCELLED)));
             }
             Some(CallVerdict::Refuse { reason } | CallVerdict::Abort { reason }) => {
@@ -105,6 +107,7 @@ pub(super) fn answer_facts<P: Payload>(judging: Judging<P>, halt: Option<&str>) 
             Some(CallVerdict::Invalid { problem }) => results.push(finished(id, ResultStatus::Error, &problem)),
         }
     }
+    facts.append(&mut parked);
     facts.append(&mut starts);
     facts.append(&mut results);
     facts
@@ -116,6 +119,6 @@ pub(super) fn cancelled<P: Payload>((call, start): (CallId, P::Start)) -> Fact<P
     Fact::Finished { call, outcome, ending: Some(start.into()) }
 }
 
-fn finished<P: Payload>(call: CallId, status: ResultStatus, words: &str) -> Fact<P> {
+pub(super) fn finished<P: Payload>(call: CallId, status: ResultStatus, words: &str) -> Fact<P> {
     Fact::Finished { call, outcome: ToolOutcome::of(status, words), ending: None }
 }

@@ -10,7 +10,7 @@
 //! | Streaming | `CancelModel`; nothing of the answer is kept; later events are ignored |
 //! | Judging | the whole answer with a cancelled result for each call that would have run; later verdicts are ignored |
 //! | Starting | the commit under way is awaited, then the starts get cancelled results |
-//! | Running | `CancelTool` for each open call, whose own result is awaited and kept; the rest are not run |
+//! | Running | `CancelTool` for each open call, whose own result is awaited and kept; the rest are not run; parked calls get cancelled results after `Cancel` and stay open after `Leave` |
 //! | Draining, Ending, Ended | nothing more: the outcome is decided |
 //!
 //! A suspended machine stays suspended: after `Resume` the refused commit is made first, then the above.
@@ -61,6 +61,7 @@ impl<P: Payload> Turn<P> {
     /// Cancels the calls that run or wait to run; the turn ends with this outcome after them.
     pub(super) fn drain_calls(&mut self, mut running: RunningCalls<P>, outcome: Outcome) {
         running.done.extend(running.waiting.drain(..).map(cancelled));
+        running.close_parked(&outcome);
         self.notices.extend(running.open.iter().copied().map(Effect::CancelTool));
         self.phase = Phase::Draining(running, outcome);
         self.continue_when_idle();

@@ -21,9 +21,10 @@
 //!  Judging ─ a verdict aborts ───────────┤    │
 //!    │ Judge, Judged                     │    │
 //!  Starting ══ items, Response, Judged,  │    │
-//!    ║         Started, Finished(not run)│    │
-//!  Running ─ Run, ToolDone ──────────────┼────┘
-//!    │ ══ Finished, while others run     │
+//!    ║ Parked, Started, Finished(not run)│    │
+//!  Running ─ Run, ToolDone, Resolved ────┼────┘
+//!    │ ══ Finished, while others run;    │
+//!    │    Resolved, Started              │
 //!    │ Cancel, Leave                     ▼
 //!  Draining ─ open calls end ────────> Ending ══ pending, TurnFinished ══> Ended ─ Finished
 //! ```
@@ -69,13 +70,13 @@ pub use limits::{MAX_OVERFLOWS, TurnLimits};
 
 use crate::effect::{CallView, Effect, Fact, Outcome, ToolRun};
 use crate::history::History;
-use crate::item::Item;
+use crate::item::{CallId, Item};
 use crate::model::Usage;
 use crate::projection::ModelRequest;
 use answer::Answer;
 use commit::CommitSlot;
-use phase::{CallState, Phase, Review, Withdrawn};
-use std::collections::VecDeque;
+use phase::{CallState, Phase, Review, RunningCalls, Withdrawn};
+use std::collections::{BTreeSet, VecDeque};
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -109,6 +110,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///     type Proof = Durable;
 ///     type Note = Item;
 ///     type AuthorizationRecord = ();
+///     type Question = ();
+///     type Resolution = ();
 ///     type Start = ();
 ///     type Ending = ();
 ///
@@ -183,7 +186,20 @@ impl<P: Payload> Turn<P> {
     /// Starts a turn over this history with these user and system items. The items and the first request are one
     /// commit. If one item is of another kind, the turn ends at once with [`Outcome::Aborted`], and no item is kept.
     pub fn start(history: History, notes: Vec<P::Note>, limits: TurnLimits) -> Self {
-        let mut turn = Self {
+        let mut turn = Self::before_its_start(history, limits);
+        let mut facts = vec![Fact::TurnStarted];
+        if notes.iter().all(|note| host_may_add(&P::item(note))) {
+            facts.extend(notes.into_iter().map(Fact::Note));
+            turn.step(facts);
+        } else {
+            let reason = "a turn can begin with user and system items only".to_owned();
+            turn.end(facts, Outcome::Aborted { reason });
+        }
+        turn
+    }
+
+    fn before_its_start(history: History, limits: TurnLimits) -> Self {
+        Self {
             history,
             limits,
             steps: 0,
@@ -198,15 +214,15 @@ impl<P: Payload> Turn<P> {
             unstorable: None,
             id: TURNS.fetch_add(1, Ordering::Relaxed),
             commits: 0,
-        };
-        let mut facts = vec![Fact::TurnStarted];
-        if notes.iter().all(|note| host_may_add(&P::item(note))) {
-            facts.extend(notes.into_iter().map(Fact::Note));
-            turn.step(facts);
-        } else {
-            let reason = "a turn can begin with user and system items only".to_owned();
-            turn.end(facts, Outcome::Aborted { reason });
         }
+    }
+
+    /// Starts a turn over a history in which these calls wait for a person, as after [`Outcome::Waiting`]. Its first
+    /// request follows once each of them has its result. There is at least one.
+    pub fn go_on(history: History, parked: BTreeSet<CallId>, limits: TurnLimits) -> Self {
+        let mut turn = Self::before_its_start(history, limits);
+        let done = vec![Fact::TurnStarted];
+        turn.phase = Phase::Running(RunningCalls { parked, done, ..RunningCalls::default() });
         turn
     }
 
@@ -220,9 +236,9 @@ impl<P: Payload> Turn<P> {
         }
         if let Phase::Running(running) | Phase::Draining(running, _) = &mut self.phase
             && matches!(self.slot, CommitSlot::Idle)
-            && !running.done.is_empty()
+            && !(running.done.is_empty() && running.answered.is_empty())
         {
-            let facts = mem::take(&mut running.done);
+            let facts = running.take_done();
             self.prepare(facts);
         }
         self.slot.hand_out().map(Effect::Commit)
@@ -291,6 +307,18 @@ impl<P: Payload> Turn<P> {
     #[must_use]
     pub fn is_held(&self) -> bool {
         matches!(self.phase, Phase::Held)
+    }
+
+    /// Whether this call waits for [`crate::Input::Resolved`].
+    #[must_use]
+    pub fn is_parked(&self, call: CallId) -> bool {
+        matches!(&self.phase, Phase::Running(running) if running.parked.contains(&call))
+    }
+
+    /// Whether the turn waits for a person, and nothing of it runs.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        matches!(&self.phase, Phase::Running(running) if running.is_still() && !running.parked.is_empty())
     }
 
     /// Returns the history once the turn's end is durable.

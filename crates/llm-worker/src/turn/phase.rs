@@ -102,17 +102,35 @@ pub(super) struct RunningCalls<P: Payload> {
     pub(super) open: BTreeSet<CallId>,
     /// Results that are not durable yet.
     pub(super) done: Vec<Fact<P>>,
+    /// Waiting for a person.
+    pub(super) parked: BTreeSet<CallId>,
+    /// Answered by a person; the answers are not on their way to the log yet.
+    pub(super) answered: Vec<Answered<P>>,
+}
+
+/// A person's answer for a parked call: its start, or why it does not run.
+pub(super) struct Answered<P: Payload> {
+    pub(super) call: CallId,
+    pub(super) resolution: P::Resolution,
+    pub(super) run: Result<P::Start, String>,
 }
 
 impl<P: Payload> Default for RunningCalls<P> {
     fn default() -> Self {
-        Self { waiting: VecDeque::new(), open: BTreeSet::new(), done: Vec::new() }
+        let (waiting, open, done) = (VecDeque::new(), BTreeSet::new(), Vec::new());
+        Self { waiting, open, done, parked: BTreeSet::new(), answered: Vec::new() }
     }
 }
 
 impl<P: Payload> RunningCalls<P> {
+    /// Whether nothing runs or is about to.
+    pub(super) fn is_still(&self) -> bool {
+        self.waiting.is_empty() && self.open.is_empty() && self.answered.is_empty()
+    }
+
+    /// Whether every call has its result.
     pub(super) fn idle(&self) -> bool {
-        self.waiting.is_empty() && self.open.is_empty()
+        self.is_still() && self.parked.is_empty()
     }
 }
 

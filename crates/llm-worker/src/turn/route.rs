@@ -1,7 +1,7 @@
 //! Routes each input to the current phase. An unexpected input changes nothing and is a typed error.
 
 use super::answer::{Taken, dropped};
-use super::phase::{CallState, Phase, Review};
+use super::phase::{Answered, CallState, Phase, Review};
 use super::{Acknowledged, IllegalInput, MAX_OVERFLOWS, Payload, Turn, host_may_add};
 use crate::effect::{CallVerdict, Delta, Effect, Fact, Gated, Input, Outcome};
 use crate::error::ErrorKind;
@@ -25,6 +25,7 @@ impl<P: Payload> Turn<P> {
             Input::Reviewed { authorization, halt } => self.reviewed(Review { authorization, halt }),
             Input::Judged { id, verdict, authorization } => self.judged(id, verdict, authorization),
             Input::ToolDone { id, outcome, ending } => self.tool_done(id, outcome, ending),
+            Input::Resolved { id, resolution, run } => self.resolved(id, resolution, run),
             Input::Committed(proof) => self.committed(proof.into_request()),
             Input::Refused(request) => self.refused(request),
             Input::Unstorable { request, reason } => self.unstorable(request, reason),
@@ -149,6 +150,20 @@ impl<P: Payload> Turn<P> {
             let judging = mem::take(judging);
             self.start_calls(judging);
         }
+        Ok(())
+    }
+
+    fn resolved(
+        &mut self,
+        call: CallId,
+        resolution: P::Resolution,
+        run: Result<P::Start, String>,
+    ) -> Result<(), IllegalInput> {
+        let Phase::Running(running) = &mut self.phase else { return Err(IllegalInput::Call(call)) };
+        if !running.parked.remove(&call) {
+            return Err(IllegalInput::Call(call));
+        }
+        running.answered.push(Answered { call, resolution, run });
         Ok(())
     }
 

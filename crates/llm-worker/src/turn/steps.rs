@@ -1,11 +1,11 @@
 //! The steps between commits: which facts each commit makes durable, and the phase after it.
 
-use super::calls::cancelled;
+use super::calls::{CANCELLED, cancelled, finished};
 use super::commit::CommitSlot;
-use super::phase::{Phase, RunningCalls};
+use super::phase::{Answered, Phase, RunningCalls};
 use super::{Payload, Turn};
 use crate::effect::{Effect, Fact, Outcome, RequestFact};
-use crate::item::CallId;
+use crate::item::{CallId, ResultStatus};
 use std::mem;
 
 impl<P: Payload> Turn<P> {
@@ -58,15 +58,17 @@ impl<P: Payload> Turn<P> {
             let pending_facts = mem::take(&mut running.done);
             self.step(pending_facts);
         } else if let Phase::Draining(running, outcome) = &mut self.phase
-            && running.idle()
+            && running.is_still()
         {
-            let (pending_facts, outcome) = (mem::take(&mut running.done), outcome.clone());
+            let outcome = if running.parked.is_empty() { outcome.clone() } else { Outcome::Waiting };
+            let pending_facts = mem::take(&mut running.done);
             self.end(pending_facts, outcome);
         }
     }
 
     /// Continues after the acknowledgement of these facts.
     pub(super) fn advance(&mut self, facts: Vec<Fact<P>>) {
+        let parked: Vec<_> = facts.iter().filter_map(parked).collect();
         let started = facts.into_iter().filter_map(started);
         match &mut self.phase {
             Phase::Holding => self.phase = Phase::BeforeGate(Vec::new()),
@@ -75,14 +77,20 @@ impl<P: Payload> Turn<P> {
                 self.phase = Phase::Cleared;
             }
             Phase::Starting => {
-                self.phase = Phase::Running(RunningCalls { waiting: started.collect(), ..RunningCalls::default() });
+                let (waiting, parked) = (started.collect(), parked.into_iter().collect());
+                self.phase = Phase::Running(RunningCalls { waiting, parked, ..RunningCalls::default() });
                 self.continue_when_idle();
             }
-            Phase::Draining(running, _) => {
+            Phase::Draining(running, outcome) => {
                 running.done.extend(started.map(cancelled));
+                running.parked.extend(parked);
+                running.close_parked(outcome);
                 self.continue_when_idle();
             }
-            Phase::Running(_) => self.continue_when_idle(),
+            Phase::Running(running) => {
+                running.waiting.extend(started);
+                self.continue_when_idle();
+            }
             Phase::Ending(outcome) => {
                 self.notices.push_back(Effect::Finished(outcome.clone()));
                 self.phase = Phase::Ended;
@@ -96,6 +104,35 @@ impl<P: Payload> Turn<P> {
             | Phase::Ended => {}
         }
     }
+}
+
+impl<P: Payload> RunningCalls<P> {
+    /// The facts to commit now, while the turn goes on.
+    pub(super) fn take_done(&mut self) -> Vec<Fact<P>> {
+        let mut facts = mem::take(&mut self.done);
+        for Answered { call, resolution, run } in self.answered.drain(..) {
+            facts.push(Fact::Resolved(resolution));
+            facts.push(match run {
+                Ok(start) => Fact::Started { call, start },
+                Err(reason) => finished(call, ResultStatus::Refused, &reason),
+            });
+        }
+        facts
+    }
+
+    /// Ends the calls that wait for a person, unless the next turn begins with them. Answers that are not on their way to
+    /// the log count as not given.
+    pub(super) fn close_parked(&mut self, outcome: &Outcome) {
+        self.parked.extend(self.answered.drain(..).map(|answered| answered.call));
+        if *outcome != Outcome::Interrupted {
+            let parked = mem::take(&mut self.parked);
+            self.done.extend(parked.into_iter().map(|call| finished(call, ResultStatus::Cancelled, CANCELLED)));
+        }
+    }
+}
+
+fn parked<P: Payload>(fact: &Fact<P>) -> Option<CallId> {
+    if let Fact::Parked { call, .. } = fact { Some(*call) } else { None }
 }
 
 fn started<P: Payload>(fact: Fact<P>) -> Option<(CallId, P::Start)> {

@@ -5,17 +5,19 @@
 //! |---|---|
 //! | an answer | it is dropped whole; none of its calls starts, and their numbers are given again |
 //! | notes, verdicts of gates, a request | they are dropped; results beside them are kept |
+//! | a person's answer for parked calls | it is dropped; those that it allowed get cancelled results |
 //! | results and nothing of the above | each is replaced by a short one with the same status |
 //! | the turn's start, its end | they are kept; the end is [`Outcome::Aborted`], also after a cancel |
 //!
 //! Calls that still run are cancelled and awaited, as in `early_end`. A shorter commit may be unstorable, too: then the
 //! next row applies, until nothing is left to drop and the host gets [`IllegalInput::EndUnstorable`].
 
+use super::calls::{CANCELLED, finished};
 use super::commit::CommitSlot;
 use super::phase::Phase;
 use super::{IllegalInput, Payload, Turn};
 use crate::effect::{Fact, Outcome, short};
-use crate::item::ToolOutcome;
+use crate::item::{CallId, ResultStatus, ToolOutcome};
 use crate::payload::CommitRequest;
 use std::mem;
 
@@ -36,6 +38,8 @@ impl<P: Payload> Turn<P> {
             | Fact::Item(_)
             | Fact::Response { .. }
             | Fact::Judged(_)
+            | Fact::Parked { .. }
+            | Fact::Resolved(_)
             | Fact::Started { .. }
             | Fact::Request(_) => false,
         };
@@ -45,10 +49,13 @@ impl<P: Payload> Turn<P> {
             return Err(IllegalInput::EndUnstorable);
         }
         let mut facts = request.facts;
+        // A person allowed these; they were parked before, and durable.
+        let unstarted: Vec<_> = facts.iter().filter(|_| !has_answer).filter_map(starting).collect();
         facts.retain(|fact| is_kept(fact) && !matches!(fact, Fact::TurnFinished(_)));
         if is_whole {
             facts.iter_mut().for_each(shorten);
         }
+        facts.extend(unstarted.into_iter().map(|call| finished(call, ResultStatus::Cancelled, CANCELLED)));
         let reason = self.unstorable.get_or_insert_with(|| short(reason)).clone();
         let aborted = Outcome::Aborted { reason };
         match &mut self.phase {
@@ -62,8 +69,11 @@ impl<P: Payload> Turn<P> {
                 *outcome = aborted;
                 facts.append(&mut running.done);
                 running.done = facts;
+                running.close_parked(outcome);
                 self.continue_when_idle();
             }
+            // Its calls stay open, whatever else is lost.
+            Phase::Ending(Outcome::Waiting) => self.end(facts, Outcome::Waiting),
             Phase::Sending | Phase::Holding | Phase::Starting | Phase::Ending(_) => {
                 self.end(facts, aborted);
             }
@@ -78,6 +88,10 @@ impl<P: Payload> Turn<P> {
         }
         Ok(())
     }
+}
+
+fn starting<P: Payload>(fact: &Fact<P>) -> Option<CallId> {
+    if let Fact::Started { call, .. } = fact { Some(*call) } else { None }
 }
 
 fn can_be_shorter<P: Payload>(fact: &Fact<P>) -> bool {

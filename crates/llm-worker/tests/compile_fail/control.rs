@@ -17,6 +17,8 @@ impl Payload for Host {
     type Proof = Ack;
     type Note = String;
     type AuthorizationRecord = ();
+    type Question = ();
+    type Resolution = ();
     type Start = ();
     type Ending = ();
 

@@ -14,6 +14,7 @@
 mod closing;
 mod commands;
 
+use super::approvals::ApprovalReplies;
 use super::between_turns::TurnBlock;
 use super::client::{Client, Command, Reply, TurnCancel, client};
 use super::commit::Batch;
@@ -57,6 +58,7 @@ pub struct Actor {
     preamble: Preamble,
     submissions: Submissions,
     tasks: Tasks,
+    answers: ApprovalReplies,
     /// The clients that wait for an [`ActorCommit::Client`], in the order of the commits.
     replies: VecDeque<Reply<()>>,
     turn_block: TurnBlock,
@@ -125,6 +127,7 @@ impl Actor {
             asked: true,
             preamble,
             submissions: Submissions::default(),
+            answers: ApprovalReplies::default(),
             replies: VecDeque::new(),
             turn_block: TurnBlock::default(),
             model_backoff: ModelBackoff::default(),
@@ -141,8 +144,8 @@ impl Actor {
     pub async fn run(mut self, cancel: CancellationToken) -> ActorEnd {
         let result = contained(self.work(&cancel)).await;
         // Clients get an error at once.
-        let Self { mut core, at, commands, submissions, replies, closing, .. } = self;
-        drop((commands, submissions, replies));
+        let Self { mut core, at, commands, submissions, answers, replies, closing, .. } = self;
+        drop((commands, submissions, answers, replies));
         match &result {
             Ok(()) => core.pending.close(),
             Err(fatal) => {
@@ -193,6 +196,7 @@ impl Actor {
             self.submissions.advance(&mut self.core, &mut self.preamble.records, taking);
         }
         loop {
+            self.answer()?;
             match &mut self.at {
                 At::Turn(turn) => match turn.advance(&mut self.core)? {
                     true => self.end_turn()?,
@@ -205,7 +209,13 @@ impl Actor {
                 At::Between => break,
             }
         }
-        let waits = self.core.stays && matches!(self.at, At::Idle(_)) && self.core.pipeline.is_empty();
+        self.ask()?;
+        let rests = match &self.at {
+            At::Idle(_) => true,
+            At::Turn(turn) => turn.is_waiting(),
+            At::Between => false,
+        };
+        let waits = self.core.stays && rests && self.core.pipeline.is_empty();
         if waits {
             self.core.collect(&|_| false);
         }
@@ -217,6 +227,29 @@ impl Actor {
             self.core.write_out();
         }
         self.close();
+        Ok(())
+    }
+
+    /// Hands the answers of people to the turn.
+    fn answer(&mut self) -> Result<(), Fatal> {
+        let Self { core, at, answers, .. } = self;
+        let At::Turn(turn) = at else { return Ok(()) };
+        let due = answers.due(&core.state.approvals);
+        due.into_iter().try_for_each(|(approval, answer)| turn.answer(core, approval, answer))
+    }
+
+    /// The turn waits for a person: clients that want to know are told, and a pod that closes does not wait.
+    fn ask(&mut self) -> Result<(), Fatal> {
+        let Self { core, at, submissions, closing, .. } = self;
+        let At::Turn(turn) = at else { return Ok(()) };
+        if !turn.is_waiting() {
+            return Ok(());
+        }
+        submissions.asked(|| turn.waiting(core));
+        if matches!(closing, Closing::Asked(_)) && !turn.is_cancelled() {
+            turn.leave()?;
+            turn.advance(core)?;
+        }
         Ok(())
     }
 
@@ -240,7 +273,10 @@ impl Actor {
     fn due_turn(&self) -> Option<Vec<InputId>> {
         let Core { state, pipeline, stays, .. } = &self.core;
         // What waits when the pod closes is kept for the next start.
-        let is_open = matches!(self.closing, Closing::Open) && !self.turn_block.is_active() && !self.starts();
+        // A start that no input has recorded yet.
+        let is_unrecorded = !stays && !self.preamble.records.is_empty();
+        let is_open =
+            !is_unrecorded && matches!(self.closing, Closing::Open) && !self.turn_block.is_active() && !self.starts();
         if !is_open || pipeline.changes_queue() {
             return None;
         }
@@ -341,7 +377,8 @@ impl Actor {
 
     /// A commit has ended. What was folded may begin or end a hold, and take inputs.
     fn committed(&mut self, result: Option<CommitResult>) -> Result<(), Fatal> {
-        let Self { core, at, submissions, preamble, replies, tasks, .. } = self;
+        let Self { core, at, submissions, preamble, replies, tasks, answers, .. } = self;
+        answers.recorded(&core.state.approvals);
         match (result, &mut *at) {
             (Some(CommitResult::Actor(ActorCommit::Queue)), _) => submissions.commit_ended(),
             (Some(CommitResult::Actor(ActorCommit::Client)), _) => {
@@ -365,7 +402,7 @@ impl Actor {
             let state = &core.state;
             let taken = turn.taking().iter().copied().filter(|input| state.queued.get(*input).is_none());
             submissions.taken(taken);
-            turn.hold(state.held.as_ref().is_some_and(|hold| hold.cause == HoldCause::Person))?;
+            turn.hold(state.held.is_some())?;
         }
         Ok(())
     }

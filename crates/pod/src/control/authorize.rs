@@ -10,8 +10,9 @@ use crate::feature::{FeatureRegistry, RegisteredTool, sanitize_lines};
 use crate::foreign::Callbacks;
 use crate::foreign::attribution;
 use crate::hook::{HookPoint, PreToolCall, ToolArguments, ToolCallView};
-use crate::permission::{CallFacts, Policy, RuleRef, SandboxState, says_what_changes};
-use crate::record::{Decision, GateNote, ToolStarted, TransformNote, VerdictGiven};
+use crate::permission::{CallFacts, Person, Policy, Rule, RuleRef, SandboxState, says_what_changes};
+use crate::record::{ApprovalRequested, Decision, GateNote, ProposedRule, ToolStarted, TransformNote, VerdictGiven};
+use asked::{Asks, definition_digest, sandbox_text};
 use authority::{Door, Redactor, Shut, Workspace};
 use llm_worker::CallId;
 use llm_worker::ToolEffect;
@@ -29,8 +30,11 @@ pub struct Permission {
     /// Resolves the paths of a call.
     pub workspace: Workspace,
     pub sandbox: SandboxState,
+    /// Whether a person can answer what rules and gates ask.
+    pub person: Person,
 }
 
+mod asked;
 #[cfg(test)]
 mod tests;
 
@@ -53,6 +57,8 @@ pub(crate) struct Authorization {
     /// The verdicts of the gates that allowed the call.
     allowed: Vec<VerdictGiven>,
     transforms: Vec<TransformNote>,
+    /// What a person is asked before the call runs.
+    asks: Asks,
 }
 
 /// An allowed call: the parse that was judged, what hooks see of it, and the tool's own deadline.
@@ -70,12 +76,22 @@ pub(crate) struct Authorized {
 impl Authorization {
     fn by(rule: impl Into<String>, verdict: CallVerdict<Journaled>) -> Self {
         let (rule, gate, allowed, transforms) = (rule.into(), GateNote::default(), Vec::new(), Vec::new());
-        Self { verdict, rule, gate, allowed, transforms }
+        Self { verdict, rule, gate, allowed, transforms, asks: Asks::default() }
     }
 
     /// A call that is not valid; `rule` names the check that failed.
     fn invalid(rule: &str, problem: &str, redactor: &Redactor) -> Self {
         Self::by(rule, CallVerdict::Invalid { problem: sanitize_lines(problem, MAX_PROBLEM, redactor) })
+    }
+
+    /// Why the call does not run.
+    fn reason(&self) -> String {
+        match &self.verdict {
+            CallVerdict::Refuse { reason }
+            | CallVerdict::Invalid { problem: reason }
+            | CallVerdict::Abort { reason } => reason.clone(),
+            CallVerdict::Allow(_) | CallVerdict::Ask(_) => String::new(),
+        }
     }
 
     fn revoked(tool: &RegisteredTool) -> Self {
@@ -85,12 +101,16 @@ impl Authorization {
     /// Refuses an allowed call if the calls of this answer have too many bytes of arguments together: defaults can make
     /// short arguments long.
     pub(crate) fn within(self, bytes: &mut usize, redactor: &Redactor) -> Self {
-        let CallVerdict::Allow(call) = &self.verdict else { return self };
-        *bytes += call.record.arguments.len();
+        let new = match &self.verdict {
+            CallVerdict::Allow(call) => call.record.arguments.len(),
+            CallVerdict::Ask(question) => question.arguments.len(),
+            CallVerdict::Refuse { .. } | CallVerdict::Invalid { .. } | CallVerdict::Abort { .. } => return self,
+        };
+        *bytes += new;
         if *bytes <= MAX_CALLS {
             return self;
         }
-        *bytes -= call.record.arguments.len();
+        *bytes -= new;
         let problem = format!(
             "the calls of this answer have over {MAX_CALLS} bytes of arguments together, defaults included; make this \
              one again by itself"
@@ -101,9 +121,11 @@ impl Authorization {
 
     /// The input for the turn machine.
     pub(crate) fn into_input(self, id: CallId) -> Input<Journaled> {
-        let Self { verdict, rule, gate, allowed: mut authorization, transforms } = self;
+        let Self { verdict, rule, gate, allowed: mut authorization, transforms, asks } = self;
         let decision = match &verdict {
             CallVerdict::Allow(_) => Decision::Allow,
+            // The gates that ask have records of their own.
+            CallVerdict::Ask(_) => asks.by_rule.map_or(Decision::Allow, |question| Decision::Ask { question }),
             CallVerdict::Refuse { reason } => Decision::Refuse { reason: reason.clone() },
             CallVerdict::Invalid { problem } => Decision::Invalid { reason: problem.clone() },
             CallVerdict::Abort { reason } => Decision::Abort { reason: reason.clone() },
@@ -149,7 +171,7 @@ impl Authorizer {
         let hooks = self.registry.hooks();
         let (rewritten, gated) = (hooks.any::<ToolArguments>(&call.name), hooks.any::<PreToolCall>(""));
         if !rewritten && !gated {
-            return self.permit(call).await;
+            return self.permit(call).await.asked(&self);
         }
         let order = self.in_order.lock().await;
         // Meanwhile an earlier call may have disabled the feature.
@@ -161,7 +183,7 @@ impl Authorizer {
         judged.transforms = transforms;
         let judged = if gated { self.ask(judged).await } else { judged };
         drop(order);
-        judged
+        judged.asked(&self)
     }
 
     /// The refusal of a call whose feature is disabled or whose grant is revoked. Checked each time before code of the
@@ -212,9 +234,13 @@ impl Authorizer {
         let CallVerdict::Allow(call) = &judged.verdict else { return judged };
         let view = call.view.clone();
         let outcome = self.registry.hooks().decide::<PreToolCall>(&self.callbacks, || (*view).clone()).await;
+        let (outcome, by_gates) = asked::of_gates(outcome, self.permission.person);
         let mut said = gates::verdicts(HookPoint::PreToolCall, Some(view.call), &outcome);
         let verdict = match outcome.decision {
-            Decision::Allow => return Authorization { allowed: said, ..judged },
+            Decision::Allow | Decision::Ask { .. } => {
+                let asks = Asks { by_gates, ..judged.asks };
+                return Authorization { allowed: said, asks, ..judged };
+            }
             Decision::Refuse { reason } | Decision::Invalid { reason } => CallVerdict::Refuse { reason },
             Decision::Abort { reason } | Decision::Pause { reason } => CallVerdict::Abort { reason },
             // No gate of this point can say so.
@@ -223,7 +249,8 @@ impl Authorizer {
             }
         };
         let (rule, gate) = said.pop().map(|last| (last.rule, last.gate)).unwrap_or_default();
-        Authorization { verdict, rule, gate, allowed: said, transforms: judged.transforms }
+        let (transforms, asks) = (judged.transforms, Asks::default());
+        Authorization { verdict, rule, gate, allowed: said, transforms, asks }
     }
 }
 
@@ -301,15 +328,21 @@ impl Authorizer {
             touches: &prepared.touches,
             feature: &registered.feature,
         };
-        let Permission { policy, workspace, sandbox } = &*self.permission;
-        let judged = policy.judge(&facts, workspace, *sandbox);
+        let Permission { policy, workspace, sandbox, person } = &*self.permission;
+        let judged = policy.judge_with(&facts, workspace, *sandbox, *person);
         let RuleRef { text, source, .. } = &judged.rule;
-        let verdict = if judged.decision.allows() {
+        let said = || sanitize_lines(judged.decision.reason(), MAX_PROBLEM, redactor);
+        let (mut by_rule, mut rules) = (None, Vec::new());
+        if judged.decision.asks() {
+            (by_rule, rules) = (Some(said()), policy.proposed(&facts, workspace, *sandbox));
+        }
+        let verdict = if judged.decision.allows() || judged.decision.asks() {
             CallVerdict::Allow(Box::new(self.allowed(call, registered, prepared)))
         } else {
-            CallVerdict::Refuse { reason: sanitize_lines(judged.decision.reason(), MAX_PROBLEM, redactor) }
+            CallVerdict::Refuse { reason: said() }
         };
-        Authorization::by(format!("{text} ({source})"), verdict)
+        let asks = Asks { by_rule, rules, by_gates: Vec::new() };
+        Authorization { asks, ..Authorization::by(format!("{text} ({source})"), verdict) }
     }
 
     fn allowed(&self, call: &CallView, tool: &RegisteredTool, prepared: Prepared) -> Authorized {
@@ -325,5 +358,115 @@ impl Authorizer {
         };
         let view = Arc::new(view(call, tool, &prepared));
         Authorized { record, view, prepared, deadline: tool.deadline, door: tool.door.clone() }
+    }
+}
+
+impl Authorization {
+    /// A call that may run waits, if a person is to be asked about it.
+    fn asked(self, authorizer: &Authorizer) -> Self {
+        if self.asks.by_rule.is_none() && self.asks.by_gates.is_empty() {
+            return self;
+        }
+        let CallVerdict::Allow(call) = &self.verdict else { return self };
+        let Asks { by_rule, rules, by_gates } = &self.asks;
+        let Some(tool) = authorizer.registry.tools().get(&call.record.name) else { return self };
+        let questions: Vec<_> = by_rule.iter().chain(by_gates.iter().map(|(_, question)| question)).cloned().collect();
+        let question = sanitize_lines(&questions.join("\n"), MAX_PROBLEM, authorizer.registry.redactor());
+        // A rule never overrides a gate.
+        let rules = if by_gates.is_empty() { rules.iter().map(ProposedRule::from).collect() } else { Vec::new() };
+        let requested = ApprovalRequested {
+            // Given with its batch.
+            approval: 0,
+            call: call.record.call,
+            tool: call.record.name.clone(),
+            feature: call.record.feature.clone(),
+            effect: call.record.effect,
+            arguments: call.record.arguments.clone(),
+            arguments_digest: call.record.arguments_digest.clone(),
+            definition_digest: definition_digest(tool),
+            question,
+            rule: self.rule.clone(),
+            gates: by_gates.iter().map(|(gate, _)| gate.clone()).collect(),
+            sandbox: sandbox_text(authorizer.permission.sandbox.mode).to_owned(),
+            rules,
+        };
+        Self { verdict: CallVerdict::Ask(Box::new(requested)), ..self }
+    }
+
+    /// Refuses a call about which a person is to be asked, if too many wait already.
+    pub(crate) fn within_open(self, open: &mut usize, most: usize) -> Self {
+        if !matches!(self.verdict, CallVerdict::Ask(_)) {
+            return self;
+        }
+        if *open < most {
+            *open += 1;
+            return self;
+        }
+        let reason = format!("{most} calls already wait for approval; call again once they are answered");
+        let Self { verdict, rule, .. } = Self::by("host:approvals", CallVerdict::Refuse { reason });
+        Self { verdict, rule, ..self }
+    }
+}
+
+impl Authorizer {
+    /// An authorizer that also goes by these rules, which a person allowed for the session.
+    pub(crate) fn with_rules(&self, rules: &[ProposedRule]) -> Self {
+        if rules.is_empty() {
+            return self.clone();
+        }
+        let Permission { policy, workspace, sandbox, person } = (*self.permission).clone();
+        let rules: Vec<_> = rules.iter().map(Rule::from).collect();
+        let permission = Permission { policy: policy.with(&rules), workspace, sandbox, person };
+        Self { permission: Arc::new(permission), ..self.clone() }
+    }
+
+    /// This authorizer with the rules of the pod as they are now.
+    pub(crate) fn under(&self, permission: Arc<Permission>) -> Self {
+        Self { permission, ..self.clone() }
+    }
+
+    /// Makes a call ready that a person has allowed: exactly the arguments that were shown, by the tool that was shown, and
+    /// only if no rule refuses them by now.
+    ///
+    /// # Errors
+    /// Why the answer counts for nothing.
+    pub(crate) async fn again(self, approval: Arc<ApprovalRequested>) -> Result<Box<Authorized>, String> {
+        // The semaphore is never closed.
+        let _slot = self.slots.acquire().await.ok();
+        let (judge, asked) = (self.clone(), approval.clone());
+        let work = async move { judge.as_shown(&asked) };
+        let lost = |lost| Err(format!("its arguments could not be judged: {lost}"));
+        self.callbacks.run(DEADLINE, CancellationToken::new(), work).await.unwrap_or_else(lost)
+    }
+
+    fn as_shown(&self, approval: &ApprovalRequested) -> Result<Box<Authorized>, String> {
+        let ApprovalRequested { call, tool, arguments, definition_digest: shown, .. } = approval;
+        let view = CallView { id: *call, name: tool.clone(), arguments: arguments.to_string() };
+        if let Some(barred) = self.barred(&view) {
+            return Err(barred.reason());
+        }
+        let registered =
+            self.registry.tools().get(tool).ok_or_else(|| format!("there is no tool called `{tool}` any more"))?;
+        if definition_digest(registered) != *shown {
+            return Err(format!("the definition of {tool} has changed since"));
+        }
+        let redactor = self.registry.redactor();
+        let prepared = prepare(registered, arguments)
+            .map_err(|unfit: Unfit| sanitize_lines(&unfit.said(registered), MAX_PROBLEM, redactor))?;
+        if prepared.canonical != *arguments {
+            return Err(format!("{tool} reads its arguments in another way than when they were shown"));
+        }
+        let facts = CallFacts {
+            tool,
+            effect: registered.definition.effect,
+            touches: &prepared.touches,
+            feature: &registered.feature,
+        };
+        let Permission { policy, workspace, sandbox, .. } = &*self.permission;
+        let judged = policy.judge_with(&facts, workspace, *sandbox, Person::Later);
+        if judged.decision.allows() || judged.decision.asks() {
+            return Ok(Box::new(self.allowed(&view, registered, prepared)));
+        }
+        Err(sanitize_lines(judged.decision.reason(), MAX_PROBLEM, redactor))
     }
 }

@@ -1,5 +1,6 @@
 //! A client's handle on a pod: people and scripts send commands to the actor through it. Does not depend on the journal.
 
+use super::approvals::ApprovalAnswer;
 use super::authorize::Permission;
 use super::between_turns::{BetweenTurns, Opened};
 use super::client_calls::ClientTools;
@@ -12,7 +13,7 @@ use super::turn_end::TurnEnd;
 use crate::feature::{FeatureRegistry, Lines, MAX_NOTIFICATION, MAX_PER_TURN, RegistryReport, check_text};
 use crate::mailbox::events::Event;
 use crate::mailbox::requests::{Declined, Notification, answered};
-use crate::record::{ClientCall, InputId, InputLimits, InputMode, Record, Who};
+use crate::record::{ApprovalResolved, ClientCall, InputId, InputLimits, InputMode, Record, Who};
 use llm_worker::Price;
 use std::sync::Arc;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -34,7 +35,8 @@ pub(super) enum Command {
     Pause(Option<Who>, Reply<()>),
     Resume(Option<Who>, Reply<()>),
     Status(oneshot::Sender<PodStatus>),
-    Wait(InputId, EndReply),
+    Wait(InputId, EndWaiter),
+    Approve(ApprovalAnswer, Reply<ApprovalResolved>),
     Notify(Notification, oneshot::Sender<Result<u64, Declined>>),
     /// Journals a call that is about to run.
     Call(ClientCall, Reply<()>),
@@ -96,7 +98,7 @@ pub(super) struct Submission {
     /// A person works with the pod: a hold ends.
     pub(super) resume: bool,
     pub(super) accepted: Reply<InputId>,
-    pub(super) end: EndReply,
+    pub(super) end: EndWaiter,
 }
 
 /// The request to end a turn.
@@ -108,6 +110,13 @@ pub(super) struct TurnCancel {
 pub(super) type Reply<T> = oneshot::Sender<Result<T, SubmitError>>;
 
 pub(super) type EndReply = oneshot::Sender<Result<TurnEnd, SubmitError>>;
+
+/// A client that waits for the end of a turn.
+pub(super) struct EndWaiter {
+    pub(super) reply: EndReply,
+    /// Also told when the pod waits for a person: then the outcome is `Waiting`.
+    pub(super) until_asked: bool,
+}
 
 /// A new input of a client.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -169,8 +178,8 @@ pub(super) fn client(core: &Core, limits: RunLimits) -> (Client, mpsc::Receiver<
 }
 
 impl Client {
-    /// Submits one input and waits for the end of the turn that takes it. A hold of the pod ends. An input that a gate
-    /// refuses ends as an aborted turn.
+    /// Submits one input and waits for the end of the turn that takes it, or until the pod waits for a person. A hold of the
+    /// pod ends. An input that a gate refuses ends as an aborted turn.
     ///
     /// # Errors
     /// The input could not be stored, too many wait already, or the pod has ended.
@@ -213,6 +222,7 @@ impl Client {
             return Err(SubmitError::TooLong(format!("a key must have 1 to {MAX_KEY} bytes")));
         }
         let ((accepted, number), (ended, end)) = (oneshot::channel(), oneshot::channel());
+        let ended = EndWaiter { reply: ended, until_asked: resume };
         let submission = Submission { input, resume, accepted, end: ended };
         let input = self.ask(Command::Queue(QueueCommand::Text(NewText::Accept(submission))), number).await?;
         Ok(Accepted { input, end })
@@ -296,8 +306,30 @@ impl Client {
     /// `Over` if its turn ended long ago or it was withdrawn before; `NotWaiting` if it is withdrawn now, or there is none of
     /// this number; the pod has ended.
     pub async fn wait(&self, input: InputId) -> Result<TurnEnd, SubmitError> {
+        self.wait_until(input, false).await
+    }
+
+    /// As [`Self::wait`]; also returns when the pod waits for a person, with the outcome `Waiting`.
+    ///
+    /// # Errors
+    /// As [`Self::wait`].
+    pub async fn wait_until_asked(&self, input: InputId) -> Result<TurnEnd, SubmitError> {
+        self.wait_until(input, true).await
+    }
+
+    async fn wait_until(&self, input: InputId, until_asked: bool) -> Result<TurnEnd, SubmitError> {
         let (reply, end) = oneshot::channel();
-        self.ask(Command::Wait(input, reply), end).await
+        self.ask(Command::Wait(input, EndWaiter { reply, until_asked }), end).await
+    }
+
+    /// Answers what waits for approval, and returns the answer that counts once it is durable: the first one, which may be
+    /// another client's.
+    ///
+    /// # Errors
+    /// There is no such approval, the answer does not fit it, the disk refused, or the pod has ended.
+    pub async fn approve(&self, answer: ApprovalAnswer) -> Result<ApprovalResolved, SubmitError> {
+        let (reply, recorded) = oneshot::channel();
+        self.ask(Command::Approve(answer, reply), recorded).await
     }
 
     /// Leaves the model a text, which the next step delivers; with `wake` an idle pod begins a turn for it. Returns once

@@ -7,8 +7,8 @@
 use super::authorize::Authorized;
 use super::budget::Budget;
 use crate::record::{
-    Encoder, HookName, InputConsumed, InputId, ItemAdded, Output, Record, Request, Response, SystemItem, ToolFinished,
-    TransformNote, TurnFinished, TurnStarted, VerdictGiven, Who,
+    ApprovalId, ApprovalRequested, ApprovalResolved, Encoder, HookName, InputConsumed, InputId, ItemAdded, Output,
+    Record, Request, Response, SystemItem, ToolFinished, TransformNote, TurnFinished, TurnStarted, VerdictGiven, Who,
 };
 use crate::session::queue::QueuedInput;
 use llm_worker::Item;
@@ -25,6 +25,8 @@ impl Payload for Journaled {
     type Proof = Ack;
     type Note = Note;
     type AuthorizationRecord = Vec<VerdictGiven>;
+    type Question = Box<ApprovalRequested>;
+    type Resolution = Box<ApprovalResolved>;
     type Start = Box<Authorized>;
     type Ending = CallEnd;
 
@@ -102,8 +104,14 @@ impl Batch {
     }
 
     /// The piggybacked records, then the turn's facts in their order.
-    pub(crate) fn of_turn(request: CommitRequest<Journaled>, turn: &TurnInfo, mut records: Vec<Record>) -> Self {
-        request.facts().iter().for_each(|fact| add_record(&mut records, fact, turn));
+    pub(crate) fn of_turn(
+        request: CommitRequest<Journaled>,
+        turn: &TurnInfo,
+        newest: ApprovalId,
+        mut records: Vec<Record>,
+    ) -> Self {
+        let mut approvals = newest..;
+        request.facts().iter().for_each(|fact| add_record(&mut records, fact, turn, &mut approvals));
         Self { turn: Some(request), records }
     }
 
@@ -158,7 +166,12 @@ impl Acknowledged<Journaled> for Ack {
 }
 
 /// One fact, one record; an authorization has one for each verdict.
-fn add_record(records: &mut Vec<Record>, fact: &Fact<Journaled>, turn: &TurnInfo) {
+fn add_record(
+    records: &mut Vec<Record>,
+    fact: &Fact<Journaled>,
+    turn: &TurnInfo,
+    approvals: &mut impl Iterator<Item = ApprovalId>,
+) {
     records.push(match fact {
         Fact::Judged(verdicts) => return records.extend(verdicts.iter().cloned().map(Record::from)),
         Fact::TurnStarted => TurnStarted { turn: turn.number }.into(),
@@ -179,6 +192,11 @@ fn add_record(records: &mut Vec<Record>, fact: &Fact<Journaled>, turn: &TurnInfo
             let cost = turn.budget.cost(usage);
             Response { stop: stop.clone(), usage: *usage, cost, shortfall: *shortfall }.into()
         }
+        Fact::Parked { question, .. } => {
+            let approval = approvals.next().unwrap_or(ApprovalId::MAX);
+            ApprovalRequested { approval, ..(**question).clone() }.into()
+        }
+        Fact::Resolved(resolved) => (**resolved).clone().into(),
         Fact::Started { start, .. } => start.record.clone().into(),
         Fact::Finished { call, outcome, ending } => {
             let CallEnd { feature, output, ms, transforms, warnings, answered_by } = ending.clone().unwrap_or_default();

@@ -1,6 +1,7 @@
 //! The one task that owns a pod's state.
 
 mod actor;
+mod approvals;
 mod around;
 mod authorize;
 mod between_turns;
@@ -32,6 +33,7 @@ pub use crate::mailbox::events::{Alert, Event, Outbox};
 pub use crate::mailbox::requests::AlertLevel;
 pub(crate) use actor::Preamble;
 pub use actor::{Actor, ActorEnd};
+pub use approvals::{ApprovalAnswer, MAX_DENIAL};
 pub use authorize::Permission;
 pub use between_turns::BetweenTurns;
 pub use bounds::{gates, limits};

@@ -60,9 +60,11 @@ fn has_answered(end: &TurnEnd) -> bool {
     match end.outcome {
         Outcome::Done | Outcome::MaxTokens | Outcome::Refused | Outcome::Empty => true,
         Outcome::StepLimit | Outcome::CostLimit => end.steps > 0,
-        Outcome::ModelFailed { .. } | Outcome::Cancelled | Outcome::Aborted { .. } | Outcome::Interrupted => {
-            end.steps > 1
-        }
+        Outcome::ModelFailed { .. }
+        | Outcome::Cancelled
+        | Outcome::Aborted { .. }
+        | Outcome::Interrupted
+        | Outcome::Waiting => end.steps > 1,
     }
 }
 

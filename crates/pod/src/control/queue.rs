@@ -1,7 +1,6 @@
 //! What the pod takes next of what waits. Pure: it sees the queue and the hold, and decides.
 
-use crate::record::InputId;
-use crate::record::InputMode;
+use crate::record::{HoldCause, InputId, InputMode};
 use crate::session::fold::SessionState;
 use crate::session::queue::{InputQueue, QueuedInput};
 use llm_worker::effect::Outcome;
@@ -20,9 +19,18 @@ pub(super) enum TakeRule {
     Run { opened_at: InputId },
 }
 
-/// The inputs of the turn that begins now; none if no turn begins.
+/// The inputs of the turn that begins now; none if no turn begins. One without inputs goes on with calls that wait for a
+/// person.
 pub(super) fn next_turn(state: &SessionState, rule: TakeRule) -> Option<Vec<InputId>> {
-    if state.held.is_some() || state.turn_open {
+    if state.turn_open {
+        return None;
+    }
+    let crashing = state.held.as_ref().is_some_and(|hold| hold.cause == HoldCause::Bug);
+    if !(state.approvals.open.is_empty() || crashing) {
+        // Its calls are answered in a turn, also in one of a held pod.
+        return Some(Vec::new());
+    }
+    if state.held.is_some() {
         return None;
     }
     let waiting = || state.queued.iter().map(|waiting| waiting.input);
@@ -51,7 +59,7 @@ fn first(queue: &InputQueue) -> Option<InputId> {
 /// Whether a turn without an input is owed: interrupted work goes on before anything else. A turn with an input delivers
 /// notifications, too, so they alone begin one only if no input waits.
 fn is_owed(state: &SessionState) -> bool {
-    let interrupted = state.last_outcome == Some(Outcome::Interrupted);
+    let interrupted = matches!(state.last_outcome, Some(Outcome::Interrupted | Outcome::Waiting));
     let woken = state.queued.is_empty() && state.notices.values().any(|notice| notice.wake);
     interrupted || woken
 }

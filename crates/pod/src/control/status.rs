@@ -1,12 +1,13 @@
 //! The state of a live pod, for the people and programs that ask. Does not depend on turns.
 
-use crate::record::ChildProcess;
+use crate::record::{ApprovalRequested, ChildProcess};
 use crate::session::fold::Hold;
 use crate::session::queue::QueuedInput;
 use crate::session::tasks::{OpenTaskRun, TaskEnd, TaskState};
 use llm_worker::effect::Outcome;
 use llm_worker::{Cost, Usage};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// What a live pod does now, from its memory.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +21,8 @@ pub struct PodStatus {
     pub disk: Option<String>,
     /// The inputs that wait, in order.
     pub queued: Vec<QueuedInput>,
+    /// What waits for a person, by number.
+    pub approvals: Vec<Arc<ApprovalRequested>>,
     /// Notifications that wait for the next step.
     pub notices: usize,
     pub turns: u64,
@@ -80,6 +83,11 @@ pub enum Activity {
     Idle,
     /// A turn runs; `requests` were sent in it.
     Working {
+        turn: u64,
+        requests: u64,
+    },
+    /// A turn waits for a person, and nothing else of it runs.
+    Waiting {
         turn: u64,
         requests: u64,
     },

@@ -1,7 +1,7 @@
 //! Changes of the queue on their way into the log, one after the other in the order of arrival: gates judge new texts,
 //! a large one is stored as a blob, and the commit is awaited. Depends on no turn, only on the end of one.
 
-use super::client::{EndReply, NewText, QueueCommand, Reply, Submission, TurnCancel};
+use super::client::{EndWaiter, NewText, QueueCommand, Reply, Submission, TurnCancel};
 use super::core::Core;
 use super::gates;
 use super::pipeline::ActorCommit;
@@ -36,10 +36,10 @@ pub(super) struct Submissions {
     /// The turn that takes the input on its way is cancelled as it begins.
     cancel: Option<TurnCancel>,
     /// The clients that wait for the end of the turn of an input that no turn has taken.
-    queued: BTreeMap<InputId, Vec<EndReply>>,
+    queued: BTreeMap<InputId, Vec<EndWaiter>>,
     /// Those of the running turn, with its inputs.
     taken: Vec<InputId>,
-    current: Vec<EndReply>,
+    current: Vec<EndWaiter>,
     /// The newest ends of turns with their inputs, for clients that ask late.
     ended: VecDeque<(Vec<InputId>, TurnEnd)>,
     /// A prepared text that waits until no other commit changes the queue.
@@ -68,7 +68,7 @@ enum Step {
 
 /// Who waits for the commit, and the answer.
 enum Committing {
-    Accepted(InputId, Reply<InputId>, EndReply),
+    Accepted(InputId, Reply<InputId>, EndWaiter),
     Withdrawn(InputId, Reply<()>),
     Changed(Reply<()>),
     /// A gate refused; its verdict is being committed.
@@ -142,20 +142,31 @@ impl Submissions {
             self.ended.pop_front();
         }
         self.ended.push_back((std::mem::take(&mut self.taken), end.clone()));
-        for reply in self.current.drain(..) {
-            drop(reply.send(Ok(end.clone())));
+        for waiter in self.current.drain(..) {
+            drop(waiter.reply.send(Ok(end.clone())));
         }
     }
 
     /// The end of turns that will not go on.
     fn answer_late(&mut self, input: InputId, inputs: Vec<InputId>, end: &TurnEnd) {
-        for reply in self.queued.remove(&input).into_iter().flatten() {
-            drop(reply.send(Ok(end.clone())));
+        for waiter in self.queued.remove(&input).into_iter().flatten() {
+            drop(waiter.reply.send(Ok(end.clone())));
         }
         if self.ended.len() >= MAX_ENDED {
             self.ended.pop_front();
         }
         self.ended.push_back((inputs, end.clone()));
+    }
+
+    /// The pod waits for a person, and nothing else of the turn runs. Tells the clients that want to know: those of the
+    /// running turn, and those whose inputs wait behind it.
+    pub(super) fn asked(&mut self, end: impl Fn() -> TurnEnd) {
+        for waiting in self.queued.values_mut().chain([&mut self.current]) {
+            for waiter in waiting.extract_if(.., |waiter| waiter.until_asked) {
+                drop(waiter.reply.send(Ok(end())));
+            }
+        }
+        self.queued.retain(|_, waiting| !waiting.is_empty());
     }
 
     /// Starts with the next change, unless one is on its way. The records of `preamble` go into the log before it.
@@ -210,10 +221,10 @@ impl Submissions {
     }
 
     /// Has a client wait for the end of the turn that takes an accepted input.
-    pub(super) fn wait(&mut self, core: &Core, input: InputId, end: EndReply) {
+    pub(super) fn wait(&mut self, core: &Core, input: InputId, end: EndWaiter) {
         // In place of those that wait no more: clients may come and go for as long as a turn takes.
-        let join = |waiting: &mut Vec<EndReply>, end| {
-            waiting.retain(|end| !end.is_closed());
+        let join = |waiting: &mut Vec<EndWaiter>, end| {
+            waiting.retain(|waiter| !waiter.reply.is_closed());
             waiting.push(end);
         };
         let later = self.going_on.iter().find(|(_, before)| before.inputs.contains(&input)).map(|(later, _)| *later);
@@ -223,11 +234,11 @@ impl Submissions {
         } else if self.taken.contains(&input) {
             join(&mut self.current, end);
         } else if let Some((_, ended)) = self.ended.iter().find(|(inputs, _)| inputs.contains(&input)) {
-            drop(end.send(Ok(ended.clone())));
+            drop(end.reply.send(Ok(ended.clone())));
         } else {
             let known = (1..=core.state.inputs).contains(&input);
             let error = if known { SubmitError::Over(input) } else { SubmitError::NotWaiting(input) };
-            drop(end.send(Err(error)));
+            drop(end.reply.send(Err(error)));
         }
     }
 
@@ -364,7 +375,7 @@ impl Submissions {
                     self.answer_late(input, inputs, &end);
                 }
                 for waiting in self.queued.remove(&input).into_iter().flatten() {
-                    drop(waiting.send(Err(SubmitError::NotWaiting(input))));
+                    drop(waiting.reply.send(Err(SubmitError::NotWaiting(input))));
                 }
                 drop(reply.send(Ok(())));
             }

@@ -1,7 +1,7 @@
 //! The reasons why a pod did not do what a client asked. Depend on no part of the pod that does it.
 
 use super::queue::MAX_QUEUED;
-use crate::record::InputId;
+use crate::record::{ApprovalId, InputId};
 use llm_worker::ErrorKind;
 use session_store::BlobError;
 
@@ -35,6 +35,15 @@ pub enum SubmitError {
     /// The input with this key was accepted earlier, and its turn has ended.
     #[error("the turn of input {0} has already ended")]
     Over(InputId),
+    /// There is no approval of this number, or it was answered long ago.
+    #[error("there is no approval {0}")]
+    NoApproval(ApprovalId),
+    /// The answer names other arguments than the question has.
+    #[error("the answer is about other arguments than approval {0}")]
+    OtherArguments(ApprovalId),
+    /// No rule can allow such calls.
+    #[error("approval {0} can be given once only")]
+    NoRule(ApprovalId),
     /// The pod cannot be resumed before this is there.
     #[error("{0}")]
     Required(String),
@@ -68,7 +77,12 @@ impl SubmitError {
             Self::Busy | Self::TooMany(_) | Self::Working => ErrorKind::Retry,
             Self::Refused(_) | Self::ReadOnly(_) => ErrorKind::Denied,
             Self::NoTool(_) | Self::Arguments(_) | Self::ToolFailed(_) => ErrorKind::FixInput,
-            Self::TooLong(_) | Self::NotWaiting(_) | Self::Over(_) => ErrorKind::FixInput,
+            Self::TooLong(_)
+            | Self::NotWaiting(_)
+            | Self::Over(_)
+            | Self::NoApproval(_)
+            | Self::OtherArguments(_)
+            | Self::NoRule(_) => ErrorKind::FixInput,
             Self::Closed | Self::Disk(_) | Self::Required(_) => ErrorKind::Unavailable,
         }
     }

@@ -10,12 +10,14 @@
 //! order. It never runs code of features, tools or models: those answer through channels.
 
 mod answering;
+mod answers;
 mod before_request;
 mod end_gates;
 mod review;
 
 use self::answering::{Answering, Reviewing};
-use super::authorize::{Authorization, Authorizer};
+use super::approvals::ApprovalAnswer;
+use super::authorize::{Authorization, Authorized, Authorizer};
 use super::budget::Budget;
 use super::calls::{CallEvent, Calls, Done};
 use super::commit::{Batch, Journaled, Note, Turn, TurnInfo};
@@ -32,12 +34,14 @@ use crate::mailbox::events::Event;
 use crate::mailbox::pending::MAX_PIGGYBACK;
 use crate::mailbox::requests::Wakeup;
 use crate::permission::Remedy;
-use crate::record::{InputId, SystemItem, Who};
+use crate::record::{ApprovalId, InputId, SystemItem, Who};
+use crate::session::approvals::MAX_OPEN_APPROVALS;
 use llm_worker::effect::{CallView, Effect, Fact, Input, Outcome};
 use llm_worker::history::History;
 use llm_worker::turn::{CommitRequest, IllegalInput, TurnLimits};
 use llm_worker::{CallId, Cost, ErrorKind, ModelError, ModelEvent, Usage};
 use session_store::MAX_BATCH_RECORDS;
+use std::collections::BTreeSet;
 use tokio::task::{JoinError, JoinSet};
 use tracing::field::Empty;
 use tracing::{Span, debug, info_span, warn};
@@ -74,6 +78,13 @@ pub(super) struct Running {
     authorizer: Authorizer,
     /// Argument bytes of this answer's calls that may run.
     starting: usize,
+    /// Calls of this answer about which a person is asked.
+    asking: usize,
+    /// Approvals whose answer is on its way.
+    answered: BTreeSet<ApprovalId>,
+    /// Items for the first request of a turn that began with waiting calls: nothing may stand between a call and its
+    /// result.
+    deferred: Vec<Note>,
     /// Usage of the session when the turn began.
     before: Before,
     cancelled: bool,
@@ -133,7 +144,15 @@ pub(super) struct TurnTasks {
     /// Gates that see an answer or a failure, and the wait before a request is sent again.
     reviews: JoinSet<Reviewing>,
     judges: JoinSet<(CallId, Box<Authorization>)>,
+    answers: JoinSet<Box<Answered>>,
     calls: Calls,
+}
+
+/// A call that a person has allowed, ready to run or not.
+pub(super) struct Answered {
+    call: CallId,
+    answer: ApprovalAnswer,
+    ready: Result<Box<Authorized>, String>,
 }
 
 /// The result of one of the [`TurnTasks`].
@@ -141,6 +160,7 @@ pub(super) enum TurnEvent {
     Gated(Result<GateOutcome, JoinError>),
     Reviewed(Result<Reviewing, JoinError>),
     Judged(Result<(CallId, Box<Authorization>), JoinError>),
+    Answered(Result<Box<Answered>, JoinError>),
     Call(CallEvent),
 }
 
@@ -152,13 +172,14 @@ impl TurnTasks {
             Some(outcome) = self.gates.join_next() => TurnEvent::Gated(outcome),
             Some(reviewed) = self.reviews.join_next() => TurnEvent::Reviewed(reviewed),
             Some(judged) = self.judges.join_next() => TurnEvent::Judged(judged),
+            Some(answered) = self.answers.join_next() => TurnEvent::Answered(answered),
             event = self.calls.next() => TurnEvent::Call(event),
         }
     }
 }
 
 impl Running {
-    /// Begins a turn that takes these inputs.
+    /// Begins a turn that takes these inputs, or that goes on with the calls that wait for a person.
     pub(super) fn start(
         core: &mut Core,
         history: History,
@@ -188,9 +209,13 @@ impl Running {
             ..TurnLimits::steps(limits.max_steps)
         };
         let authorizer = Authorizer::new(core, info.generation);
-        let turn = Turn::start(history, notes, answers);
-        let tasks =
-            TurnTasks { gates: JoinSet::new(), reviews: JoinSet::new(), judges: JoinSet::new(), calls: Calls::new() };
+        let parked: BTreeSet<CallId> = core.state.parked().collect();
+        let (turn, deferred) = match parked.is_empty() {
+            true => (Turn::start(history, notes, answers), Vec::new()),
+            false => (Turn::go_on(history, parked, answers), notes),
+        };
+        let (gates, reviews, judges, answers) = (JoinSet::new(), JoinSet::new(), JoinSet::new(), JoinSet::new());
+        let tasks = TurnTasks { gates, reviews, judges, answers, calls: Calls::new() };
         Self {
             turn,
             info,
@@ -201,6 +226,9 @@ impl Running {
             tasks,
             authorizer,
             starting: 0,
+            asking: 0,
+            answered: BTreeSet::new(),
+            deferred,
             before,
             cancelled: false,
             holds: false,
@@ -271,7 +299,8 @@ impl Running {
         if self.turn.is_held() {
             return Activity::Paused { turn: self.info.number };
         }
-        Activity::Working { turn: self.info.number, requests: core.state.requests - self.before.requests }
+        let (turn, requests) = (self.info.number, core.state.requests - self.before.requests);
+        if self.is_waiting() { Activity::Waiting { turn, requests } } else { Activity::Working { turn, requests } }
     }
 
     /// Whether an early end was asked for.
@@ -353,8 +382,10 @@ impl Running {
             TurnEvent::Judged(judged) => {
                 let (id, judged) = judged?;
                 let judged = judged.within(&mut self.starting, core.registry.redactor());
+                let judged = judged.within_open(&mut self.asking, MAX_OPEN_APPROVALS);
                 self.turn.handle(judged.into_input(id))?;
             }
+            TurnEvent::Answered(answered) => self.answered(*answered?)?,
             TurnEvent::Call(CallEvent::Done(done)) => {
                 (core.store.probe)("tool:ended");
                 self.done(*done)?;
@@ -408,12 +439,12 @@ impl Running {
         match effect {
             Effect::Gate => self.gate(core)?,
             Effect::Commit(request) => {
-                let calls = &self.tasks.calls;
+                let (calls, approval) = (&self.tasks.calls, core.state.approvals.newest + 1);
                 core.collect(&|call| calls.runs(call));
-                core.append_of_turn(|piggybacked| Batch::of_turn(request, &self.info, piggybacked));
+                core.append_of_turn(|piggybacked| Batch::of_turn(request, &self.info, approval, piggybacked));
             }
             Effect::Send(request) => {
-                self.starting = 0;
+                (self.starting, self.asking) = (0, 0);
                 let (number, bytes) = (request.number(), request.body().len);
                 // The span of the previous request must end first.
                 self.step_span = Span::none();
@@ -425,7 +456,7 @@ impl Running {
                 let (turn, request) = (self.info.number, core.state.requests);
                 core.outbox.show(Event::Delta { turn, request, delta });
             }
-            Effect::Judge(call) => self.judge(call),
+            Effect::Judge(call) => self.judge(core, call),
             Effect::Run(run) => self.tasks.calls.wait(run.id(), run.into_start()),
             Effect::CancelModel => {
                 self.stream = None;
@@ -443,21 +474,28 @@ impl Running {
         Ok(None)
     }
 
-    fn judge(&mut self, call: CallView) {
-        let (id, authorizer) = (call.id, self.authorizer.clone());
+    fn judge(&mut self, core: &Core, call: CallView) {
+        let (id, authorizer) = (call.id, self.authorizer.with_rules(&core.state.approvals.rules));
         self.tasks.judges.spawn(async move { (id, Box::new(authorizer.judge(call).await)) });
     }
 
     /// The history, the end of the turn and the input with which it goes on, once it is over.
     pub(super) fn finish(self, core: &Core) -> Result<(History, TurnEnd, Option<InputId>), Fatal> {
-        let (state, before) = (&core.state, self.before);
-        let (TurnStage::Over(outcome, after), Ok(history)) = (self.stage, self.turn.finish()) else {
+        let TurnStage::Over(outcome, after) = &self.stage else {
             return Err(Fatal::Journal("the turn did not end".to_owned()));
         };
-        let AfterTurn { paused, again, limit } = after;
-        self.turn_span.record("outcome", turn_end::outcome_name(&outcome));
-        let end = TurnEnd {
-            outcome: limit.unwrap_or(outcome),
+        let AfterTurn { paused, again, limit } = after.clone();
+        self.turn_span.record("outcome", turn_end::outcome_name(outcome));
+        let end = self.end(core, limit.unwrap_or_else(|| outcome.clone()), paused);
+        let history = self.turn.finish().map_err(|_open| Fatal::Journal("the turn did not end".to_owned()))?;
+        Ok((history, end, again))
+    }
+
+    /// How the turn stands, for clients that wait for its end.
+    fn end(&self, core: &Core, outcome: Outcome, paused: Option<String>) -> TurnEnd {
+        let (state, before) = (&core.state, &self.before);
+        TurnEnd {
+            outcome,
             paused,
             answer: state.last_answer.clone(),
             refused: state.refused.clone(),
@@ -465,8 +503,7 @@ impl Running {
             steps: state.requests - before.requests,
             usage: state.usage.since(before.usage),
             cost: state.cost.map(|cost| cost.since(before.cost)),
-        };
-        Ok((history, end, again))
+        }
     }
 
     /// For a pod that cannot continue: nothing more starts, and child processes are ended.

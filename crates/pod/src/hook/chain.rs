@@ -133,7 +133,7 @@ impl<P: Point> Clone for HookChain<P> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct GateOutcome {
-    /// The first refusal, or `Allow` when there was none.
+    /// The first refusal; without one the first question; otherwise `Allow`.
     pub decision: Decision,
     /// Every gate that was called, in order; if the decision is a refusal, the last one made it.
     pub runs: Vec<GateRun>,
@@ -206,7 +206,7 @@ impl<P: Gate> HookChain<P> {
                 Ok(verdict) => signed(verdict.decision(), &feature, &hook, redactor),
                 Err(problem) => signed(P::refusal(problem), &feature, &hook, redactor),
             };
-            // A refusal is the last, and wins against an earlier wish to go on.
+            // A refusal is the last, and wins against an earlier question or wish to go on.
             if outcome.decision.allows() || decision.refuses() {
                 outcome.decision = decision.clone();
             }
@@ -224,6 +224,7 @@ fn signed(decision: Decision, feature: &FeatureId, hook: &str, redactor: &Redact
     };
     match decision {
         Decision::Allow | Decision::Retry { .. } => decision,
+        Decision::Ask { question } => Decision::Ask { question: sign(question) },
         Decision::Again { words } => {
             let words = sanitize_lines(&words, MAX_AGAIN_WORDS, redactor);
             // Without words there is nothing to go on with.

@@ -38,7 +38,7 @@ pub use typed::{
     TurnError,
 };
 pub use verdict::{
-    Change, MAX_AGAIN, MAX_AGAIN_WORDS, MAX_REASON, MAX_RETRIES, MAX_RETRY_WAIT, MayAbort, MayAllow, MayDeny,
+    Change, MAX_AGAIN, MAX_AGAIN_WORDS, MAX_REASON, MAX_RETRIES, MAX_RETRY_WAIT, MayAbort, MayAllow, MayAsk, MayDeny,
     MayFinish, MayGoOn, MayPause, MayRetry, Verdict,
 };
 pub use wrap::ToolWrap;

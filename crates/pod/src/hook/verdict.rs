@@ -58,6 +58,14 @@ impl<P: MayDeny> Verdict<P> {
     }
 }
 
+impl<P: MayAsk> Verdict<P> {
+    /// Ask a person; a later gate may still refuse. The call waits, also across restarts, while other calls run. Several
+    /// questions about one call are one approval. Where nobody can answer, the call is refused with the question as reason.
+    pub fn ask(question: impl Into<String>) -> Self {
+        Self::of(Decision::Ask { question: question.into() })
+    }
+}
+
 impl<P: MayAbort> Verdict<P> {
     /// Refuse, and end the turn.
     pub fn abort(reason: impl Into<String>) -> Self {
@@ -105,6 +113,8 @@ impl<P: MayPause> Verdict<P> {
 pub trait MayAllow: Point {}
 /// Implemented by the points whose gates can return [`Verdict::deny`].
 pub trait MayDeny: Point {}
+/// Implemented by the points whose gates can return [`Verdict::ask`].
+pub trait MayAsk: Point {}
 /// Implemented by the points whose gates can return [`Verdict::abort`].
 pub trait MayAbort: Point {}
 /// Implemented by the points whose gates can return [`Verdict::finish`].
@@ -118,6 +128,7 @@ pub trait MayGoOn: Point {}
 
 impl MayAllow for PreToolCall {}
 impl MayDeny for PreToolCall {}
+impl MayAsk for PreToolCall {}
 impl MayAbort for PreToolCall {}
 impl MayAllow for PromptSubmit {}
 impl MayAbort for PromptSubmit {}

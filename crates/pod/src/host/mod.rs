@@ -128,7 +128,8 @@ pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, 
     let (mut core, RecoveredSession { recovered, mut items, closing, survivors }) = opening.core(parts);
     core.stays = mode != HostMode::Run;
     core.outbox.folded(recovered.last);
-    let (interrupted, crashed) = (core.state.open_calls.len() as u64, core.state.turn_open);
+    let (open, waits) = (core.state.open_calls.len(), core.state.parked().count());
+    let (interrupted, crashed) = ((open - waits) as u64, core.state.turn_open);
     let (lost, orphaned) = (core.state.lost, core.state.open_tasks().count() as u64);
     if !closing.is_empty() {
         // The same fold that `commit` does, for the items alone: they are needed to build the history.
@@ -150,7 +151,8 @@ pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, 
     let (surface, encoder, new_surface) = surface(&core, &system);
     let old_system = surface.system != system;
     let counters = Counters { calls: core.state.calls, requests: core.state.requests };
-    let history = History::restore(surface.clone(), core.model.dialect(), items, counters)?;
+    let parked = core.state.parked().collect();
+    let history = History::restore_parked(surface.clone(), core.model.dialect(), items, counters, &parked)?;
     let report = Features { report: reported(core.registry.report()) };
     let mut prelude: Vec<Record> = vec![about.into(), report.into()];
     let generation = surface.generation;

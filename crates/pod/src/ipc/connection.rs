@@ -243,10 +243,14 @@ impl Connection {
             }
             return self.fail(id, ErrorKind::Request, "the first request must be `hello`");
         };
-        if method.cmd_id().is_some() && role != Role::Driver {
+        if role < method.role() {
             let text = match self.peer.may_change {
                 Err(why) => format!("this process can only read the status of pods: {why}"),
-                Ok(()) => "this client is a viewer; send `hello` with the role `driver`".to_owned(),
+                Ok(()) => {
+                    let (own, needed) = (role.word(), method.role().word());
+                    let article = if role == Role::Approver { "an" } else { "a" };
+                    format!("this client is {article} {own}; send `hello` with the role `{needed}`")
+                }
             };
             return self.fail(id, ErrorKind::NotAllowed, &text);
         }

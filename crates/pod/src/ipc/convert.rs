@@ -1,27 +1,33 @@
 //! What the pod knows, in the protocol's types.
 
-use crate::control::{self, Activity, AlertLevel, BackgroundTaskView, ModelWait, PodStatus, SubmitError, TurnEnd};
-use crate::record::{ChildProcess, InputLimits, InputMode, JobStarter, Who};
+use crate::control::{
+    self, Activity, AlertLevel, ApprovalAnswer, BackgroundTaskView, ModelWait, PodStatus, SubmitError, TurnEnd,
+};
+use crate::record::{ApprovalRequested, ApprovalScope, ChildProcess, InputLimits, InputMode, JobStarter, Who};
 use crate::session::queue::QueuedInput;
 use crate::session::tasks::{OpenTaskRun, TaskEnd};
 use llm_worker::Cost;
 use llm_worker::effect::Delta;
 use protocol::error::{Error, ErrorKind};
 use protocol::event::{AlertEvent, DeltaPart, Severity};
-use protocol::method::{TurnBudget, TurnEnded};
+use protocol::method::{AllowOrDeny, AllowScope, Approve, TurnBudget, TurnEnded};
 use protocol::record as mirror;
 use protocol::status::{
-    BackgroundTaskStatus, DeliveryMode, EndedRunStatus, HoldStatus, Host, JobStatus, ModelRetry, OpenRunStatus, Queued,
-    State, Status,
+    ApprovalStatus, BackgroundTaskStatus, DeliveryMode, EndedRunStatus, HoldStatus, Host, JobStatus, ModelRetry,
+    OpenRunStatus, Queued, State, Status,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub(super) fn status(status: PodStatus, pod: &str, host: &Host) -> Status {
+    let asked = !status.approvals.is_empty();
     let (state, turn, step) = match status.activity {
         Activity::Idle if status.held.is_some() => (State::Held, None, None),
+        Activity::Idle if asked => (State::Waiting, None, None),
         Activity::Idle => (State::Idle, None, None),
-        Activity::Working { turn, requests } => (State::Working, Some(turn), Some(requests)),
+        Activity::Working { turn, requests } | Activity::Waiting { turn, requests } => {
+            (if asked { State::Waiting } else { State::Working }, Some(turn), Some(requests))
+        }
         Activity::Paused { turn } => (State::Held, Some(turn), None),
         Activity::Closing => (State::Stopping, None, None),
     };
@@ -35,6 +41,7 @@ pub(super) fn status(status: PodStatus, pod: &str, host: &Host) -> Status {
         held,
         disk: status.disk,
         model_wait: status.model_wait.map(|ModelWait { reason, retry_in_s }| ModelRetry { reason, retry_in_s }),
+        approvals: status.approvals.iter().map(|open| approval(open)).collect(),
         queued: status.queued.iter().map(queued).collect(),
         notices: status.notices as u64,
         turns: status.turns,
@@ -61,6 +68,29 @@ pub fn queued(queued: &QueuedInput) -> Queued {
         InputMode::Steer => DeliveryMode::Steer,
     };
     Queued { input: *input, mode, text: text.chars().take(protocol::MAX_SHOWN).collect() }
+}
+
+/// A call that waits for a person, as a status shows it.
+#[must_use]
+pub fn approval(open: &ApprovalRequested) -> ApprovalStatus {
+    let question = open.question.chars().take(protocol::MAX_SHOWN).collect();
+    ApprovalStatus { approval: open.approval, call: open.call.to_string(), tool: open.tool.clone(), question }
+}
+
+/// A client's answer.
+pub(super) fn answer(approve: Approve, by: Who) -> ApprovalAnswer {
+    let Approve { id, decision, scope, arguments_digest, words, cmd_id: _ } = approve;
+    ApprovalAnswer {
+        approval: id,
+        allow: decision == AllowOrDeny::Allow,
+        scope: match scope {
+            AllowScope::Once => ApprovalScope::Once,
+            AllowScope::Pod => ApprovalScope::Pod,
+        },
+        arguments_digest,
+        words,
+        by: Some(by),
+    }
 }
 
 /// Background tasks, as a status shows them: the first [`protocol::MAX_TASKS`], and how many more there are.
@@ -119,7 +149,7 @@ pub(super) fn ended(end: &TurnEnd, seq: u64) -> serde_json::Result<TurnEnded> {
 }
 
 /// A value as its mirror: both have one form in JSON.
-fn same<T: DeserializeOwned + Default>(value: &impl Serialize) -> T {
+pub(super) fn same<T: DeserializeOwned + Default>(value: &impl Serialize) -> T {
     serde_json::to_value(value).and_then(serde_json::from_value).unwrap_or_default()
 }
 
@@ -172,6 +202,7 @@ pub(super) fn error(error: &SubmitError) -> Error {
         SubmitError::Busy | SubmitError::TooMany(_) => ErrorKind::Busy,
         SubmitError::NotWaiting(_) => ErrorKind::NotWaiting,
         SubmitError::Over(_) => ErrorKind::Over,
+        SubmitError::NoApproval(_) | SubmitError::OtherArguments(_) | SubmitError::NoRule(_) => ErrorKind::NoApproval,
         SubmitError::Required(_) => ErrorKind::Required,
         SubmitError::Working => ErrorKind::Working,
         SubmitError::Closed => ErrorKind::Closing,

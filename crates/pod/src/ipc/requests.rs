@@ -10,10 +10,10 @@ use crate::record::Who;
 use llm_worker::ToolOutput;
 use protocol::error::{Error, ErrorKind};
 use protocol::method::{
-    AcceptedInput, Attach, Attached, CallTool, Cancel, Done, EditInput, Method, MoveInput, Notify, Page, RecordPage,
-    Report, SendInput, SetDraft, Shutdown, ToolAnswer, Undo, Wait, Withdraw,
+    AcceptedInput, Attach, Attached, CallTool, Cancel, Done, EditInput, Method, MoveInput, Notify, OpenApprovals, Page,
+    RecordPage, Report, SendInput, SetDraft, Shutdown, ToolAnswer, Undo, Wait, Withdraw,
 };
-use protocol::record::RecordLine;
+use protocol::record::{ApprovalResolved, RecordLine};
 use protocol::{MAX_CMD_ID, MAX_PAGE, MAX_PAGE_BYTES};
 use serde::Serialize;
 use serde_json::value::to_raw_value;
@@ -37,7 +37,7 @@ pub(super) async fn carry_out(hub: &Arc<Hub>, method: Method, by: Who) -> Answer
 }
 
 async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
-    let (client, by) = (&hub.client, Some(by));
+    let (client, who, by) = (&hub.client, by.clone(), Some(by));
     let done = match method {
         Method::Hello(_) | Method::Attach(_) => {
             return Err(Error::new(
@@ -51,8 +51,21 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
             let report = serde_json::to_value(client.features()).map_err(internal)?;
             return answer(&Report { report });
         }
-        Method::Wait(Wait { input }) => {
-            let end = client.wait(input).await.map_err(refused)?;
+        Method::GetApprovals(_) => {
+            let status = client.status().await.ok_or(SubmitError::Closed).map_err(refused)?;
+            let approvals = status.approvals.iter().map(|open| convert::same(&**open)).collect();
+            return answer(&OpenApprovals { approvals });
+        }
+        Method::Approve(approve) => {
+            let recorded = client.approve(convert::answer(approve, who)).await.map_err(refused)?;
+            return answer(&convert::same::<ApprovalResolved>(&recorded));
+        }
+        Method::Wait(Wait { input, until_asked }) => {
+            let end = match until_asked {
+                true => client.wait_until_asked(input).await,
+                false => client.wait(input).await,
+            };
+            let end = end.map_err(refused)?;
             return answer(&convert::ended(&end, *client.folded().borrow()).map_err(internal)?);
         }
         Method::SendInput(SendInput { text, mode, limits, cmd_id }) => {

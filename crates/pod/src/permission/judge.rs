@@ -3,7 +3,7 @@
 use super::place::{self, Target};
 use super::program;
 use super::remedy::{AlternativeRemedy, HostTerms, Remedy};
-use super::rule::{Layer, Placed, RuleDecision};
+use super::rule::{Layer, Placed, Rule, RuleDecision};
 use super::table::{self, DefaultRule, RowRemedy};
 use crate::feature::{FeatureId, HostReport, HostRule};
 use crate::record::Decision;
@@ -15,6 +15,19 @@ use std::path::PathBuf;
 
 /// The name of the built-in table in decisions.
 pub(super) const BUILT_IN: &str = "default";
+
+/// The name of the rules in decisions that a person allowed for the session.
+const SESSION: &str = "allowed for this pod";
+
+/// Whether a person can answer a question about a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Person {
+    /// Nobody: what needs approval is refused.
+    #[default]
+    Never,
+    /// Now or later, through any client.
+    Later,
+}
 
 /// The rules of a pod: the built-in table and the layers that override it. `yoi` builds it from configuration and
 /// flags; the actor asks it about each call.
@@ -65,15 +78,63 @@ impl Policy {
         Self { layers, terms }
     }
 
-    /// Judges a call. If it names several things, the strictest decision applies.
+    /// Judges a call where nobody can be asked. If it names several things, the strictest decision applies.
     #[must_use]
     pub fn judge(&self, call: &CallFacts<'_>, workspace: &Workspace, now: SandboxState) -> PolicyDecision {
+        self.judge_with(call, workspace, now, Person::Never)
+    }
+
+    /// As [`Self::judge`]; where a person can come, a call that needs approval is a question.
+    #[must_use]
+    pub fn judge_with(
+        &self,
+        call: &CallFacts<'_>,
+        workspace: &Workspace,
+        now: SandboxState,
+        person: Person,
+    ) -> PolicyDecision {
+        let targets = self.targets(call, workspace, now);
+        let answers: Vec<_> = targets.iter().map(|target| self.answer(call, target, now)).collect();
+        let lines: Vec<_> = match person {
+            Person::Never => Vec::new(),
+            Person::Later => answers.iter().filter_map(|answer| answer.question(call)).collect(),
+        };
+        let strictest = answers.into_iter().reduce(|a, b| if b.decision > a.decision { b } else { a });
+        let strictest = strictest.unwrap_or_else(TargetDecision::none);
+        if strictest.decision == RuleDecision::Ask && !lines.is_empty() {
+            let (source, text) = strictest.origin();
+            return PolicyDecision {
+                decision: Decision::Ask { question: lines.join("\n") },
+                rule: RuleRef { source, text },
+            };
+        }
+        strictest.decide(call, now, self.terms)
+    }
+
+    fn targets(&self, call: &CallFacts<'_>, workspace: &Workspace, now: SandboxState) -> Vec<Target> {
         let ruled = self.layers.iter().any(|layer| layer.names_programs(self.terms.ruled_as(call.tool)));
         let parts = ruled || table::command(now.confined()) != RuleDecision::Allow;
-        let targets = place::targets(call.effect, call.touches, workspace, parts);
-        let answers = targets.iter().map(|target| self.answer(call, target, now));
-        let strictest = answers.reduce(|a, b| if b.decision > a.decision { b } else { a });
-        strictest.unwrap_or_else(TargetDecision::none).decide(call, now, self.terms)
+        place::targets(call.effect, call.touches, workspace, parts)
+    }
+
+    /// The narrowest rules that would allow a call which needs approval; none if no rules can.
+    #[must_use]
+    pub fn proposed(&self, call: &CallFacts<'_>, workspace: &Workspace, now: SandboxState) -> Vec<Rule> {
+        let targets = self.targets(call, workspace, now);
+        let asking = targets.iter().filter(|target| self.answer(call, target, now).decision == RuleDecision::Ask);
+        let rules = asking.map(|target| proposed(target, call.tool, self.terms.read)).collect::<Option<Vec<_>>>();
+        let mut rules = rules.unwrap_or_default();
+        rules.dedup();
+        let allowed = self.clone().with(&rules).judge(call, workspace, now).decision.allows();
+        if allowed { rules } else { Vec::new() }
+    }
+
+    /// This policy with the rules that a person allowed for a session, as the innermost layer.
+    #[must_use]
+    pub fn with(mut self, rules: &[Rule]) -> Self {
+        // Each of them was valid when it was proposed.
+        self.layers.extend(Layer::new(SESSION, rules.to_vec()));
+        self
     }
 
     /// Whether a rule of a person allows this call. False if only the built-in table allows it.
@@ -154,12 +215,23 @@ impl TargetDecision<'_> {
         Self { decision: RuleDecision::Deny, origin: Origin::Nobody, target: None }
     }
 
-    fn decide(self, call: &CallFacts<'_>, now: SandboxState, terms: HostTerms) -> PolicyDecision {
-        let (source, text) = match &self.origin {
+    /// The rule that decided: where it is written, and its text.
+    fn origin(&self) -> (String, String) {
+        match &self.origin {
             Origin::DefaultRule(row) => (BUILT_IN.to_owned(), format!("{}: {}", row.text, self.decision.word())),
             Origin::Rule { source, text } => ((*source).to_owned(), text.clone()),
             Origin::Nobody => (BUILT_IN.to_owned(), "no rule matches: deny".to_owned()),
-        };
+        }
+    }
+
+    /// What a person is asked about the target.
+    fn question(&self, call: &CallFacts<'_>) -> Option<String> {
+        let (source, text) = self.origin();
+        (self.decision == RuleDecision::Ask).then(|| format!("{} needs approval (`{text}`, {source})", self.what(call)))
+    }
+
+    fn decide(self, call: &CallFacts<'_>, now: SandboxState, terms: HostTerms) -> PolicyDecision {
+        let (source, text) = self.origin();
         let help = || (terms.remedy)(&self.remedy(call.tool, now, terms));
         let decision = match self.decision {
             RuleDecision::Allow => Decision::Allow,
@@ -223,6 +295,24 @@ impl TargetDecision<'_> {
             Some(Target::Command | Target::Session | Target::Nothing) | None => call.tool.to_owned(),
         }
     }
+}
+
+/// The narrowest rule that allows a target of a call of this tool.
+fn proposed(target: &Target, tool: &str, read: &str) -> Option<Rule> {
+    let about = allowing(target)?;
+    let tool = if matches!(target, Target::Path { command: true, .. }) { read } else { tool };
+    let mut rule = Rule::new(tool, RuleDecision::Allow);
+    match target {
+        Target::Part(..) => {
+            let mut words = about.split(' ').map(str::to_owned);
+            rule.program = words.next();
+            rule.subcommand = words.next().map(|word| vec![word]);
+        }
+        Target::Path { .. } => rule.path = Some(about),
+        Target::Host(_) => rule.host = Some(about),
+        Target::Lost { .. } | Target::Remote(_) | Target::Command | Target::Session | Target::Nothing => return None,
+    }
+    Some(rule)
 }
 
 /// The narrowest text for a rule that allows the target. None if a glob or a shell would interpret the text.

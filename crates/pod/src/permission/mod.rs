@@ -3,8 +3,8 @@
 //!
 //! Layers are ordered from the outermost (the built-in table) inwards (files, then flags). Inside a layer the last
 //! rule that matches decides for the layer. A refusal by any layer is final; otherwise the innermost layer with a
-//! matching rule decides. Without a matching row or rule the call is refused. `ask` needs a person: without one it
-//! is a refusal that names the rule to add.
+//! matching rule decides. Without a matching row or rule the call is refused. `ask` is a question to a person; where
+//! nobody can answer, it is a refusal that names the rule to add.
 //!
 //! A rule matches what a call *names*. `Grep` over a directory names the directory, not the files below. A shell
 //! command is split into parts (crate `shell`) and each part is judged like a call of its own; the strictest decision
@@ -26,7 +26,7 @@ mod table;
 pub(crate) mod tests;
 
 pub use explain::{ActionKind, Expectation, RuleStatement};
-pub use judge::{CallFacts, Policy, PolicyDecision, RuleRef, SandboxState};
+pub use judge::{CallFacts, Person, Policy, PolicyDecision, RuleRef, SandboxState};
 pub(crate) use place::says_what_changes;
 pub use remedy::{AlternativeRemedy, HostTerms, Remedy};
 pub use rule::{Layer, Rule, RuleDecision, RuleError};

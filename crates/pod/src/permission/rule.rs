@@ -3,6 +3,7 @@
 use super::glob::PathGlob;
 use super::place::Target;
 use super::program::Programs;
+use crate::record::ProposedRule;
 use authority::HostPattern;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -201,6 +202,20 @@ impl Rule {
     pub(super) fn command(&self) -> Option<String> {
         let subcommands = self.subcommand.as_ref().map(|listed| format!(" {}", listed.join(","))).unwrap_or_default();
         self.program.as_ref().map(|program| format!("{program}{subcommands}"))
+    }
+}
+
+impl From<&Rule> for ProposedRule {
+    fn from(rule: &Rule) -> Self {
+        let Rule { tool, path, host, program, subcommand, decision } = rule.clone();
+        Self { tool, path, host, program, subcommand, decision: decision.word().to_owned() }
+    }
+}
+
+impl From<&ProposedRule> for Rule {
+    fn from(proposed: &ProposedRule) -> Self {
+        let ProposedRule { tool, path, host, program, subcommand, decision: _ } = proposed.clone();
+        Self { tool, path, host, program, subcommand, decision: RuleDecision::Allow }
     }
 }
 

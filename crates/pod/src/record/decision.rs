@@ -5,6 +5,10 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     Allow,
+    /// A person is asked; the call waits.
+    Ask {
+        question: String,
+    },
     /// Refused by permission or by a gate.
     Refuse {
         reason: String,
@@ -36,6 +40,7 @@ impl Decision {
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Allow => "allow",
+            Self::Ask { .. } => "ask",
             Self::Refuse { .. } => "refuse",
             Self::Invalid { .. } => "invalid",
             Self::Abort { .. } => "abort",
@@ -45,15 +50,17 @@ impl Decision {
         }
     }
 
-    /// The reason, or the words of another turn; empty for `Allow` and `Retry`.
+    /// The reason, the question, or the words of another turn; empty for `Allow` and `Retry`.
     #[must_use]
     pub fn reason(&self) -> &str {
         match self {
             Self::Allow | Self::Retry { .. } => "",
-            Self::Again { words } => words,
-            Self::Refuse { reason } | Self::Invalid { reason } | Self::Abort { reason } | Self::Pause { reason } => {
-                reason
-            }
+            Self::Again { words: reason }
+            | Self::Ask { question: reason }
+            | Self::Refuse { reason }
+            | Self::Invalid { reason }
+            | Self::Abort { reason }
+            | Self::Pause { reason } => reason,
         }
     }
 
@@ -67,7 +74,7 @@ impl Decision {
     #[must_use]
     pub fn refuses(&self) -> bool {
         match self {
-            Self::Allow | Self::Retry { .. } | Self::Again { .. } => false,
+            Self::Allow | Self::Ask { .. } | Self::Retry { .. } | Self::Again { .. } => false,
             Self::Refuse { .. } | Self::Invalid { .. } | Self::Abort { .. } | Self::Pause { .. } => true,
         }
     }
@@ -78,10 +85,17 @@ impl Decision {
         *self == Self::Allow
     }
 
+    /// Whether a person is asked.
+    #[must_use]
+    pub fn asks(&self) -> bool {
+        matches!(self, Self::Ask { .. })
+    }
+
     /// Reads the journaled form.
     pub(super) fn read(word: &str, reason: String, after_ms: Option<u64>) -> Result<Self, String> {
         Ok(match word {
             "allow" => Self::Allow,
+            "ask" => Self::Ask { question: reason },
             "refuse" => Self::Refuse { reason },
             "invalid" => Self::Invalid { reason },
             "abort" => Self::Abort { reason },
@@ -89,9 +103,8 @@ impl Decision {
             "retry" => Self::Retry { after_ms: after_ms.unwrap_or_default() },
             "again" => Self::Again { words: reason },
             other => {
-                return Err(format!(
-                    "`{other}` is not a decision; expected allow, refuse, invalid, abort, pause, retry or again"
-                ));
+                let words = "allow, ask, refuse, invalid, abort, pause, retry or again";
+                return Err(format!("`{other}` is not a decision; expected {words}"));
             }
         })
     }

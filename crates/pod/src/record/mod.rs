@@ -1,6 +1,7 @@
 //! The bodies of records. The store knows only frames; the meaning of a kind is defined here and, for readers in other
 //! languages, in `docs/JOURNAL.md`. One-letter keys belong to the frame header and are not used in bodies.
 
+mod approval;
 mod call;
 mod client;
 mod decision;
@@ -11,6 +12,9 @@ mod state;
 mod task;
 mod turn;
 
+pub use approval::{
+    ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, AskingGate, ProposedRule,
+};
 pub use call::{GateNote, HookName, ToolFinished, ToolRepeated, ToolStarted, TransformNote, VerdictGiven};
 pub use client::ClientCall;
 pub use decision::Decision;
@@ -118,6 +122,10 @@ records! {
     Response = "response" / 1,
     /// A decision of permission or of a gate.
     VerdictGiven = "verdict" / 1,
+    /// A call waits for a person.
+    ApprovalRequested = "approval_requested" / 1,
+    /// An approval has its answer.
+    ApprovalResolved = "approval_resolved" / 1,
     /// A call was about to run.
     ToolStarted = "tool_started" / 1,
     /// A call is about to run again.
@@ -157,7 +165,11 @@ impl Record {
     /// that a program that does not know the kind refuses the session.
     pub(crate) fn format(&self) -> u32 {
         match self {
-            Self::InputWithdrawn(_) | Self::InputEdited(_) | Self::InputMoved(_) => 2,
+            Self::InputWithdrawn(_)
+            | Self::InputEdited(_)
+            | Self::InputMoved(_)
+            | Self::ApprovalRequested(_)
+            | Self::ApprovalResolved(_) => 2,
             Self::HostStarted(_)
             | Self::HostStopped(_)
             | Self::Recovery(_)
@@ -213,6 +225,8 @@ impl Record {
             | Self::Request(_)
             | Self::Response(_)
             | Self::VerdictGiven(_)
+            | Self::ApprovalRequested(_)
+            | Self::ApprovalResolved(_)
             | Self::ToolStarted(_)
             | Self::ToolRepeated(_)
             | Self::FeatureState(_)

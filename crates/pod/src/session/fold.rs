@@ -1,11 +1,12 @@
 //! The fold of a log into state. This one function changes a [`SessionState`], live and on replay.
 
+use super::approvals::Approvals;
 use super::lost::{LostRecords, bridged};
 use super::queue::{InputQueue, RecentKeys};
 use super::tasks::TaskState;
 use crate::record::{
-    ChildProcess, Encoder, FeatureState, FileChanged, HoldCause, HostStarted, NotificationQueued, Output, Record,
-    Request, SystemItem, ToolFinished,
+    ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ChildProcess, Encoder, FeatureState,
+    FileChanged, HoldCause, HostStarted, NotificationQueued, Output, Record, Request, SystemItem, ToolFinished,
 };
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
@@ -45,6 +46,7 @@ pub struct SessionState {
     pub turns: u64,
     pub turn_open: bool,
     pub open_calls: BTreeMap<CallId, OpenCall>,
+    pub approvals: Approvals,
     pub items: u64,
     /// The highest call number given.
     pub calls: u64,
@@ -119,9 +121,48 @@ pub struct OpenCall {
     pub arguments: String,
     /// The tool's effect, once the call was started.
     pub started: Option<ToolEffect>,
+    /// A person was asked about it.
+    pub approval: Option<CallApproval>,
     /// Records that follow the call are lost, and its result may be one of them.
     #[serde(rename = "parted")]
     pub records_lost_after_start: bool,
+}
+
+/// How far the approval of a call is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallApproval {
+    /// The call is parked.
+    Waits(ApprovalId),
+    /// The call may start with the arguments of this digest.
+    Allowed { arguments_digest: String },
+    /// The call does not start.
+    Refused,
+}
+
+impl OpenCall {
+    /// The approval that the call waits for.
+    #[must_use]
+    pub fn waits_for(&self) -> Option<ApprovalId> {
+        self.waits().filter(|_| !self.records_lost_after_start)
+    }
+
+    /// The approval that the call waits for, also if its answer may be lost.
+    pub(super) fn waits(&self) -> Option<ApprovalId> {
+        match self.approval {
+            Some(CallApproval::Waits(approval)) => Some(approval),
+            Some(_) | None => None,
+        }
+    }
+
+    /// Whether a start with arguments of this digest is legal, as far as a person was asked.
+    fn may_start(&self, digest: &str) -> bool {
+        match &self.approval {
+            None => true,
+            Some(CallApproval::Allowed { arguments_digest }) => arguments_digest == digest,
+            Some(CallApproval::Waits(_) | CallApproval::Refused) => false,
+        }
+    }
 }
 
 /// The intent of a file change whose completion is not recorded. The next start removes its temporary files.
@@ -171,6 +212,11 @@ pub struct IllegalRecord {
 }
 
 impl SessionState {
+    /// The calls that wait for a person.
+    pub fn parked(&self) -> impl Iterator<Item = CallId> {
+        self.open_calls.iter().filter(|(_, call)| call.waits_for().is_some()).map(|(id, _)| *id)
+    }
+
     /// Folds one more record. Returns the items that it adds to the history: at most one, except after lost records.
     ///
     /// # Errors
@@ -236,6 +282,8 @@ impl SessionState {
                     return illegal("no turn is open, or its input was not queued or was already taken");
                 };
                 self.going_on = Some(queued.again.as_ref().map_or((queued.input, 0), |again| (again.of, again.nth)));
+                // A person said what to do instead.
+                self.refused = None;
                 return Ok(Some(self.count(Item::User { text: queued.text.to_string() })));
             }
             Record::InputWithdrawn(withdrawn) => {
@@ -259,7 +307,7 @@ impl SessionState {
                     return illegal("another turn is open, or its number does not follow the last one");
                 }
                 (self.turns, self.turn_open) = (started.turn, true);
-                if self.last_outcome != Some(Outcome::Interrupted) {
+                if !matches!(self.last_outcome, Some(Outcome::Interrupted | Outcome::Waiting)) {
                     self.going_on = None;
                 }
                 (self.last_answer, self.refused, self.shortfall) = (None, None, None);
@@ -282,7 +330,20 @@ impl SessionState {
                     self.cost = Some(self.cost.unwrap_or_default().plus(cost));
                 }
             }
+            Record::ApprovalRequested(requested) => {
+                if let Err(why) = self.asked(requested) {
+                    return illegal(why);
+                }
+            }
+            Record::ApprovalResolved(resolved) => {
+                if let Err(why) = self.resolved(resolved) {
+                    return illegal(why);
+                }
+            }
             Record::ToolStarted(started) => match self.open_calls.get_mut(&started.call) {
+                Some(open) if !open.may_start(&started.arguments_digest) => {
+                    return illegal("a person was asked about its call and has not allowed these arguments");
+                }
                 Some(open) if open.started.is_none() => open.started = Some(started.effect),
                 Some(_) => return illegal("its call was already started"),
                 None => return illegal("its call is not open"),
@@ -294,6 +355,9 @@ impl SessionState {
                 }
                 if finished.outcome.status == ResultStatus::Refused {
                     self.refused = Some(RefusedCall::of(&open.name, &finished.outcome));
+                }
+                if let Some(CallApproval::Waits(approval)) = open.approval {
+                    self.approvals.withdraw(approval, &finished.outcome.summary);
                 }
                 self.open_calls.remove(&finished.call);
                 self.settled(finished);
@@ -333,8 +397,12 @@ impl SessionState {
                 if !self.turn_open || finished.turn != self.turns {
                     return illegal("its turn is not open");
                 }
-                if !self.open_calls.is_empty() {
+                if self.open_calls.values().any(|call| call.waits_for().is_none()) {
                     return illegal("a call has no result");
+                }
+                let waits = finished.outcome == Outcome::Waiting;
+                if self.lost.is_none() && self.open_calls.is_empty() == waits {
+                    return illegal("its outcome is `waiting` exactly if a call waits for a person");
                 }
                 if let Some(spent) = &finished.unanswered {
                     self.usage = self.usage.plus(spent.usage);
@@ -401,7 +469,8 @@ impl SessionState {
                 // Calls after a refusal are its workaround.
                 self.refused = None;
                 let (name, arguments) = (name.clone(), arguments.clone());
-                let open = OpenCall { name, arguments, started: None, records_lost_after_start: false };
+                let (started, approval, records_lost_after_start) = (None, None, false);
+                let open = OpenCall { name, arguments, started, approval, records_lost_after_start };
                 self.open_calls.insert(*id, open);
             }
             Item::Assistant { text } => self.answer(text),
@@ -412,6 +481,36 @@ impl SessionState {
             }
         }
         Ok(self.count(item.clone()))
+    }
+
+    fn asked(&mut self, requested: &ApprovalRequested) -> Result<(), &'static str> {
+        if requested.approval != self.approvals.newest + 1 {
+            return Err("its number does not follow the last one");
+        }
+        match self.open_calls.get_mut(&requested.call) {
+            Some(open) if open.started.is_none() && open.approval.is_none() => {
+                open.approval = Some(CallApproval::Waits(requested.approval));
+            }
+            Some(_) | None => return Err("its call is not open, was started, or was asked about before"),
+        }
+        self.approvals.ask(requested);
+        Ok(())
+    }
+
+    fn resolved(&mut self, resolved: &ApprovalResolved) -> Result<(), &'static str> {
+        if !self.approvals.resolve(resolved) {
+            return Err("its approval does not wait, or is about other arguments");
+        }
+        let waits = |call: &&mut OpenCall| call.approval == Some(CallApproval::Waits(resolved.approval));
+        if let Some(call) = self.open_calls.values_mut().find(waits) {
+            call.approval = Some(match resolved.decision {
+                ApprovalDecision::Allow => {
+                    CallApproval::Allowed { arguments_digest: resolved.arguments_digest.clone() }
+                }
+                ApprovalDecision::Deny | ApprovalDecision::Void => CallApproval::Refused,
+            });
+        }
+        Ok(())
     }
 
     fn started(&mut self, started: &HostStarted) {
@@ -431,10 +530,10 @@ impl SessionState {
     /// The holds that follow from the end of a turn need no record of their own.
     fn turn_ended(&mut self, outcome: &Outcome) {
         match outcome {
-            Outcome::Interrupted if self.crashes >= MAX_CRASHES => {
+            Outcome::Interrupted | Outcome::Waiting if self.crashes >= MAX_CRASHES => {
                 self.hold(HoldCause::Bug, &format!("the process died in {MAX_CRASHES} turns in a row"));
             }
-            Outcome::Interrupted => {}
+            Outcome::Interrupted | Outcome::Waiting => {}
             Outcome::Cancelled => self.hold(HoldCause::Cancel, "the turn was cancelled"),
             Outcome::StepLimit => self.hold(HoldCause::Budget, "the turn reached its step limit"),
             Outcome::CostLimit => self.hold(HoldCause::Budget, "the turn reached its cost limit"),
@@ -448,7 +547,7 @@ impl SessionState {
             | Outcome::ModelFailed { .. }
             | Outcome::Aborted { .. } => {}
         }
-        if *outcome != Outcome::Interrupted {
+        if !matches!(outcome, Outcome::Interrupted | Outcome::Waiting) {
             self.crashes = 0;
         }
     }

@@ -5,8 +5,12 @@
 //! and the state is adjusted to it. A call that was open at the gap stays open. When the next item of another kind
 //! shows that its result is lost, it gets a result that says so, at the place where a model expects it.
 
-use super::fold::{IllegalRecord, SessionState};
-use crate::record::{Gap, InputId, InputQueued, NotificationQueued, Record, Recovery, Request, SystemItem};
+use super::fold::{IllegalRecord, OpenCall, SessionState};
+use crate::record::{
+    ApprovalRequested, ApprovalResolved, Gap, InputId, InputQueued, NotificationQueued, Record, Recovery, Request,
+    SystemItem,
+};
+use llm_worker::effect::Outcome;
 use llm_worker::{CallId, Item, ResultStatus, ToolOutcome};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -43,6 +47,9 @@ impl fmt::Display for LostRecords {
         }
     }
 }
+
+/// Why an approval is void whose answer is lost.
+const ANSWER_LOST: &str = "its answer was in damaged records";
 
 /// The result for a call whose result may be lost. A fold makes it, no record has it: with other words, requests of
 /// salvaged pods could not be rebuilt.
@@ -102,7 +109,7 @@ impl Bridge {
                 }
             }
             Record::TurnStarted(started) if started.turn > self.state.turns => {
-                self.close_all();
+                self.close_all_but_waiting();
                 self.state.turn_open = false;
                 below(&mut self.state.turns, started.turn);
             }
@@ -119,13 +126,15 @@ impl Bridge {
             Record::InputMoved(moved) => {
                 return self.waits(moved.input) && moved.before.is_none_or(|next| self.waits(next));
             }
-            Record::ToolStarted(started) => return self.known(started.call),
+            Record::ToolStarted(started) => return self.started(started.call),
+            Record::ApprovalRequested(asked) => return self.asked(asked),
+            Record::ApprovalResolved(answer) => return self.answered(answer),
             Record::ToolFinished(finished) if !self.known(finished.call) => {
                 self.state.keep(finished.output.as_ref());
                 return false;
             }
             Record::TurnFinished(finished) if finished.turn >= self.state.turns => {
-                self.close_all();
+                self.close_turn(&finished.outcome);
                 raise(&mut self.state.turns, finished.turn);
                 self.state.turn_open = true;
             }
@@ -154,6 +163,38 @@ impl Bridge {
             | Record::Other { .. } => {}
         }
         true
+    }
+
+    /// The answer to a call that starts may be lost. Whether the call is known.
+    fn started(&mut self, id: CallId) -> bool {
+        if let Some(call) = self.state.open_calls.get_mut(&id) {
+            if let Some(approval) = call.waits() {
+                self.state.approvals.withdraw(approval, ANSWER_LOST);
+            }
+            call.approval = None;
+        }
+        self.known(id)
+    }
+
+    /// Whether the question is about a call that is known.
+    fn asked(&mut self, asked: &ApprovalRequested) -> bool {
+        below(&mut self.state.approvals.newest, asked.approval);
+        let fits = |call: &OpenCall| call.started.is_none() && call.approval.is_none();
+        self.state.open_calls.get(&asked.call).is_some_and(fits)
+    }
+
+    /// Whether the answer is about a question that is known.
+    fn answered(&mut self, answer: &ApprovalResolved) -> bool {
+        raise(&mut self.state.approvals.newest, answer.approval);
+        self.state.approvals.open.contains_key(&answer.approval)
+    }
+
+    fn close_turn(&mut self, outcome: &Outcome) {
+        if *outcome == Outcome::Waiting {
+            self.close_all_but_waiting();
+        } else {
+            self.close(|_| true);
+        }
     }
 
     /// The start of the turn is lost; so is its number, which is at least the next.
@@ -220,15 +261,18 @@ impl Bridge {
         self.close(|call| call.records_lost_after_start);
     }
 
-    fn close_all(&mut self) {
-        self.close(|_| true);
+    /// A call that waits for a person stays open across turns.
+    fn close_all_but_waiting(&mut self) {
+        self.close(|call| call.waits_for().is_none());
     }
 
-    fn close(&mut self, which: impl Fn(&super::fold::OpenCall) -> bool) {
+    fn close(&mut self, which: impl Fn(&OpenCall) -> bool) {
         let over: Vec<CallId> =
             self.state.open_calls.iter().filter(|(_, call)| which(call)).map(|(id, _)| *id).collect();
         for id in over {
-            self.state.open_calls.remove(&id);
+            if let Some(approval) = self.state.open_calls.remove(&id).and_then(|call| call.waits()) {
+                self.state.approvals.withdraw(approval, ANSWER_LOST);
+            }
             let item = self.state.count(Item::ToolResult { id, outcome: lost_result() });
             self.items.push(item);
         }

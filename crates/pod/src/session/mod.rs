@@ -1,6 +1,7 @@
 //! The meaning of a pod's records: the fold of a log into state, the report of recovery after a crash, and the proof
 //! that every request can be rebuilt. Does not depend on features or the actor.
 
+pub mod approvals;
 pub mod changes;
 pub mod checkpoint;
 mod decode_lite;

@@ -5,7 +5,7 @@ use super::fold::{IllegalRecord, OpenCall, SessionState};
 use super::jobs;
 use super::lost::{LostRecords, lost_result};
 use super::tasks::orphaned;
-use crate::record::{Record, Recovery, SystemItem, ToolFinished, TurnFinished};
+use crate::record::{NotificationQueued, Record, Recovery, SystemItem, ToolFinished, TurnFinished};
 use llm_worker::effect::Outcome;
 use llm_worker::{CallId, Item, ResultStatus, ToolEffect, ToolOutcome};
 use session_store::{OwnedFrame, ReadError};
@@ -99,12 +99,15 @@ pub struct RecoveryFacts {
     pub now: u64,
 }
 
-/// The batch that closes open calls, the open turn, open runs of background tasks and jobs after a crash; empty if the log ended in good order.
+/// The batch that closes open calls, but not those that wait for a person, the open turn, open runs of background tasks
+/// and jobs after a crash; empty if the log ended in good order.
 #[must_use]
 pub fn closing(restored: &Restored, found: &RecoveryFacts) -> Vec<Record> {
     let state = &restored.state;
     let open_tasks = state.open_tasks().count() as u64;
-    let orderly = !state.turn_open && state.open_calls.is_empty() && state.lost.is_none() && open_tasks == 0;
+    let cut_calls = || state.open_calls.iter().filter(|(_, call)| call.waits_for().is_none());
+    let waits = state.open_calls.values().any(|call| call.waits_for().is_some());
+    let orderly = !state.turn_open && cut_calls().next().is_none() && state.lost.is_none() && open_tasks == 0;
     let orderly = orderly && state.open_jobs().next().is_none();
     if orderly && found.cut_bytes == 0 && found.ended_processes == 0 && found.survivors.is_none() {
         return Vec::new();
@@ -115,7 +118,7 @@ pub fn closing(restored: &Restored, found: &RecoveryFacts) -> Vec<Record> {
             class: found.class.clone(),
             cut_bytes: found.cut_bytes,
             quarantine: found.quarantine.clone(),
-            open_calls: state.open_calls.len() as u64,
+            open_calls: cut_calls().count() as u64,
             open_turn: state.turn_open,
             open_tasks,
             ended_processes: found.ended_processes,
@@ -130,7 +133,7 @@ pub fn closing(restored: &Restored, found: &RecoveryFacts) -> Vec<Record> {
         "The host stopped without warning and was down for {}. Nothing was run again.",
         duration(down_us)
     )];
-    for (id, call) in &state.open_calls {
+    for (id, call) in cut_calls() {
         let outcome =
             if call.records_lost_after_start { lost_result() } else { interrupted(*id, call, restored.started_at) };
         note.push(format!("{id} {}: {}", call.name, outcome.summary));
@@ -161,11 +164,27 @@ pub fn closing(restored: &Restored, found: &RecoveryFacts) -> Vec<Record> {
     note.extend(found.survivors.as_deref().map(still_running));
     note.extend(state.untold.as_ref().map(loss));
     if state.turn_open {
-        batch.push(SystemItem::Recovery { generation: state.surface_generation, text: note.join("\n") }.into());
-        batch
-            .push(TurnFinished { turn: state.turns, outcome: Outcome::Interrupted, unanswered: None, by: None }.into());
+        let (generation, text) = (state.surface_generation, note.join("\n"));
+        // Nothing may stand between a call and its result, so this note waits for the next request.
+        batch.push(if waits { waiting_note(state, text) } else { SystemItem::Recovery { generation, text }.into() });
+        let outcome = if waits { Outcome::Waiting } else { Outcome::Interrupted };
+        batch.push(TurnFinished { turn: state.turns, outcome, unanswered: None, by: None }.into());
     }
     batch
+}
+
+/// The note of a recovery, as a notification of the host.
+fn waiting_note(state: &SessionState, text: String) -> Record {
+    NotificationQueued {
+        number: state.notified + 1,
+        feature: "host".to_owned(),
+        registry_generation: state.surface_generation,
+        text,
+        wake: false,
+        key: None,
+        by: None,
+    }
+    .into()
 }
 
 /// Most open runs of background tasks that a note names.

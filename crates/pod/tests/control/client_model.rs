@@ -84,8 +84,10 @@ fn status(state: &SessionState, seq: u64, known: &Known) -> Status {
         pod: "p".to_owned(),
         state: match (known.stopping, turn) {
             (true, _) => State::Stopping,
+            (false, Some(_)) if !state.approvals.open.is_empty() => State::Waiting,
             (false, Some(_)) => State::Working,
             (false, None) if state.held.is_some() => State::Held,
+            (false, None) if !state.approvals.open.is_empty() => State::Waiting,
             (false, None) => State::Idle,
         },
         turn,
@@ -93,6 +95,7 @@ fn status(state: &SessionState, seq: u64, known: &Known) -> Status {
         held: state.held.as_ref().map(mirror),
         disk: None,
         model_wait: None,
+        approvals: state.approvals.open.values().map(|open| pod::ipc::approval(open)).collect(),
         queued: state.queued.iter().map(queued).collect(),
         notices: state.notices.len() as u64,
         turns: state.turns,

@@ -14,6 +14,7 @@ use pod::session::restore::{RecoveryFacts, Restored, closing, decode};
 use pod::session::resume::{ResumedSession, everything};
 use proptest::prelude::*;
 use session_store::{EncodeError, Frames, Options, Reader, Records, Session};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use testkit::{ManualClock, ScriptedAnswer};
@@ -192,10 +193,12 @@ proptest! {
         }
         prop_assert_eq!(fold.state.open_tasks().count(), 0);
         prop_assert_eq!(closing(&fold, &found), Vec::new(), "recovery leaves nothing to close");
-        prop_assert!(!fold.state.turn_open && fold.state.lost.is_none() && fold.state.open_calls.is_empty());
+        let parked: BTreeSet<_> = fold.state.parked().collect();
+        prop_assert!(!fold.state.turn_open && fold.state.lost.is_none() && fold.state.open_calls.len() == parked.len());
         prop_assert_eq!(fold.state.items, fold.items.len() as u64);
         let counters = Counters { calls: fold.state.calls, requests: fold.state.requests };
-        let restored = History::restore(record_strategy::surface(1).surface, Arc::new(Neutral), fold.items, counters);
+        let surface = record_strategy::surface(1).surface;
+        let restored = History::restore_parked(surface, Arc::new(Neutral), fold.items, counters, &parked);
         prop_assert!(restored.is_ok(), "{:?}", restored.err());
     }
 

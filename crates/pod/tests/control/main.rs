@@ -4,6 +4,9 @@
 
 mod actor;
 mod aggregate_bounds;
+mod approval_kills;
+mod approval_scene;
+mod approvals;
 mod attribution;
 mod background_tasks;
 mod between_turns;

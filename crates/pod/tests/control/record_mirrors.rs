@@ -1,7 +1,7 @@
 //! What clients read of a record is what the pod wrote: the mirrors of the protocol lose and change nothing.
 
 use crate::record_strategy;
-use pod::record::{JobEndKind, Record, TaskRunState};
+use pod::record::{ApprovalDecision, JobEndKind, Record, TaskRunState};
 use protocol::record::{RecordBody as Body, RecordView as Mirror};
 use serde_json::{Map, Value, json};
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// Ways of [`record_strategy::record`], each with enough numbers for all its branches.
 const WAYS: u8 = 24;
-const NUMBERS: u64 = 36;
+const NUMBERS: u64 = 42;
 
 /// The body of a line without the header, and without fields that say `null`.
 fn body(line: &str) -> Value {
@@ -42,8 +42,8 @@ fn every_kind_is_read_as_it_was_written() {
 #[test]
 fn golden_journals_are_read_by_both() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let (mut seen, mut known, mut runs, mut ends) = (0, 0, Vec::new(), Vec::new());
-    for file in ["run.jsonl", "two-formats.jsonl", "tasks.jsonl", "jobs.jsonl"] {
+    let (mut seen, mut known, mut runs, mut ends, mut answers) = (0, 0, Vec::new(), Vec::new(), Vec::new());
+    for file in ["run.jsonl", "two-formats.jsonl", "tasks.jsonl", "jobs.jsonl", "approvals.jsonl"] {
         let text = fs::read_to_string(root.join("../fuzz/seeds/journal").join(file)).unwrap();
         for line in text.lines() {
             let header: Value = serde_json::from_str(line).unwrap();
@@ -54,6 +54,7 @@ fn golden_journals_are_read_by_both() {
             match &record {
                 Record::BackgroundTask(run) if file == "tasks.jsonl" => runs.push((run.run, run.state)),
                 Record::ChildProcess(job) => ends.push((job.job, job.pid > 0, job.ended.as_ref().map(|end| end.how))),
+                Record::ApprovalResolved(answer) => answers.push((answer.approval, answer.decision)),
                 _ => {}
             }
             seen += 1;
@@ -62,6 +63,7 @@ fn golden_journals_are_read_by_both() {
     }
     assert!(seen > 40 && known > 20, "{seen} lines, {known} with a mirror");
     use TaskRunState::{Failed, Orphaned, Running};
+    assert_eq!(answers, [(1, ApprovalDecision::Allow), (2, ApprovalDecision::Deny)]);
     assert_eq!(runs, [(1, Running), (1, Failed), (2, Running), (2, Orphaned)]);
     // The second one was running when the host was killed.
     let (exited, lost) = (Some(JobEndKind::Exited), Some(JobEndKind::Lost));
@@ -73,7 +75,7 @@ fn what_is_not_known_is_kept() {
     let line = json!({ "k": "input_queued", "q": 1, "t": 2, "v": 1, "input": 3, "text": "t", "colour": ["red"] });
     let Body::InputQueued(queued) = Mirror::read(&line.to_string()).unwrap().body else { panic!() };
     assert_eq!((queued.input, &queued.other["colour"]), (3, &json!(["red"])));
-    for (kind, version) in [("approval_requested", 1), ("input_queued", 2)] {
+    for (kind, version) in [("compaction", 1), ("input_queued", 2)] {
         let line = json!({ "k": kind, "q": 1, "t": 2, "v": version, "whatever": true });
         let Body::Other { kind: kept, fields } = Mirror::read(&line.to_string()).unwrap().body else { panic!() };
         assert_eq!((kept.as_str(), fields["whatever"].as_bool()), (kind, Some(true)));

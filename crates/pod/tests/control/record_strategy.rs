@@ -6,12 +6,14 @@ use llm_worker::{
     CallId, Cost, Item, ProviderSignature, ResultStatus, SealedReasoning, Shortfall, StopReason, ToolEffect,
     ToolOutcome, Usage,
 };
+use pod::permission::{Rule, RuleDecision};
 use pod::record::{
-    BackgroundTask, ChildProcess, ClientCall, Decision, DirectoryMoved, Encoder, FeatureState, FileChanged, Gap,
-    GateNote, GrantsUsed, HoldCause, HostStopped, InputConsumed, InputEdited, InputMode, InputMoved, InputQueued,
-    InputWithdrawn, ItemAdded, JobEnd, JobEndKind, JobStarter, NotificationQueued, Output, Record, Recovery, Request,
-    Response, Resumed, Stored, SurfaceSet, Suspended, SystemItem, TaskRunState, ToolFinished, ToolStarted, TriggerKind,
-    TurnFinished, TurnStarted, VerdictGiven, Who,
+    ApprovalDecision, ApprovalRequested, ApprovalResolved, ApprovalScope, AskingGate, BackgroundTask, ChildProcess,
+    ClientCall, Decision, DirectoryMoved, Encoder, FeatureState, FileChanged, Gap, GateNote, GrantsUsed, HoldCause,
+    HostStopped, InputConsumed, InputEdited, InputMode, InputMoved, InputQueued, InputWithdrawn, ItemAdded, JobEnd,
+    JobEndKind, JobStarter, NotificationQueued, Output, ProposedRule, Record, Recovery, Request, Response, Resumed,
+    Stored, SurfaceSet, Suspended, SystemItem, TaskRunState, ToolFinished, ToolStarted, TriggerKind, TurnFinished,
+    TurnStarted, VerdictGiven, Who,
 };
 use pod::session::fold::SessionState;
 use serde_json::json;
@@ -39,6 +41,8 @@ pub(crate) fn line(seq: u64, time: u64, record: &Record) -> String {
         Record::Request(body) => serde_json::to_value(body),
         Record::Response(body) => serde_json::to_value(body),
         Record::VerdictGiven(body) => serde_json::to_value(body),
+        Record::ApprovalRequested(body) => serde_json::to_value(body),
+        Record::ApprovalResolved(body) => serde_json::to_value(body),
         Record::ToolStarted(body) => serde_json::to_value(body),
         Record::ToolRepeated(body) => serde_json::to_value(body),
         Record::ToolFinished(body) => serde_json::to_value(body),
@@ -218,6 +222,54 @@ fn who(n: u64) -> Option<Who> {
     n.is_multiple_of(2).then(|| Who { client: "yoi send".to_owned(), role: "driver".to_owned(), uid: 1000, name })
 }
 
+/// The digest of all arguments here.
+const DIGEST: &str = "";
+
+pub(crate) fn approval_requested(approval: u64, call: CallId, n: u64) -> Record {
+    ApprovalRequested {
+        approval,
+        call,
+        tool: "T".to_owned(),
+        feature: "builtin:t".to_owned(),
+        effect: effect(n),
+        arguments: "{}".into(),
+        arguments_digest: DIGEST.to_owned(),
+        definition_digest: DIGEST.to_owned(),
+        question: format!("may it? {n}"),
+        rule: "ask T (user.toml:1)".to_owned(),
+        gates: (0..n % 2).map(|n| AskingGate { hook: format!("h{n}"), feature: "example:g".to_owned() }).collect(),
+        sandbox: "off".to_owned(),
+        rules: (0..n % 3).map(|n| ProposedRule::from(&Rule::new(format!("T{n}"), RuleDecision::Allow))).collect(),
+    }
+    .into()
+}
+
+/// What a host writes last.
+fn ended(n: u64) -> Record {
+    match n.is_multiple_of(2) {
+        true => HostStopped { reason: "done".to_owned() }.into(),
+        false => GrantsUsed { grants: Vec::new() }.into(),
+    }
+}
+
+/// A question, or the answer to the first one that waits.
+fn approval(n: u64, next: u64, call: CallId, state: Option<&SessionState>) -> Record {
+    if n.is_multiple_of(2) { approval_requested(next, call, n) } else { approval_resolved(n, state) }
+}
+
+fn approval_resolved(n: u64, state: Option<&SessionState>) -> Record {
+    let open = state.and_then(|s| s.approvals.open.keys().next().copied());
+    ApprovalResolved {
+        approval: open.unwrap_or(n),
+        decision: [ApprovalDecision::Allow, ApprovalDecision::Deny, ApprovalDecision::Void][(n / 14 % 3) as usize],
+        scope: if n.is_multiple_of(2) { ApprovalScope::Once } else { ApprovalScope::Pod },
+        arguments_digest: DIGEST.to_owned(),
+        reason: n.is_multiple_of(3).then(|| format!("reason {n}")),
+        by: who(n),
+    }
+    .into()
+}
+
 /// A record of one of three tasks: the end of its open run, or a new run, with or without a beginning of its own.
 /// A job that begins, or the end of one that runs.
 fn job(n: u64, state: Option<&SessionState>) -> Record {
@@ -348,6 +400,7 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
             let outcome = match n % 5 {
                 0 => Outcome::Cancelled,
                 1 => Outcome::StepLimit,
+                _ if state.is_some_and(|s| s.parked().next().is_some()) => Outcome::Waiting,
                 2 => Outcome::Interrupted,
                 _ => Outcome::Done,
             };
@@ -366,7 +419,7 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
         20 => Gap { first: n, last: n, reason: None }.into(),
         21 => task(n, state),
         22 => job(n, state),
-        _ => match n % 12 {
+        _ => match n % 14 {
             6 => InputWithdrawn { input: waits(n), by: None }.into(),
             7 => InputEdited { input: waits(n), text: format!("edited {n}"), whole: output(n), by: who(n) }.into(),
             8 => InputMoved { input: waits(n), before: (!n.is_multiple_of(5)).then(|| waits(n + 1)), by: None }.into(),
@@ -377,8 +430,8 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
             }
             0 => Suspended { reason: "full".to_owned(), cause: None, by: None }.into(),
             1 => Resumed::default().into(),
-            2 => HostStopped { reason: "done".to_owned() }.into(),
-            3 => GrantsUsed { grants: Vec::new() }.into(),
+            2 | 3 => ended(n),
+            12 | 13 => approval(n, next(|s| s.approvals.newest), open, state),
             4 => DirectoryMoved { call: Some(open), from: format!("/p/{n}"), to: "/q".to_owned(), made: None }.into(),
             5 => called(n),
             _ => item(Item::User { text: "never here".to_owned() }),

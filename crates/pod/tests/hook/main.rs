@@ -4,7 +4,9 @@
 
 mod again;
 mod answers;
+mod approved;
 mod around;
+mod asks;
 mod gates;
 mod install;
 mod points;

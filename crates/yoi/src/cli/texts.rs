@@ -15,6 +15,8 @@ Exit codes:
   4         step, cost or time limit reached
   5         the provider could not be reached, was overloaded, reported a
             server error, or sent no complete answer, even after retries
+  6         a call waits for the approval of a person; `yoi approve`
+            lists and answers what waits
   65        damaged or invalid data: a journal or a model script (the FILE
             of -m scripted:FILE)
   69        the pod is not running, or a system resource is unavailable or

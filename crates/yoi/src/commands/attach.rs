@@ -56,9 +56,10 @@ pub(crate) fn run(args: &AttachArgs, env: &Env) -> Result<Exit, Failure> {
             _ = interrupted.recv() => Stop::Detached,
         };
         // What a script sent and the pod did not take is no success; a person has seen it.
-        let failed = session.failed.filter(|_| !env.stdin_terminal);
+        let waits = matches!(stop, Stop::InputEnded) && session.screen.asks();
+        let failed = session.failed.filter(|_| !env.stdin_terminal).or(waits.then_some(Exit::Waiting));
         match stop {
-            Stop::Detached => note(&format!("detached: {name} keeps running")),
+            Stop::Detached | Stop::InputEnded => note(&format!("detached: {name} keeps running")),
             Stop::Unread => {}
             Stop::Failed(failure) => return Err(failure),
             Stop::Ended(PodEnded { failure: Some(failure) }) => return Err(of_wire(failure)),
@@ -91,6 +92,8 @@ async fn newest_here(pods: &Pods, env: &Env) -> Result<String, Failure> {
 /// Why a session ends.
 enum Stop {
     Detached,
+    /// The end of standard input.
+    InputEnded,
     Ended(PodEnded),
     /// Standard output is not read any more.
     Unread,
@@ -139,7 +142,7 @@ impl<'a> Session<'a> {
                     Ok(event) => self.event(event)?,
                     Err(error) => self.reconnect(error).await?,
                 },
-                typed = self.lines.next() => self.obey(typed.ok_or(Stop::Detached)?).await?,
+                typed = self.lines.next() => self.obey(typed.ok_or(Stop::InputEnded)?).await?,
             }
         }
     }

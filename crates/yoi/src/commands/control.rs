@@ -43,7 +43,7 @@ pub(crate) fn cancel(args: &PodArgs, env: &Env) -> Result<Exit, Failure> {
 pub(super) fn paused(name: &str, before: &Status) -> String {
     match before.state {
         State::Working => format!("{name} will be held before its next request; `yoi resume {name}` continues it"),
-        State::Idle | State::Held | State::Stopping | State::Unknown => {
+        State::Idle | State::Waiting | State::Held | State::Stopping | State::Unknown => {
             format!("{name} is held; `yoi resume {name}` continues it")
         }
     }
@@ -60,7 +60,7 @@ pub(super) fn resumed(name: &str, before: &Status) -> String {
 /// What a cancel does, given the state before.
 pub(super) fn cancelled(name: &str, before: &Status) -> String {
     match before.state {
-        State::Working => format!("the turn of {name} is being cancelled"),
+        State::Working | State::Waiting => format!("the turn of {name} is being cancelled"),
         State::Idle | State::Held | State::Stopping | State::Unknown => format!("{name} has no running turn"),
     }
 }

@@ -148,6 +148,7 @@ fn exit_of(end: &TurnEnd, output: &AnswerForm, ending: Option<Ending>) -> Exit {
         Outcome::Done => Exit::Done,
         Outcome::MaxTokens | Outcome::Refused | Outcome::Empty | Outcome::Interrupted => Exit::Failed,
         Outcome::StepLimit | Outcome::CostLimit => Exit::Limit,
+        Outcome::Waiting => Exit::Waiting,
         Outcome::Aborted { .. } => Exit::Refused,
         Outcome::Cancelled => ending.map_or(Exit::Failed, Ending::exit),
         Outcome::ModelFailed { kind, .. } => match kind {
@@ -208,6 +209,13 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
             // The process of a live pod was stopped.
             let start = pod.name.filter(|_| pod.live).map(|name| format!("`yoi start {name}` continues it"));
             ("the run was interrupted".to_owned(), Some(start.unwrap_or_else(|| go_on(""))))
+        }
+        Outcome::Waiting => {
+            let approve = pod.name.map(|name| {
+                let approve = format!("`yoi approve {name}` shows and answers what waits");
+                if pod.live { approve } else { format!("`yoi start {name}`, then {approve}") }
+            });
+            ("a call waits for your approval".to_owned(), approve)
         }
         Outcome::StepLimit => ("the step limit was reached".to_owned(), Some(go_on(", or raise --max-steps"))),
         Outcome::CostLimit => ("the cost limit was reached".to_owned(), Some(go_on(", or raise --max-cost"))),

@@ -6,7 +6,8 @@ use crate::pods::Pods;
 use crate::show::escape::line;
 use crate::socket::{LiveClient, Reached, hold};
 use pod::record::{HoldCause, InputId};
-use protocol::status::{ModelRetry, State, Status};
+use protocol::method::Role;
+use protocol::status::{ApprovalStatus, ModelRetry, State, Status};
 use session_store::OpenError;
 
 /// Characters of the reason why a model could not be reached.
@@ -14,8 +15,12 @@ const WHY: usize = 120;
 
 /// Connects to a pod; none if it is not running.
 pub(crate) async fn reach(pods: &Pods, name: &str, command: &'static str) -> Result<Option<LiveClient>, Failure> {
+    reach_as(pods, name, command, Role::Driver).await
+}
+
+async fn reach_as(pods: &Pods, name: &str, command: &'static str, role: Role) -> Result<Option<LiveClient>, Failure> {
     let dir = pods.dir(name);
-    match LiveClient::reach(&dir, name, command).await? {
+    match LiveClient::reach_as(&dir, name, command, role).await? {
         Reached::Live(live) => Ok(Some(*live)),
         Reached::Free => Ok(None),
         Reached::Silent(_, failure) | Reached::Incompatible(_, failure) => Err(failure),
@@ -29,7 +34,12 @@ pub(crate) async fn reach(pods: &Pods, name: &str, command: &'static str) -> Res
 
 /// Connects to a pod that has to be running.
 pub(crate) async fn live(pods: &Pods, name: &str, command: &'static str) -> Result<LiveClient, Failure> {
-    reach(pods, name, command).await?.ok_or_else(|| {
+    live_as(pods, name, command, Role::Driver).await
+}
+
+/// As [`live`], in another role than that of a driver.
+pub(crate) async fn live_as(pods: &Pods, name: &str, command: &'static str, role: Role) -> Result<LiveClient, Failure> {
+    reach_as(pods, name, command, role).await?.ok_or_else(|| {
         Failure::new(Exit::Unavailable, format!("{name} is not running"))
             .help(format!("`yoi start {name}` starts it; `yoi run --pod {name} \"PROMPT\"` runs one prompt in it"))
     })
@@ -37,7 +47,14 @@ pub(crate) async fn live(pods: &Pods, name: &str, command: &'static str) -> Resu
 
 /// Why an accepted input is not worked on, if it is not.
 pub(crate) fn waits(status: &Status, name: &str) -> Option<String> {
-    let held = status.held.as_ref()?;
+    let Some(held) = status.held.as_ref() else {
+        let approval = status.approvals.first()?;
+        let asked = approval_line(approval);
+        return Some(format!(
+            "{name} waits for {asked}; the input waits until `yoi approve {name} {}`",
+            approval.approval
+        ));
+    };
     let end = match hold(held).map(|hold| hold.cause) {
         Some(HoldCause::Required) => format!("`yoi start {name}` is run with the key"),
         _ => format!("`yoi resume {name}`"),
@@ -45,6 +62,11 @@ pub(crate) fn waits(status: &Status, name: &str) -> Option<String> {
     // A pause of a pod that works takes effect at its next request.
     let when = if status.state == State::Working { "will be held before its next request" } else { "is held" };
     Some(format!("{name} {when}: {}; the input waits until {end}", held.reason))
+}
+
+/// What a person is asked, in one line.
+pub(crate) fn approval_line(approval: &ApprovalStatus) -> String {
+    format!("approval {}: {}", approval.approval, line(&approval.question, WHY))
 }
 
 /// What a pod waits for whose model could not be reached, and for how long.

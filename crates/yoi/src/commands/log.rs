@@ -14,8 +14,9 @@ use crate::show::progress::brief;
 use authority::text::{Escaper, Lines, escape_line};
 use llm_worker::{Item, ResultStatus};
 use pod::record::{
-    BackgroundTask, ChildProcess, ClientCall, DirectoryMoved, HoldCause, HookName, HostStarted, InputEdited, InputId,
-    InputQueued, JobEndKind, Record, Recovery, Stored, TaskRunState, ToolFinished, ToolRepeated,
+    ApprovalDecision, ApprovalRequested, ApprovalResolved, ApprovalScope, BackgroundTask, ChildProcess, ClientCall,
+    DirectoryMoved, HoldCause, HookName, HostStarted, InputEdited, InputId, InputQueued, JobEndKind, Record, Recovery,
+    Stored, TaskRunState, ToolFinished, ToolRepeated,
 };
 use pod::session::restore::{decode, duration, utc};
 use session_store::{BlobError, BlobView, OwnedFrame, Reader};
@@ -188,6 +189,22 @@ fn client_call(call: &ClientCall) -> String {
     format!("  {} calls {} {}", escape_line(by), escape_line(&call.tool), line(&brief(&call.arguments), 100))
 }
 
+fn asked(question: &ApprovalRequested) -> String {
+    format!("? {} waits for approval {}: {}", question.call, question.approval, indent(&question.question))
+}
+
+fn answered(answer: &ApprovalResolved) -> String {
+    let decision = match (answer.decision, answer.scope) {
+        (ApprovalDecision::Allow, ApprovalScope::Once) => "allowed",
+        (ApprovalDecision::Allow, ApprovalScope::Pod) => "allowed for this pod",
+        (ApprovalDecision::Deny, _) => "denied",
+        (ApprovalDecision::Void, _) => "void",
+    };
+    let by = answer.by.as_ref().map_or_else(String::new, |by| format!(" by {}", escape_line(&by.client)));
+    let reason = answer.reason.as_ref().map_or_else(String::new, |reason| format!(": {}", indent(reason)));
+    format!("? approval {}: {decision}{by}{reason}", answer.approval)
+}
+
 fn job(process: &ChildProcess) -> String {
     let ChildProcess { job, command, ended, .. } = process;
     let Some(end) = ended else { return format!("  job {job} started: {command}") };
@@ -271,7 +288,9 @@ impl Transcript {
             Record::ChildProcess(process) => job(process),
             Record::ClientCall(call) => client_call(call),
             Record::ItemAdded(added) => self.item(&added.item)?,
-            Record::VerdictGiven(verdict) if !verdict.decision.allows() => {
+            Record::ApprovalRequested(question) => asked(question),
+            Record::ApprovalResolved(answer) => answered(answer),
+            Record::VerdictGiven(verdict) if !verdict.decision.allows() && !verdict.decision.asks() => {
                 let call = verdict.call.map_or_else(|| "-".to_owned(), |call| call.to_string());
                 format!("⊘ {call} {}: {}", verdict.rule, indent(verdict.decision.reason()))
             }

@@ -2,18 +2,18 @@
 
 use crate::cli::LsArgs;
 use crate::commands::left_running::{HELP, LeftRunning};
-use crate::commands::live::model_wait;
+use crate::commands::live::{approval_line, model_wait};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::hosting::session_location::now;
 use crate::pods::Pods;
 use crate::show::escape::line;
 use crate::show::out;
-use crate::socket::{block_on, state_text, statuses};
+use crate::socket::{WAITING, block_on, state_text, state_word, statuses};
 use llm_worker::Cost;
 use pod::session::restore::duration;
 use pod::session::summary::Summary;
-use protocol::status::ModelRetry;
+use protocol::status::{ApprovalStatus, ModelRetry};
 use session_store::{ReadError, Reader, Session};
 use std::cmp::Reverse;
 use std::fs;
@@ -49,6 +49,7 @@ struct PodRow {
     /// A process has it. Its own state is more than its files tell.
     live: bool,
     held: Option<String>,
+    approvals: Vec<ApprovalStatus>,
     model_wait: Option<ModelRetry>,
     left: Option<LeftRunning>,
 }
@@ -112,6 +113,7 @@ fn ask_live(pods: &Pods, rows: &mut [PodRow]) -> Result<(), Failure> {
         let Some(status) = found.remove(&row.name) else { continue };
         row.state = state_text(status.state);
         row.held = status.held.map(|held| held.reason);
+        row.approvals = status.approvals;
         row.model_wait = status.model_wait;
     }
     Ok(())
@@ -131,9 +133,11 @@ fn row(pods: &Pods, name: &str, patience: &mut impl FnMut()) -> PodRow {
             let live = matches!(Session::owner(&dir), Ok(Some(_)));
             row.live = live;
             row.held = state.held.map(|hold| hold.reason);
+            row.approvals = state.approvals.open.values().map(|open| pod::ipc::approval(open)).collect();
             row.state = match (live, state.turn_open || (!live && state.hosted)) {
                 (false, _) if last_time == 0 => "empty",
                 (true, _) if row.held.is_some() => "held",
+                (true, _) if !row.approvals.is_empty() => WAITING,
                 (true, true) => "working",
                 (true, false) => "idle",
                 (false, true) => "crashed",
@@ -150,9 +154,18 @@ fn row(pods: &Pods, name: &str, patience: &mut impl FnMut()) -> PodRow {
     row
 }
 
+/// What a pod waits for: the first question, and how many more there are.
+fn asked(approvals: &[ApprovalStatus]) -> String {
+    let first = approvals.first().map(|first| line(&approval_line(first), WHY)).unwrap_or_default();
+    match approvals.len().saturating_sub(1) {
+        0 => first,
+        more => format!("{first}, and {more} more"),
+    }
+}
+
 fn json(row: &PodRow) -> serde_json::Value {
     serde_json::json!({
-        "name": row.name, "state": row.state, "model": row.model, "turns": row.turns, "tokens": row.tokens,
+        "name": row.name, "state": state_word(row.state), "approvals": row.approvals, "model": row.model, "turns": row.turns, "tokens": row.tokens,
         "cost": row.cost.map(Cost::dollars),
         "held": row.held, "model_wait": row.model_wait, "last_us": row.last, "problem": row.problem, "left_running": row.left.as_ref().map_or(&[][..], |left| &left.pids),
     })
@@ -162,8 +175,9 @@ fn print(rows: &[PodRow]) {
     let now = now();
     let widest = |of: fn(&PodRow) -> &str| rows.iter().map(|row| of(row).chars().count()).max().unwrap_or(0);
     let (width, models) = (widest(|row| &row.name).max(4), widest(|row| &row.model).clamp(5, MODEL + 1));
+    let states = widest(|row| row.state).max(8);
     out::line(&format!(
-        "{:width$}  {:8}  {:models$}  {:>5}  {:>8}  {:>8}  {}",
+        "{:width$}  {:states$}  {:models$}  {:>5}  {:>8}  {:>8}  {}",
         "NAME", "STATE", "MODEL", "TURNS", "TOKENS", "COST", "LAST"
     ));
     for row in rows {
@@ -175,13 +189,14 @@ fn print(rows: &[PodRow]) {
         let last = row.problem.clone().unwrap_or(ago);
         let last = row.left.as_ref().map_or(last.clone(), |left| format!("{last}, {}", left.text()));
         let last = match (&row.held, &row.model_wait) {
+            _ if !row.approvals.is_empty() => format!("{last}, waiting for {}", asked(&row.approvals)),
             (Some(why), _) => format!("{last}, held: {}", line(why, WHY)),
             (None, Some(wait)) => format!("{last}, waiting {}", model_wait(wait)),
             (None, None) => last,
         };
         let cost = row.cost.map_or_else(|| "-".to_owned(), |cost| cost.to_string());
         out::line(&format!(
-            "{:width$}  {:8}  {:models$}  {:>5}  {:>8}  {cost:>8}  {last}",
+            "{:width$}  {:states$}  {:models$}  {:>5}  {:>8}  {cost:>8}  {last}",
             row.name,
             row.state,
             line(&row.model, MODEL),

@@ -1,5 +1,6 @@
 //! The commands, a file each: they read, decide and print. Formats, policy and the turn live below them.
 
+mod approve;
 mod attach;
 mod changes;
 pub(crate) mod completions;
@@ -58,6 +59,7 @@ pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Fai
         Command::Pause(args) => control::pause(&args, env),
         Command::Resume(args) => control::resume(&args, env),
         Command::Cancel(args) => control::cancel(&args, env),
+        Command::Approve(args) => approve::run(&args, env),
         Command::Ps(args) => ps::run(&args, env),
         Command::Ls(args) => ls::run(&args, env),
         Command::Log(args) => log::run(&args, env),

@@ -28,6 +28,7 @@ pub(crate) fn run(args: &NotifyArgs, env: &Env) -> Result<Exit, Failure> {
 fn delivery(before: &Status, wake: bool) -> &'static str {
     match (before.state, wake) {
         (State::Held, _) => "is held; it delivers the notification when it continues",
+        (State::Waiting, _) => "waits for your approval; it delivers the notification at the next step of its turn",
         (State::Working, _) => "delivers the notification at the next step of its turn",
         (State::Idle, true) => "starts a turn that delivers the notification",
         (State::Idle | State::Stopping | State::Unknown, _) => "delivers the notification in its next turn",

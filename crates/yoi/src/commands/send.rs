@@ -12,8 +12,10 @@ use crate::hosting::messages::Messages;
 use crate::pods::Pods;
 use crate::show::out;
 use crate::show::progress::OutputStyle;
-use crate::socket::block_on;
+use crate::socket::{LiveClient, block_on};
+use client::cmd_id::cmd_id;
 use pod::record::InputLimits;
+use protocol::method::{AllowOrDeny, AllowScope, Approve, GetApprovals};
 use protocol::status::DeliveryMode;
 use std::time::Instant;
 
@@ -26,8 +28,11 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
     let text = input::given(&args.text, env)?;
     block_on(async {
         let mut pod = live(&pods, &name, COMMAND).await?;
-        let mode = if args.steer { DeliveryMode::Steer } else { DeliveryMode::Queue };
+        let mode = if args.steer || args.deny_parked { DeliveryMode::Steer } else { DeliveryMode::Queue };
         let input = pod.send(text, mode, args.key.clone(), InputLimits::default()).await?;
+        if args.deny_parked {
+            deny_all(&mut pod).await?;
+        }
         let status = pod.status().await.ok();
         let is_planner = status.as_ref().is_some_and(|status| status.model == OFFLINE);
         let waiting = status.and_then(|status| waits(&status, &name));
@@ -46,4 +51,15 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
         let style = OutputStyle { json, terminal, quiet: true, stream: false, colour };
         Ok(ending::report(&ended, EndedIn::live(&name, is_planner), style, began.elapsed()))
     })?
+}
+
+/// Denies every call that waits for a person: the input that was accepted comes with the next request.
+async fn deny_all(pod: &mut LiveClient) -> Result<(), Failure> {
+    for open in pod.ask(&GetApprovals {}).await?.approvals {
+        let words = Some("another input came instead".to_owned());
+        let (decision, scope) = (AllowOrDeny::Deny, AllowScope::Once);
+        let (id, arguments_digest) = (open.approval, open.arguments_digest);
+        pod.ask(&Approve { id, decision, scope, arguments_digest, words, cmd_id: cmd_id() }).await?;
+    }
+    Ok(())
 }

@@ -13,7 +13,7 @@ use crate::show::count::count;
 use crate::show::escape::line;
 use crate::show::out;
 use crate::show::progress::brief;
-use crate::socket::{LiveClient, Reached, block_on, hold, state_text};
+use crate::socket::{LiveClient, Reached, WAITING, block_on, hold, state_text, state_word};
 use llm_worker::Cost;
 use llm_worker::effect::Outcome;
 use pod::control::BackgroundTaskView;
@@ -21,7 +21,7 @@ use pod::record::{HoldCause, Record};
 use pod::session::fold::Hold;
 use pod::session::restore::{decode, duration};
 use pod::session::summary::Summary;
-use protocol::status::{BackgroundTaskStatus, DeliveryMode, JobStatus, Queued, Status};
+use protocol::status::{ApprovalStatus, BackgroundTaskStatus, DeliveryMode, JobStatus, Queued, Status};
 use serde_json::{Value, json};
 use session_store::{ReadError, Reader};
 
@@ -139,6 +139,7 @@ impl Found {
         match &self.live {
             Some(live) => state_text(live.state),
             None if self.unasked.is_some() && state.held.is_some() => "held",
+            None if self.unasked.is_some() && !state.approvals.open.is_empty() => WAITING,
             None if self.unasked.is_some() && state.turn_open => "working",
             None if self.unasked.is_some() => "idle",
             None if self.summary.last_time == 0 => "empty",
@@ -150,6 +151,12 @@ impl Found {
     fn held(&self) -> Option<Hold> {
         let stopped = || self.summary.state.held.clone();
         self.live.as_ref().map_or_else(stopped, |live| live.held.as_ref().and_then(hold))
+    }
+
+    fn approvals(&self) -> Vec<ApprovalStatus> {
+        let open = &self.summary.state.approvals.open;
+        let stopped = || open.values().map(|open| pod::ipc::approval(open)).collect();
+        self.live.as_ref().map_or_else(stopped, |live| live.approvals.clone())
     }
 
     fn queued(&self) -> Vec<Queued> {
@@ -199,6 +206,7 @@ impl Found {
         let mut lines = vec![("state", self.state_line())];
         let mut add = |what: &'static str, text: String| lines.push((what, text));
         self.calls().for_each(|call| add("", call));
+        self.approval_lines().into_iter().for_each(|(what, text)| add(what, text));
         if let Some(held) = self.held() {
             add("held", held.reason);
             add("", next_step(held.cause, &self.name, self.is_hosted()));
@@ -261,6 +269,20 @@ impl Found {
         lines
     }
 
+    fn approval_lines(&self) -> Vec<(&'static str, String)> {
+        let approvals = self.approvals();
+        if approvals.is_empty() {
+            return Vec::new();
+        }
+        let what = std::iter::once("approval").chain(std::iter::repeat(""));
+        let asked =
+            |approval: &ApprovalStatus| format!("{:>4}  {}", approval.approval, line(&approval.question, SHOWN));
+        let mut lines: Vec<_> = what.zip(approvals.iter().map(asked)).collect();
+        let start = if self.is_hosted() { String::new() } else { format!("`yoi start {}`, then ", self.name) };
+        lines.push(("", format!("{start}`yoi approve {}` shows and answers what waits", self.name)));
+        lines
+    }
+
     fn task_lines(&self) -> Vec<(&'static str, String)> {
         let (tasks, more) = self.tasks();
         if tasks.is_empty() {
@@ -307,7 +329,7 @@ impl Found {
         let (state, live) = (&self.summary.state, self.live.as_ref());
         let (tasks, more_tasks) = self.tasks();
         json!({
-            "name": self.name, "state": self.state(), "turn": live.and_then(|live| live.turn),
+            "name": self.name, "state": state_word(self.state()), "approvals": self.approvals(), "turn": live.and_then(|live| live.turn),
             "step": live.and_then(|live| live.step), "calls": self.calls().collect::<Vec<_>>(), "held": self.held(),
             "model_wait": live.and_then(|live| live.model_wait.as_ref()),
             "disk": live.and_then(|live| live.disk.clone()), "queued": self.queued(), "model": self.model(),
@@ -348,5 +370,6 @@ pub(crate) fn outcome_text(outcome: &Outcome) -> String {
         Outcome::CostLimit => "cost limit reached".to_owned(),
         Outcome::Aborted { reason } => format!("ended: {reason}"),
         Outcome::Interrupted => "interrupted".to_owned(),
+        Outcome::Waiting => "waiting for approval".to_owned(),
     }
 }

@@ -28,7 +28,7 @@ use pod::feature::{
     CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostReport, HostSandbox,
     HostServices, InstallPlan, PodLink,
 };
-use pod::permission::{Policy, SandboxState};
+use pod::permission::{Person, Policy, SandboxState};
 use roots::{Added, AddedDirs};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -86,7 +86,7 @@ pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Adde
     let builder = FeatureRegistryBuilder::new(capabilities.clone()).with_all(modules).host(host);
     let written = std::iter::once(workspace.project().to_path_buf()).chain(added.write.iter().cloned());
     let confinement = Confinement { mode: mode.into(), read: added.read.clone(), write: written.collect() };
-    let permission = Permission { policy, workspace: workspace.clone(), sandbox: now };
+    let permission = Permission { policy, workspace: workspace.clone(), sandbox: now, person: Person::Never };
     Ok(Composed {
         project,
         workspace,

@@ -12,8 +12,9 @@ use crate::exit::Failure;
 use crate::project::environment;
 use crate::show::count::count;
 use authority::{Ambient, Redactor};
-use pod::control::{Actor, Client, HostMode, Outbox};
+use pod::control::{Actor, Client, HostMode, Outbox, Permission};
 use pod::host::{self, CrashCleanup, HostError, OpenReport, Opening, PodConfig, PodDeps};
+use pod::permission::Person;
 use pod::record::{HostStarted, Launch};
 use session_store::{Opened, SessionRecords};
 use std::path::PathBuf;
@@ -63,8 +64,10 @@ impl Hosting<'_> {
         if let Some(why) = no_shell {
             messages.say(&format!("commands cannot run here: {why}"));
         }
+        // A pod that stays can be asked about later.
+        let person = if resolved.is_some() { Person::Later } else { Person::Never };
         let parts = PodDeps {
-            permission: Arc::clone(self.permission.get_or_init(|| Arc::new(permission))),
+            permission: Arc::clone(self.permission.get_or_init(|| Arc::new(Permission { person, ..permission }))),
             model,
             callbacks: self.callbacks.clone(),
             outbox,

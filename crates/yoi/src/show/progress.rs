@@ -133,6 +133,9 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
                 let width = if done.outcome.status == ResultStatus::Refused { 400 } else { 100 };
                 self.tell(&format!("{mark}{}", line(&done.outcome.summary, width)));
             }
+            Record::ApprovalRequested(asked) => {
+                self.tell(&format!("? approval {}: {}", asked.approval, line(&asked.question, 400)));
+            }
             Record::VerdictGiven(VerdictGiven { decision: Decision::Abort { reason }, .. }) => {
                 self.tell(&format!("! {reason}"));
             }

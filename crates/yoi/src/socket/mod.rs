@@ -77,10 +77,20 @@ pub(crate) fn owner(dir: &Path) -> Result<Option<Owner>, Failure> {
 impl LiveClient {
     /// Connects to a pod, for this command. Waits for a pod that is starting.
     pub(crate) async fn reach(dir: &Path, name: &str, command: &'static str) -> Result<Reached, Failure> {
+        Self::reach_as(dir, name, command, Role::Driver).await
+    }
+
+    /// As [`Self::reach`], in another role than that of a driver.
+    pub(crate) async fn reach_as(
+        dir: &Path,
+        name: &str,
+        command: &'static str,
+        role: Role,
+    ) -> Result<Reached, Failure> {
         let began = Instant::now();
         loop {
             let Some(owner) = owner(dir)? else { return Ok(Reached::Free) };
-            match Connection::connect(dir, &hello(command, Role::Driver)).await {
+            match Connection::connect(dir, &hello(command, role)).await {
                 Ok((connection, _)) => {
                     let (dir, name) = (dir.to_owned(), name.to_owned());
                     return Ok(Reached::Live(Box::new(Self { connection, dir, name, owner })));
@@ -167,9 +177,11 @@ impl LiveClient {
         Ok(self.ask(&SendInput { text, mode, limits, cmd_id }).await?.input)
     }
 
-    /// Begins to wait for the end of the turn that takes an input. Other things can be asked meanwhile.
+    /// Begins to wait for the end of the turn that takes an input, or until the pod waits for a person. Other things can be asked meanwhile.
     pub(crate) fn begin_wait(&mut self, input: InputId) -> Result<Begun<Wait>, Failure> {
-        self.connection.begin(&Wait { input }).map_err(|error| failure(error, &self.name, &self.owner))
+        self.connection
+            .begin(&Wait { input, until_asked: true })
+            .map_err(|error| failure(error, &self.name, &self.owner))
     }
 
     /// The end of the turn that was waited for. Cancel-safe.
@@ -217,15 +229,24 @@ pub(crate) async fn statuses(
     found
 }
 
-/// The state in one word.
+/// The state of a pod that waits for a person.
+pub(crate) const WAITING: &str = "waiting for you";
+
+/// The state, for people.
 pub(crate) fn state_text(state: State) -> &'static str {
     match state {
         State::Idle => "idle",
         State::Working => "working",
+        State::Waiting => WAITING,
         State::Held => "held",
         State::Stopping => "stopping",
         State::Unknown => "running",
     }
+}
+
+/// A state for scripts.
+pub(crate) fn state_word(state: &'static str) -> &'static str {
+    if state == WAITING { "waiting" } else { state }
 }
 
 /// The hold of a live pod; none if its cause is one of a later version.

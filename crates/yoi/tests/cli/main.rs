@@ -11,6 +11,7 @@
 mod added_directories;
 mod anthropic;
 mod api_keys;
+mod approvals;
 mod attach;
 mod changes_and_undo;
 mod command_rules;

@@ -28,7 +28,7 @@ fn awaited(rig: &Rig, name: &str) -> bool {
         Owed::Stream(_) => name == "Model" || name == "ModelFailed",
         Owed::Judge(call) => name == "Judged" && call.id == call_id(1),
         Owed::Run(id) => name == "ToolDone" && *id == call_id(1),
-        Owed::Commit(_) => false,
+        Owed::Commit(_) | Owed::Answer(_) => false,
     })
 }
 

@@ -6,6 +6,7 @@ mod early_end;
 mod flushes_per_step;
 mod hold;
 mod illegal_inputs;
+mod parked;
 mod refused_commits;
 mod rig;
 mod schedules;

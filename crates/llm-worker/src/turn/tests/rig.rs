@@ -45,6 +45,8 @@ impl Payload for Host {
     type Proof = Ack;
     type Note = Item;
     type AuthorizationRecord = String;
+    type Question = u64;
+    type Resolution = u64;
     type Start = Start;
     type Ending = Ending;
 
@@ -56,6 +58,7 @@ impl Payload for Host {
 pub(super) fn judged(id: CallId, verdict: CallVerdict<Host>) -> Input<Host> {
     let word = match &verdict {
         CallVerdict::Allow(_) => "allow",
+        CallVerdict::Ask(_) => "ask",
         CallVerdict::Refuse { .. } => "refuse",
         CallVerdict::Invalid { .. } => "invalid",
         CallVerdict::Abort { .. } => "abort",
@@ -175,6 +178,8 @@ pub(super) enum Owed {
     Stream(VecDeque<Reply>),
     Judge(CallView),
     Run(CallId),
+    /// A person's answer for a parked call.
+    Answer(CallId),
 }
 
 /// How a host ends a turn early.
@@ -325,6 +330,9 @@ impl Rig {
                 let start = run.into_start();
                 assert_eq!(start, Start(id.number()), "another call's start");
                 assert!(self.durable.contains(&Fact::Started { call: id, start }), "run before its record");
+                let asked = self.durable.contains(&Fact::Parked { call: id, question: id.number() });
+                assert!(!asked || self.durable.contains(&Fact::Resolved(id.number())), "run before the answer");
+                assert!(!(asked && self.denies(id)), "run although it was denied");
                 assert!(!self.is_finished(id), "run although it has a result");
                 self.owe(&format!("run {}", id.number()), Owed::Run(id));
             }
@@ -369,6 +377,12 @@ impl Rig {
             }
             Owed::Judge(call) => judged(call.id, verdict(&call)),
             Owed::Run(id) => done(id, self.result(id)),
+            Owed::Answer(id) if self.turn().is_parked(id) => {
+                let run = if self.denies(id) { Err("no".to_owned()) } else { Ok(Start(id.number())) };
+                Input::Resolved { id, resolution: id.number(), run }
+            }
+            // The turn was ended, or is on its way to the log.
+            Owed::Answer(_) => return Ok(()),
         };
         let before = (self.turn().history().items(), self.turn().history().counters());
         let handled = self.turn().handle(input);
@@ -381,6 +395,10 @@ impl Rig {
         let facts = request.facts().to_vec();
         self.turn().handle(Input::Committed(Ack(request)))?;
         self.commits.push(facts.iter().map(brief).collect::<Vec<_>>().join(" "));
+        self.owed.extend(facts.iter().filter_map(|fact| match fact {
+            Fact::Parked { call, .. } => Some(Owed::Answer(*call)),
+            _ => None,
+        }));
         self.durable.extend(facts);
         if self.check_all {
             self.check_history();
@@ -454,6 +472,11 @@ impl Rig {
         }
     }
 
+    fn denies(&self, id: CallId) -> bool {
+        let named = |fact: &Fact<Host>| matches!(fact, Fact::Item(Item::ToolCall { id: call, name, .. }) if *call == id && name == "ask-no");
+        self.durable.iter().any(named)
+    }
+
     fn is_finished(&self, id: CallId) -> bool {
         self.durable.iter().any(|fact| matches!(fact, Fact::Finished { call, .. } if *call == id))
     }
@@ -492,7 +515,14 @@ impl Rig {
 
     fn restore(&self, items: &[Item]) -> Result<History, crate::HistoryError> {
         let counters = Counters { calls: CallId::MAX, requests: 0 };
-        History::restore(surface(1), Arc::new(Grouped), items, counters)
+        let waits = self.outcome == Some(Outcome::Waiting);
+        let asked = self.durable.iter().filter_map(|fact| match fact {
+            Fact::Parked { call, .. } if waits && !self.is_finished(*call) => Some(*call),
+            _ => None,
+        });
+        let parked =
+            asked.filter(|call| !self.durable.iter().filter_map(started).any(|started| started == *call)).collect();
+        History::restore_parked(surface(1), Arc::new(Grouped), items, counters, &parked)
     }
 
     /// The turn is over, and nothing is left open.
@@ -501,6 +531,11 @@ impl Rig {
         let Some(outcome) = &self.outcome else {
             panic!("the turn never ended: {} / {:?}", self.transcript(), self.seen)
         };
+        if *outcome == Outcome::Waiting {
+            assert_eq!(self.early_end, Some(EarlyEnd::Leave));
+            let open = |fact: &Fact<Host>| matches!(fact, Fact::Parked { call, .. } if !self.is_finished(*call));
+            assert!(self.durable.iter().any(open), "nothing waits");
+        }
         if let Outcome::Cancelled | Outcome::Interrupted = outcome {
             assert_eq!(self.early_end.map(EarlyEnd::outcome).as_ref(), Some(outcome), "the first early end decides");
         }
@@ -518,7 +553,9 @@ impl Rig {
         for fact in &self.durable {
             if let Fact::Finished { call, ending, outcome } = fact {
                 if outcome.summary == UNSTORED {
-                    assert!(self.unstorable && started.contains(call) && ending.is_none(), "a result that was stored");
+                    let parked = self.durable.contains(&Fact::Parked { call: *call, question: call.number() });
+                    let once = started.contains(call) || parked;
+                    assert!(self.unstorable && once && ending.is_none(), "a result that was stored");
                     continue;
                 }
                 let ran = Ending { call: call.number(), ran: self.run.contains(call) };
@@ -563,6 +600,7 @@ fn call_number(item: &Item) -> Option<u64> {
 fn verdict(call: &CallView) -> CallVerdict<Host> {
     match &*call.name {
         "no" => CallVerdict::Refuse { reason: "not here".into() },
+        "ask" | "ask-no" => CallVerdict::Ask(call.id.number()),
         "halt" => CallVerdict::Abort { reason: "enough".into() },
         name if name.starts_with("ok") => {
             match parse_arguments::<BTreeMap<String, serde_json::Value>>(name, &call.arguments) {
@@ -587,6 +625,8 @@ pub(super) fn brief(fact: &Fact<Host>) -> String {
         Fact::Item(Item::ToolResult { .. }) => "a result as an item".into(),
         Fact::Response { stop, usage, .. } => format!("stop:{stop:?}/{}", usage.output),
         Fact::Judged(words) => words.clone(),
+        Fact::Parked { call, .. } => format!("parked{}", call.number()),
+        Fact::Resolved(call) => format!("answer{call}"),
         Fact::Started { call, .. } => format!("start{}", call.number()),
         Fact::Finished { call, outcome, .. } => format!("result{}:{:?}", call.number(), outcome.status),
         Fact::Request(request) => format!("request{}", request.number),

@@ -1,5 +1,6 @@
 //! What the actor does for its clients. Does not depend on commits in flight.
 
+use super::super::approvals::ApprovalAnswer;
 use super::super::client::{Command, Reload, Reply};
 use super::super::core::Fatal;
 use super::super::pipeline::ActorCommit;
@@ -8,7 +9,7 @@ use super::super::submit_error::SubmitError;
 use super::closing::Closing;
 use super::{Actor, At};
 use crate::mailbox::requests::{Declined, DriverRequest, Wakeup};
-use crate::record::{HoldCause, Record, Resumed, Suspended, Who};
+use crate::record::{ApprovalResolved, HoldCause, Record, Resumed, Suspended, Who};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -34,6 +35,7 @@ impl Actor {
                 }
             }
             (Command::Wait(input, end), _) => submissions.wait(core, input, end),
+            (Command::Approve(answer, reply), _) => self.approve(answer, reply),
             (Command::Pause(by, reply), _) => self.hold(by, reply),
             (Command::Resume(by, reply), _) => self.resume(by, reply),
             (Command::Notify(notification, reply), at) => match (&self.closing, core.pipeline.trouble()) {
@@ -84,6 +86,19 @@ impl Actor {
         Ok(())
     }
 
+    fn approve(&mut self, answer: ApprovalAnswer, reply: Reply<ApprovalResolved>) {
+        let Self { core, at, answers, closing, .. } = self;
+        let idle = matches!(at, At::Idle(_) | At::Between);
+        let stuck = core.state.held.as_ref().filter(|hold| idle && hold.cause == HoldCause::Bug);
+        let error = match (closing, core.pipeline.trouble(), stuck) {
+            (Closing::Open, None, None) => return answers.take(&core.state.approvals, answer, reply),
+            (Closing::Open, Some(trouble), _) => SubmitError::Disk(trouble.to_owned()),
+            (Closing::Open, None, Some(hold)) => SubmitError::Required(format!("the pod is held: {}", hold.reason)),
+            (_, _, _) => SubmitError::Closed,
+        };
+        drop(reply.send(Err(error)));
+    }
+
     fn hold(&mut self, by: Option<Who>, reply: Reply<()>) {
         let reason = "paused".to_owned();
         self.commit_for_client(Suspended { reason, cause: Some(HoldCause::Person), by }.into(), reply);
@@ -126,6 +141,7 @@ impl Actor {
             }),
             disk: core.pipeline.trouble().map(str::to_owned),
             queued: state.queued.iter().cloned().collect(),
+            approvals: state.approvals.open.values().cloned().collect(),
             notices: state.notices.len(),
             turns: state.turns,
             requests: state.requests,

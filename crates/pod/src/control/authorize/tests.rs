@@ -89,6 +89,7 @@ fn authorizer(runtime: &tokio::runtime::Runtime, gate: &Latch, gated: bool, rewr
             policy: Policy::new(crate::permission::tests::TERMS, Vec::new()),
             workspace,
             sandbox: now,
+            person: Person::Never,
         }),
         callbacks: Callbacks::with_grace(runtime.handle().clone(), GRACE),
         generation: 1,

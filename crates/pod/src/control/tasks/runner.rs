@@ -316,14 +316,13 @@ impl Tasks {
 }
 
 fn pod_now(core: &Core) -> PodAtRun {
-    let SessionState { turns, turn_open, held, queued, .. } = &core.state;
-    let activity = match held {
-        Some(Hold { cause, reason }) => PodActivity::Held {
-            cause: *cause,
-            reason: sanitize_lines(reason, MAX_TASK_REASON, core.registry.redactor()),
-        },
-        None if *turn_open || !queued.is_empty() => PodActivity::Working,
-        None => PodActivity::Idle,
+    let SessionState { turns, turn_open, held, queued, approvals, .. } = &core.state;
+    let shown = |text: &str| sanitize_lines(text, MAX_TASK_REASON, core.registry.redactor());
+    let activity = match (approvals.open.values().next(), held) {
+        (Some(open), _) => PodActivity::Waiting { approval: open.approval, question: shown(&open.question) },
+        (None, Some(Hold { cause, reason })) => PodActivity::Held { cause: *cause, reason: shown(reason) },
+        (None, None) if *turn_open || !queued.is_empty() => PodActivity::Working,
+        (None, None) => PodActivity::Idle,
     };
     PodAtRun::new(*turns, activity, core.drivers.until())
 }

@@ -54,7 +54,8 @@ impl Running {
             let NotificationQueued { number, feature, registry_generation, text, .. } = notice.clone();
             Note::System(SystemItem::Notification { number, feature, registry_generation, text })
         };
-        let mut notes: Vec<_> = core.state.notices.values().map(deliver).collect();
+        let mut notes = std::mem::take(&mut self.deferred);
+        notes.extend(core.state.notices.values().map(deliver));
         // Before the first request the turn's own input comes first; it is not in the log yet.
         if stop.is_none() && !core.pipeline.changes_queue() {
             let joining = || queue::joining(&core.state.queued).filter(|waiting| !self.own().contains(&waiting.input));

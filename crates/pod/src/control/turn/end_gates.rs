@@ -13,11 +13,12 @@ use llm_worker::effect::Outcome;
 use tokio::task::JoinSet;
 
 impl Running {
-    /// Calls the gates at the end of the turn, if there are any.
+    /// Calls the gates at the end of the turn, if there are any. A turn that waits for a person has not ended: the next one
+    /// goes on with it.
     pub(super) fn ask_end_gates(&mut self, core: &Core, outcome: Outcome) -> TurnStage {
         // Gates before a request that will not be sent are dropped.
         self.tasks.gates = JoinSet::new();
-        if !core.registry.hooks().any::<TurnEnd>("") {
+        if outcome == Outcome::Waiting || !core.registry.hooks().any::<TurnEnd>("") {
             let none = GateOutcome { decision: Decision::Allow, runs: Vec::new() };
             return match self.answering.paused {
                 Some(_) => TurnStage::Answered(outcome, none),

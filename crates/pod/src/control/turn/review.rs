@@ -93,6 +93,7 @@ impl Running {
                 Ok(self.turn.handle(Input::ModelFailed(error))?)
             }
             Decision::Allow
+            | Decision::Ask { .. }
             | Decision::Refuse { .. }
             | Decision::Invalid { .. }
             | Decision::Abort { .. }

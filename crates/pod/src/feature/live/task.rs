@@ -70,6 +70,13 @@ pub enum PodActivity {
         /// For people, sanitized.
         reason: String,
     },
+    /// A call waits for a person.
+    Waiting {
+        /// The number of the first approval that waits.
+        approval: u64,
+        /// For people, sanitized.
+        question: String,
+    },
 }
 
 impl PodAtRun {

@@ -1,6 +1,6 @@
 //! What an attached person sees: lines of the transcript as `yoi log` has them, and notes in brackets.
 
-use crate::commands::live::model_wait;
+use crate::commands::live::{approval_line, model_wait};
 use crate::commands::log::Transcript;
 use crate::show::out;
 use crate::socket::state_text;
@@ -46,7 +46,15 @@ impl Screen {
         if let Some(held) = &screen.status.held {
             note(&format!("{name} is held: {}", held.reason));
         }
+        for approval in &screen.status.approvals {
+            note(&format!("{name} waits for {}; `yoi approve {name}` answers it", approval_line(approval)));
+        }
         screen
+    }
+
+    /// Whether the pod waits for a person.
+    pub(super) fn asks(&self) -> bool {
+        !self.status.approvals.is_empty()
     }
 
     pub(super) fn record(&mut self, line: &RecordLine) {

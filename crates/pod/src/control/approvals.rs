@@ -1,0 +1,109 @@
+//! ApprovalReplies of people to what waits for approval: the first valid one counts, and every later one gets that. Does not depend
+//! on the turn machine.
+
+use super::submit_error::SubmitError;
+use crate::record::{ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, Who};
+use crate::session::approvals::Approvals;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// Clients that may wait for the record of an answer.
+const MAX_WAITING: usize = 256;
+
+/// Bytes of the words of a person who denies.
+pub const MAX_DENIAL: usize = 2 * 1024;
+
+/// The channel to a client for the answer that counts.
+type RecordedReply = oneshot::Sender<Result<ApprovalResolved, SubmitError>>;
+
+/// A person's answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ApprovalAnswer {
+    pub approval: ApprovalId,
+    pub allow: bool,
+    pub scope: ApprovalScope,
+    /// As in the question: an answer about other arguments is none.
+    pub arguments_digest: String,
+    /// For the model, of a person who denies.
+    pub words: Option<String>,
+    pub by: Option<Who>,
+}
+
+impl ApprovalAnswer {
+    /// The record of the answer. `void`: why it counts for nothing.
+    pub(super) fn record(self, void: Option<String>) -> ApprovalResolved {
+        let Self { approval, allow, scope, arguments_digest, words, by } = self;
+        let decision = match (&void, allow) {
+            (Some(_), _) => ApprovalDecision::Void,
+            (None, true) => ApprovalDecision::Allow,
+            (None, false) => ApprovalDecision::Deny,
+        };
+        let scope = if decision == ApprovalDecision::Allow { scope } else { ApprovalScope::Once };
+        ApprovalResolved { approval, decision, scope, arguments_digest, reason: void.or(words), by }
+    }
+
+    /// What the model is told of a denial.
+    pub(super) fn denial(&self) -> String {
+        match &self.words {
+            Some(words) => format!("a person denied this call: {words}"),
+            None => "a person denied this call".to_owned(),
+        }
+    }
+}
+
+/// The clients that wait until an answer is in the log, and answers that no turn can take yet.
+#[derive(Default)]
+pub(super) struct ApprovalReplies {
+    replies: Vec<(ApprovalId, RecordedReply)>,
+    /// In the order of arrival.
+    waiting: Vec<ApprovalAnswer>,
+}
+
+impl ApprovalReplies {
+    /// Accepts an answer, or replies at once.
+    pub(super) fn take(&mut self, approvals: &Approvals, answer: ApprovalAnswer, reply: RecordedReply) {
+        let error = match (approvals.open.get(&answer.approval), approvals.answer(answer.approval)) {
+            (_, Some(resolved)) => return drop(reply.send(Ok(resolved.clone()))),
+            (None, None) => SubmitError::NoApproval(answer.approval),
+            (Some(open), None) => match unfit(open, &answer) {
+                Some(error) => error,
+                None if self.replies.len() >= MAX_WAITING => {
+                    SubmitError::TooMany("too many answers are waiting".to_owned())
+                }
+                None => {
+                    self.replies.push((answer.approval, reply));
+                    self.waiting.push(answer);
+                    return;
+                }
+            },
+        };
+        drop(reply.send(Err(error)));
+    }
+
+    /// The answers for the turn that runs, with their questions.
+    pub(super) fn due(&mut self, approvals: &Approvals) -> Vec<(Arc<ApprovalRequested>, ApprovalAnswer)> {
+        let waiting = std::mem::take(&mut self.waiting);
+        waiting.into_iter().filter_map(|answer| Some((approvals.open.get(&answer.approval)?.clone(), answer))).collect()
+    }
+
+    /// Replies to the clients whose answers are in the log by now.
+    pub(super) fn recorded(&mut self, approvals: &Approvals) {
+        let answered = |(approval, _): &mut (ApprovalId, _)| !approvals.open.contains_key(approval);
+        for (approval, reply) in self.replies.extract_if(.., answered) {
+            let recorded = approvals.answer(approval).cloned().ok_or(SubmitError::NoApproval(approval));
+            // The client may have ended.
+            drop(reply.send(recorded));
+        }
+    }
+}
+
+/// Why an answer cannot be one to this question.
+fn unfit(open: &ApprovalRequested, answer: &ApprovalAnswer) -> Option<SubmitError> {
+    if answer.arguments_digest != open.arguments_digest {
+        return Some(SubmitError::OtherArguments(answer.approval));
+    }
+    if answer.words.as_ref().is_some_and(|words| words.len() > MAX_DENIAL) {
+        return Some(SubmitError::TooLong(format!("the words of a denial can have at most {MAX_DENIAL} bytes")));
+    }
+    (answer.scope == ApprovalScope::Pod && open.rules.is_empty()).then_some(SubmitError::NoRule(answer.approval))
+}

@@ -1,0 +1,73 @@
+//! What a person is asked about a call: the parts of the question. Does not depend on the judging of calls.
+
+use crate::feature::RegisteredTool;
+use crate::hook::GateOutcome;
+use crate::permission::{Person, Rule};
+use crate::record::{AskingGate, Decision};
+use authority::SandboxMode;
+
+/// What is asked about one call: several questions are one approval.
+#[derive(Debug, Default)]
+pub(super) struct Asks {
+    /// The question of permission.
+    pub(super) by_rule: Option<String>,
+    /// The rules that would allow such calls.
+    pub(super) rules: Vec<Rule>,
+    /// The gates that ask, and what.
+    pub(super) by_gates: Vec<(AskingGate, String)>,
+}
+
+/// The questions of gates. Where nobody can answer, they are refusals.
+pub(super) fn of_gates(mut outcome: GateOutcome, person: Person) -> (GateOutcome, Vec<(AskingGate, String)>) {
+    let mut asks = Vec::new();
+    for run in &mut outcome.runs {
+        let Decision::Ask { question } = &run.decision else { continue };
+        match person {
+            Person::Later => {
+                let gate = AskingGate { hook: run.hook.clone(), feature: run.feature.to_string() };
+                asks.push((gate, question.clone()));
+            }
+            Person::Never => run.decision = unanswerable(question),
+        }
+    }
+    match (&outcome.decision, person) {
+        (Decision::Ask { question }, Person::Never) => {
+            outcome.decision = unanswerable(question);
+            // The verdict of the call is that of the gate that refuses.
+            let asked = outcome.runs.iter().position(|run| !run.decision.allows());
+            outcome.runs.truncate(asked.map_or(0, |at| at + 1));
+        }
+        // A later gate refused: nobody is asked.
+        (Decision::Refuse { .. } | Decision::Invalid { .. } | Decision::Abort { .. } | Decision::Pause { .. }, _) => {
+            asks.clear();
+        }
+        (Decision::Allow | Decision::Ask { .. } | Decision::Retry { .. } | Decision::Again { .. }, _) => {}
+    }
+    (outcome, asks)
+}
+
+fn unanswerable(question: &str) -> Decision {
+    Decision::Refuse { reason: format!("{question} (this run cannot ask for approval)") }
+}
+
+/// The sandbox of a call, for people.
+pub(super) fn sandbox_text(mode: SandboxMode) -> &'static str {
+    match mode {
+        SandboxMode::ReadOnly => "read-only",
+        SandboxMode::WorkspaceWrite => "workspace-write",
+        SandboxMode::Off => "off",
+    }
+}
+
+/// BLAKE3 of what a tool is, hex: with another definition its arguments may mean something else.
+pub(super) fn definition_digest(tool: &RegisteredTool) -> String {
+    let mut hasher = blake3::Hasher::new();
+    let definition = &tool.definition;
+    let effect = format!("{:?}", definition.effect);
+    for part in
+        [tool.feature.to_string().as_str(), &definition.name, &definition.description, &definition.schema, &effect]
+    {
+        hasher.update(part.as_bytes()).update(&[0]);
+    }
+    hasher.finalize().to_hex().to_string()
+}

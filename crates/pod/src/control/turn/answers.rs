@@ -1,0 +1,59 @@
+//! The answers of people to the calls of a turn that wait: a denial ends the call, an allowed call is made ready again and
+//! starts. Does not depend on clients.
+
+use super::super::approvals::ApprovalAnswer;
+use super::super::core::{Core, Fatal};
+use super::super::turn_end::TurnEnd;
+use super::{Answered, Running, TurnStage};
+use crate::record::ApprovalRequested;
+use llm_worker::effect::{Input, Outcome};
+use std::sync::Arc;
+
+impl Running {
+    /// Whether it waits for a person, and nothing else of it runs.
+    pub(in super::super) fn is_waiting(&self) -> bool {
+        matches!(self.stage, TurnStage::Machine) && self.turn.is_waiting() && self.tasks.answers.is_empty()
+    }
+
+    /// How a turn stands that waits for a person.
+    pub(in super::super) fn waiting(&self, core: &Core) -> TurnEnd {
+        self.end(core, Outcome::Waiting, None)
+    }
+
+    /// Takes the first answer to a question. The call of another one has ended, or has its answer.
+    pub(in super::super) fn answer(
+        &mut self,
+        core: &Core,
+        approval: Arc<ApprovalRequested>,
+        answer: ApprovalAnswer,
+    ) -> Result<(), Fatal> {
+        let call = approval.call;
+        let is_first = self.turn.is_parked(call) && self.answered.insert(approval.approval);
+        if !is_first {
+            return Ok(());
+        }
+        if !answer.allow {
+            let reason = core.registry.redactor().text(&answer.denial()).into_owned();
+            let resolution = Box::new(answer.record(None));
+            return Ok(self.turn.handle(Input::Resolved { id: call, resolution, run: Err(reason) })?);
+        }
+        // The turn may have waited for weeks.
+        let authorizer = self.authorizer.under(core.permission.clone()).with_rules(&core.state.approvals.rules);
+        self.tasks.answers.spawn(async move {
+            let ready = authorizer.again(approval).await;
+            Box::new(Answered { call, answer, ready })
+        });
+        Ok(())
+    }
+
+    /// An allowed call is ready, or cannot run.
+    pub(super) fn answered(&mut self, Answered { call, answer, ready }: Answered) -> Result<(), Fatal> {
+        if !self.turn.is_parked(call) {
+            return Ok(());
+        }
+        let void = ready.as_ref().err().cloned();
+        let run = ready.map_err(|why| format!("a person allowed this call, but it was not run: {why}"));
+        let resolution = Box::new(answer.record(void));
+        Ok(self.turn.handle(Input::Resolved { id: call, resolution, run })?)
+    }
+}

@@ -1,0 +1,107 @@
+//! Records of approvals: the question about a call, and its one answer. Do not depend on who may answer.
+
+use super::Who;
+use llm_worker::{CallId, ToolEffect};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// An approval's number, dense within a session from 1.
+pub type ApprovalId = u64;
+
+/// Body of `approval_requested`: a call waits for a person. Committed with the answer that proposed the call, before
+/// anybody is asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ApprovalRequested {
+    pub approval: ApprovalId,
+    pub call: CallId,
+    pub tool: String,
+    pub feature: String,
+    pub effect: ToolEffect,
+    /// The arguments as they will run: sorted keys, defaults filled in.
+    pub arguments: Arc<str>,
+    /// BLAKE3 of `arguments`, hex. An answer repeats it.
+    pub arguments_digest: String,
+    /// BLAKE3 of the tool's definition, hex: an answer about another definition counts for nothing.
+    pub definition_digest: String,
+    /// What is asked, for people: a line for each rule and gate that asks.
+    pub question: String,
+    /// The rule that decided, and where it is written.
+    pub rule: String,
+    /// The gates that ask.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<AskingGate>,
+    /// The sandbox of the call: `read-only`, `workspace-write` or `off`.
+    pub sandbox: String,
+    /// The rules that would allow such calls without a question; none if no rule can.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<ProposedRule>,
+}
+
+/// A rule that would allow such calls, with the fields of a rule in the configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProposedRule {
+    pub tool: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subcommand: Option<Vec<String>>,
+    /// Always `allow`.
+    pub decision: String,
+}
+
+/// A gate that asks a person about a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskingGate {
+    pub hook: String,
+    pub feature: String,
+}
+
+/// The decision about an approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalDecision {
+    Allow,
+    Deny,
+    /// The call did not run, whatever a person answered: it changed, a rule refuses it now, or its turn was cancelled.
+    Void,
+}
+
+/// What an allowance is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalScope {
+    /// This call.
+    #[default]
+    Once,
+    /// Also later calls of this pod that the approval's rules match.
+    Pod,
+}
+
+impl ApprovalScope {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Body of `approval_resolved`: the answer that counts. An allowed call has its `tool_started` in the same batch, another
+/// one its `tool_finished`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ApprovalResolved {
+    pub approval: ApprovalId,
+    pub decision: ApprovalDecision,
+    #[serde(default, skip_serializing_if = "ApprovalScope::is_default")]
+    pub scope: ApprovalScope,
+    /// As in the question.
+    pub arguments_digest: String,
+    /// The words of a person who denied, or why the approval is void.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Who answered; none if the host made it void.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Who>,
+}

@@ -1,0 +1,274 @@
+//! A call that needs approval waits for a person, across restarts; one answer counts, and exactly what was shown runs.
+
+use crate::approval_scene::{
+    ARGUMENTS, again, allow, answer, asked, asking, both, deny, deployments, deploys, idle, requested, resolved, scene,
+    waits,
+};
+use crate::fixtures::{echo, live, results, sound};
+use llm_worker::effect::Outcome;
+use llm_worker::tool::Touch;
+use llm_worker::{CallId, ToolEffect};
+use pod::control::{Activity, ApprovalAnswer, HostMode, NewInput, SubmitError};
+use pod::permission::{Person, Rule, RuleDecision};
+use pod::record::{ApprovalDecision, ApprovalScope, InputMode, Record};
+use pod::session::approvals::MAX_OPEN_APPROVALS;
+use testkit::{PodUnderTest, ScriptedAnswer};
+
+fn input(text: &str) -> NewInput {
+    NewInput { text: text.to_owned(), ..NewInput::default() }
+}
+
+fn result(pod: &PodUnderTest, call: u64) -> String {
+    let results = results(&pod.restored().items);
+    results[&CallId::new(call).unwrap()].concat()
+}
+
+// covers: INV-15
+#[test]
+fn what_was_shown_runs_once_after_a_stop_and_an_answer_of_another_client() {
+    let (pod, [deploy, echo]) = scene(deploys());
+    let live = live(pod);
+    let open = asked(&live);
+    let [question] = &open[..] else { panic!("{open:?}") };
+    assert_eq!((question.approval, question.tool.as_str(), &*question.arguments), (1, "Deploy", ARGUMENTS));
+    assert!(
+        question.question.contains("Deploy at builtin:testkit needs approval (`ask Deploy`, testkit)"),
+        "{}",
+        question.question
+    );
+    let status = live.ask(live.client().status()).unwrap();
+    assert_eq!((deploy.ran().len(), echo.ran().len(), status.requests), (0, 1, 1), "only the other call ran");
+    let over = live.close();
+    assert_eq!(over.state().last_outcome, Some(Outcome::Waiting));
+    assert_eq!(over.state(), &over.pod.state());
+    let live = again(over.pod, vec![ScriptedAnswer::text("deployed")]);
+    assert_eq!(waits(&live).approvals, open, "it waits as before");
+    let recorded = answer(&live, allow(question)).unwrap();
+    assert_eq!(
+        (recorded.decision, recorded.by.as_ref().map(|by| by.client.as_str())),
+        (ApprovalDecision::Allow, Some("one"))
+    );
+    let over = idle(live);
+    assert_eq!(over.state().last_answer.as_deref(), Some("deployed"));
+    assert_eq!(deploy.ran(), [CallId::new(1).unwrap()]);
+    let [started] = &deployments(&over.pod)[..] else { panic!() };
+    assert_eq!((&*started.arguments, &started.arguments_digest), (ARGUMENTS, &question.arguments_digest));
+    assert_eq!(result(&over.pod, 1), ARGUMENTS);
+    assert_eq!(resolved(&over.pod), [recorded]);
+    sound(&over.pod, "answered after a stop");
+}
+
+#[test]
+fn two_answers_at_once_are_one_recorded_answer() {
+    let (pod, [deploy, _]) = scene(deploys());
+    let live = live(pod);
+    let open = asked(&live);
+    let [one, two] = both(&live, allow(&open[0]), deny(&open[0], "no"));
+    let (one, two) = (one.unwrap(), two.unwrap());
+    // The allowance came first; it takes longer to be recorded, because the call is made ready again.
+    assert_eq!((one.decision, &one), (ApprovalDecision::Allow, &two));
+    let late = answer(&live, deny(&open[0], "late")).unwrap();
+    assert_eq!(late, one, "a later answer gets the recorded one");
+    let over = idle(live);
+    assert_eq!(resolved(&over.pod), std::slice::from_ref(&one));
+    assert_eq!(deploy.ran().len(), 1);
+    sound(&over.pod, "two answers");
+}
+
+#[test]
+fn a_denial_and_its_words_are_the_result() {
+    let (pod, [deploy, _]) = scene(deploys());
+    let live = live(pod);
+    let open = asked(&live);
+    let stale = ApprovalAnswer { arguments_digest: "0".repeat(64), ..allow(&open[0]) };
+    assert!(matches!(answer(&live, stale), Err(SubmitError::OtherArguments(1))));
+    assert!(matches!(
+        answer(&live, ApprovalAnswer { approval: 2, ..allow(&open[0]) }),
+        Err(SubmitError::NoApproval(2))
+    ));
+    let long = ApprovalAnswer { words: Some("x".repeat(2049)), ..deny(&open[0], "") };
+    assert!(matches!(answer(&live, long), Err(SubmitError::TooLong(_))));
+    let recorded = answer(&live, deny(&open[0], "not on a Friday")).unwrap();
+    assert_eq!(recorded.decision, ApprovalDecision::Deny);
+    let over = idle(live);
+    assert!(deploy.ran().is_empty() && deployments(&over.pod).is_empty());
+    assert_eq!(result(&over.pod, 1), "a person denied this call: not on a Friday");
+    sound(&over.pod, "denied");
+}
+
+#[test]
+fn input_is_accepted_while_a_call_waits_and_comes_after_its_result() {
+    let (pod, _) = scene([deploys(), vec![ScriptedAnswer::text("next")]].concat());
+    let live = live(pod);
+    let open = asked(&live);
+    let client = live.client();
+    live.ask(client.send(NewInput { mode: InputMode::Steer, ..input("steered") })).unwrap();
+    let queued = live.ask(client.send(input("queued"))).unwrap();
+    let told = live.ask(client.wait_until_asked(queued.input)).unwrap();
+    assert_eq!(told.outcome, Outcome::Waiting, "who waits is told that a person is asked");
+    assert_eq!(live.ask(client.status()).unwrap().queued.len(), 2);
+    answer(&live, deny(&open[0], "no")).unwrap();
+    let over = idle(live);
+    let order = over.pod.records().into_iter().filter_map(|(_, record)| match record {
+        Record::ToolFinished(finished) => Some(finished.call.to_string()),
+        Record::InputConsumed(consumed) => Some(consumed.input.to_string()),
+        Record::TurnStarted(turn) => Some(format!("turn {}", turn.turn)),
+        _ => None,
+    });
+    let order: Vec<_> = order.collect();
+    assert_eq!(order, ["turn 1", "1", "c00000002", "c00000001", "2", "turn 2", "3"]);
+    sound(&over.pod, "input while waiting");
+}
+
+#[test]
+fn a_cancel_ends_what_waits_and_a_later_answer_is_void() {
+    let (pod, [deploy, _]) = scene(deploys());
+    let live = live(pod);
+    let open = asked(&live);
+    live.ask(live.client().cancel(None));
+    live.until(|status| status.held.is_some());
+    let late = answer(&live, allow(&open[0])).unwrap();
+    assert_eq!((late.decision, late.by), (ApprovalDecision::Void, None));
+    let over = live.close();
+    assert_eq!(over.state().last_outcome, Some(Outcome::Cancelled));
+    assert!(deploy.ran().is_empty() && resolved(&over.pod).is_empty());
+    sound(&over.pod, "cancelled");
+}
+
+/// Stops a pod that waits, changes it, and allows the call: nothing runs, and the model is told why.
+fn void(change: impl FnOnce(&mut PodUnderTest), why: &str) {
+    let (pod, [deploy, _]) = scene(deploys());
+    let live = live(pod);
+    let open = asked(&live);
+    let mut pod = live.close().pod;
+    change(&mut pod);
+    let live = again(pod, vec![ScriptedAnswer::text("understood")]);
+    waits(&live);
+    let recorded = answer(&live, allow(&open[0])).unwrap();
+    assert_eq!(recorded.decision, ApprovalDecision::Void, "{why}");
+    let over = idle(live);
+    assert!(deploy.ran().is_empty() && deployments(&over.pod).is_empty(), "{why}");
+    let told = result(&over.pod, 1);
+    assert!(told.starts_with("a person allowed this call, but it was not run: ") && told.contains(why), "{told}");
+    sound(&over.pod, why);
+}
+
+#[test]
+fn an_allowance_counts_only_for_what_was_shown() {
+    let other = echo("Deploy", ToolEffect::Effectful).described("Deploys everything.");
+    void(|pod| pod.tools = vec![other], "the definition of Deploy has changed");
+    void(|pod| pod.tools = vec![echo("Echo", ToolEffect::Effectful)], "there is no tool called `Deploy` any more");
+    let canonical = echo("Deploy", ToolEffect::Effectful).canonical(r#"{"path":"/"}"#);
+    void(|pod| pod.tools = vec![canonical], "reads its arguments in another way");
+    let denies = [asking(), vec![Rule::new("Deploy", RuleDecision::Deny)]].concat();
+    void(|pod| pod.judge_by(denies), "`deny Deploy`");
+}
+
+#[test]
+fn an_allowance_for_the_pod_is_for_what_its_rules_match() {
+    let hosts = |host: &str| vec![Touch::Host(host.to_owned())];
+    let fetch = |name: &str, host: &str| echo(name, ToolEffect::ReadOnly).touching(hosts(host));
+    let calls = |calls: &[(&str, &str)]| ScriptedAnswer::calls(calls);
+    let answers = vec![
+        calls(&[("Fetch", r#"{"n":1}"#)]),
+        calls(&[("Fetch", r#"{"n":2}"#)]),
+        calls(&[("Other", "{}")]),
+        ScriptedAnswer::text("fetched"),
+    ];
+    let (mut pod, _) = scene(answers);
+    let tools = [fetch("Fetch", "one.net"), fetch("Other", "two.net")];
+    pod.tools = tools.to_vec();
+    pod.judge_by(vec![Rule::new("*", RuleDecision::Ask)]);
+    let live = live(pod);
+    let open = asked(&live);
+    let [rule] = &open[0].rules[..] else { panic!("{:?}", open[0].rules) };
+    assert_eq!(Rule::from(rule).to_string(), "allow Fetch on one.net");
+    answer(&live, ApprovalAnswer { scope: ApprovalScope::Pod, ..allow(&open[0]) }).unwrap();
+    let status = live.until(|status| status.approvals.first().is_some_and(|open| open.tool == "Other"));
+    assert_eq!((tools[0].ran().len(), status.approvals.len()), (2, 1), "the second call was not asked about");
+    // Also after a restart.
+    let pod = live.close().pod;
+    let live = again(pod, vec![calls(&[("Fetch", r#"{"n":3}"#)]), ScriptedAnswer::text("done")]);
+    let open = waits(&live).approvals;
+    answer(&live, deny(&open[0], "no")).unwrap();
+    let over = idle(live);
+    assert_eq!((tools[0].ran().len(), tools[1].ran().len()), (3, 0));
+    sound(&over.pod, "for the pod");
+}
+
+#[test]
+fn a_rule_cannot_be_had_where_none_would_allow() {
+    let (pod, _) = scene(deploys());
+    let live = live(pod);
+    let open = asked(&live);
+    assert!(open[0].rules.is_empty(), "a call that names nothing");
+    let wide = ApprovalAnswer { scope: ApprovalScope::Pod, ..allow(&open[0]) };
+    assert!(matches!(answer(&live, wide), Err(SubmitError::NoRule(1))));
+    answer(&live, allow(&open[0])).unwrap();
+    drop(idle(live));
+}
+
+#[test]
+fn the_number_of_waiting_calls_is_bounded() {
+    let calls: Vec<_> = (0..MAX_OPEN_APPROVALS + 3).map(|n| ("Deploy", format!(r#"{{"n":{n}}}"#))).collect();
+    let calls: Vec<_> = calls.iter().map(|(name, arguments)| (*name, arguments.as_str())).collect();
+    let (pod, [deploy, _]) = scene(vec![ScriptedAnswer::calls(&calls), ScriptedAnswer::text("done")]);
+    let live = live(pod);
+    let open = asked(&live);
+    assert_eq!(open.len(), MAX_OPEN_APPROVALS);
+    for question in &open {
+        answer(&live, allow(question)).unwrap();
+    }
+    let over = idle(live);
+    assert_eq!(deploy.ran().len(), MAX_OPEN_APPROVALS);
+    let refused = results(&over.pod.restored().items);
+    let refused = refused.values().filter(|result| result.concat().contains("already wait for approval")).count();
+    assert_eq!(refused, 3);
+    sound(&over.pod, "bounded");
+}
+
+#[test]
+fn a_held_pod_runs_an_allowed_call_and_sends_no_request() {
+    let (pod, [deploy, _]) = scene(deploys());
+    let live = live(pod);
+    let open = asked(&live);
+    live.ask(live.client().pause(None)).unwrap();
+    let pod = live.close().pod;
+    let live = again(pod, vec![ScriptedAnswer::text("deployed")]);
+    answer(&live, allow(&open[0])).unwrap();
+    let status = live.until(|status| matches!(status.activity, Activity::Paused { .. }));
+    assert_eq!((deploy.ran().len(), status.requests), (1, 1));
+    live.ask(live.client().resume(None)).unwrap();
+    let over = idle(live);
+    assert_eq!(over.state().last_answer.as_deref(), Some("deployed"));
+    sound(&over.pod, "held");
+}
+
+#[test]
+fn where_nobody_can_come_a_call_is_refused() {
+    let (mut pod, [deploy, _]) = scene(deploys());
+    (pod.mode, pod.paused) = (HostMode::Run, true);
+    pod.asks(Person::Never);
+    let ran = pod.run("go");
+    assert_eq!(ran.end().outcome, Outcome::Done);
+    assert!(deploy.ran().is_empty() && requested(&pod).is_empty());
+    let told = result(&pod, 1);
+    assert_eq!(
+        told,
+        "Deploy at builtin:testkit needs approval (`ask Deploy`, testkit), and this run cannot ask for approval"
+    );
+}
+
+#[test]
+fn a_run_in_a_pod_that_waits_leaves_its_input_and_the_question() {
+    let (pod, [deploy, _]) = scene(deploys());
+    let live = live(pod);
+    asked(&live);
+    let mut pod = live.close().pod;
+    pod.mode = HostMode::Run;
+    let ran = pod.run("more");
+    assert_eq!(ran.end().outcome, Outcome::Waiting);
+    let state = pod.state();
+    assert_eq!((state.approvals.open.len(), state.queued.len(), state.turn_open), (1, 1, false));
+    assert!(deploy.ran().is_empty());
+}

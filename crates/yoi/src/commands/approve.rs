@@ -1,0 +1,186 @@
+//! `yoi approve`: what waits for a person in all pods, and the answer to one of it.
+
+use crate::cli::{ApproveArgs, ApproveScope};
+use crate::commands::live::live_as;
+use crate::commands::person::only_a_person;
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use crate::pods::{Pods, read_failure};
+use crate::show::escape::line;
+use crate::show::out;
+use crate::show::progress::brief;
+use crate::socket::block_on;
+use client::cmd_id::cmd_id;
+use pod::permission::Rule;
+use pod::record::ProposedRule;
+use pod::session::summary::Summary;
+use protocol::method::{AllowOrDeny, AllowScope, Approve, GetApprovals, Role};
+use protocol::record::{ApprovalRequested, ApprovalResolved};
+use serde_json::{Value, json};
+use session_store::{ReadError, Reader, Session};
+
+const COMMAND: &str = "yoi approve";
+
+/// Characters of a call in the line about its answer.
+const SHOWN: usize = 80;
+
+pub(crate) fn run(args: &ApproveArgs, env: &Env) -> Result<Exit, Failure> {
+    let pods = Pods::of(env)?;
+    match (&args.name, args.id) {
+        (Some(name), Some(id)) => {
+            only_a_person("answer what waits for approval")?;
+            let name = pods.find(name)?;
+            block_on(answer(args, &pods, &name, id))?
+        }
+        (name, _) => {
+            let names = match name {
+                Some(name) => vec![pods.find(name)?],
+                None => pods.names()?,
+            };
+            list(args, &pods, names)
+        }
+    }
+}
+
+/// What waits in a pod.
+struct Waiting {
+    name: String,
+    /// A process has the pod and can take an answer.
+    live: bool,
+    asked: ApprovalRequested,
+}
+
+fn list(args: &ApproveArgs, pods: &Pods, names: Vec<String>) -> Result<Exit, Failure> {
+    let mut waiting = Vec::new();
+    for name in names {
+        match of_pod(pods, &name) {
+            Ok(of_pod) => waiting.extend(of_pod),
+            Err(failure) if args.name.is_some() => return Err(failure),
+            // `yoi ls` says what is wrong with it.
+            Err(_) => {}
+        }
+    }
+    if args.json {
+        out::json(&waiting.iter().map(json).collect());
+    } else if waiting.is_empty() {
+        out::line("nothing waits for approval");
+    } else {
+        waiting.iter().for_each(print);
+    }
+    Ok(Exit::Done)
+}
+
+/// What waits in one pod, from its files: it is recorded before anybody is asked.
+fn of_pod(pods: &Pods, name: &str) -> Result<Vec<Waiting>, Failure> {
+    let dir = pods.dir(name);
+    let reader = match Reader::open(&dir) {
+        Err(ReadError::NoSuch(_)) => return Ok(Vec::new()),
+        reader => reader.map_err(|error| read_failure(name, &error))?,
+    };
+    let unread = |error| Failure::new(Exit::Data, format!("{name}: {error}"));
+    let summary = Summary::read(&reader, || {}).map_err(unread)?;
+    let live = matches!(Session::owner(&dir), Ok(Some(_)));
+    let mirrored = |open: &pod::record::ApprovalRequested| {
+        serde_json::to_value(open).and_then(serde_json::from_value::<ApprovalRequested>).ok()
+    };
+    let open = summary.state.approvals.open.values().filter_map(|open| mirrored(open));
+    Ok(open.map(|asked| Waiting { name: name.to_owned(), live, asked }).collect())
+}
+
+/// Everything that will run, and how to answer.
+fn print(Waiting { name, live, asked }: &Waiting) {
+    let ApprovalRequested { approval, tool, sandbox, question, .. } = asked;
+    out::line(&format!("{name} {approval}  {tool} (sandbox {sandbox})"));
+    for (field, value) in fields(&asked.arguments) {
+        let mut lines = value.split('\n');
+        out::line(&format!("    {field}: {}", lines.next().unwrap_or_default()));
+        lines.for_each(|more| out::line(&format!("      {more}")));
+    }
+    question.lines().for_each(|text| out::line(&format!("  {text}")));
+    let rules = rules(asked);
+    if !rules.is_empty() {
+        out::line(&format!("  --scope=pod also allows: {}", rules.join("; ")));
+    }
+    let start = if *live { String::new() } else { format!("`yoi start {name}`, then ") };
+    out::line(&format!("  {start}`yoi approve {name} {approval}` allows it once, with --deny it is refused"));
+}
+
+/// The arguments by name; a value that is no text as JSON.
+fn fields(arguments: &str) -> Vec<(String, String)> {
+    let Ok(Value::Object(fields)) = serde_json::from_str(arguments) else {
+        return vec![("arguments".to_owned(), arguments.to_owned())];
+    };
+    let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    fields.into_iter().map(|(name, value)| (name, text(value))).collect()
+}
+
+/// The rules that an allowance for the pod adds.
+fn rules(asked: &ApprovalRequested) -> Vec<String> {
+    let rule = |rule: &Value| serde_json::from_value::<ProposedRule>(rule.clone()).ok();
+    asked.rules.iter().flatten().filter_map(rule).map(|rule| Rule::from(&rule).to_string()).collect()
+}
+
+fn json(Waiting { name, live, asked }: &Waiting) -> Value {
+    let mut value = serde_json::to_value(asked).unwrap_or_default();
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("pod".to_owned(), json!(name));
+        fields.insert("running".to_owned(), json!(live));
+        let scopes: &[&str] = if rules(asked).is_empty() { &["once"] } else { &["once", "pod"] };
+        fields.insert("scopes".to_owned(), json!(scopes));
+    }
+    value
+}
+
+async fn answer(args: &ApproveArgs, pods: &Pods, name: &str, id: u64) -> Result<Exit, Failure> {
+    let waiting = of_pod(pods, name)?.into_iter().find(|waiting| waiting.asked.approval == id);
+    let mut pod = live_as(pods, name, COMMAND, Role::Approver).await?;
+    // The files may be behind or ahead of what was listed; the pod has the last word.
+    let open = pod.ask(&GetApprovals {}).await?.approvals.into_iter().find(|open| open.approval == id);
+    let asked = open.or(waiting.map(|waiting| waiting.asked));
+    let decision = if args.deny.is_some() { AllowOrDeny::Deny } else { AllowOrDeny::Allow };
+    let scope = match args.scope {
+        Some(ApproveScope::Pod) => AllowScope::Pod,
+        Some(ApproveScope::Once) | None => AllowScope::Once,
+    };
+    let words = args.deny.clone().filter(|words| !words.is_empty());
+    let arguments_digest = asked.as_ref().map(|asked| asked.arguments_digest.clone()).unwrap_or_default();
+    let recorded = pod.ask(&Approve { id, decision, scope, arguments_digest, words, cmd_id: cmd_id() }).await?;
+    let call = asked.map_or_else(String::new, |asked| format!(": {} {}", asked.tool, brief(&asked.arguments)));
+    report(args, name, decision, &recorded, &line(&call, SHOWN))
+}
+
+/// Says which answer counts. It may be another client's.
+fn report(
+    args: &ApproveArgs,
+    name: &str,
+    wanted: AllowOrDeny,
+    recorded: &ApprovalResolved,
+    call: &str,
+) -> Result<Exit, Failure> {
+    if args.json {
+        out::json(&json!({ "pod": name, "answer": recorded }));
+    }
+    let id = recorded.approval;
+    match (recorded.decision.as_str(), wanted) {
+        ("allow", AllowOrDeny::Allow) => say(args, &format!("allowed{call}")),
+        ("deny", AllowOrDeny::Deny) => say(args, &format!("denied{call}")),
+        ("void", _) => {
+            let why = recorded.reason.as_deref().unwrap_or("its turn has ended");
+            return Err(Failure::new(Exit::Failed, format!("approval {id} is void, and the call did not run: {why}"))
+                .help(format!("`yoi log {name}` shows what happened")));
+        }
+        (decision, _) => {
+            let by = recorded.by.as_ref().map_or_else(String::new, |by| format!(" by {}", by.client));
+            let was = if decision == "allow" { "allowed" } else { "denied" };
+            return Err(Failure::new(Exit::Failed, format!("approval {id} was already {was}{by}"))
+                .help(format!("`yoi log {name}` shows what happened")));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn say(args: &ApproveArgs, text: &str) {
+    if !args.json {
+        out::line(text);
+    }
+}
