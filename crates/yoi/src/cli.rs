@@ -344,10 +344,10 @@ pub(crate) struct PodArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ApproveArgs {
-    /// Name of the pod, or a unique prefix of it; without NAME, list what waits in all pods
+    /// Name of the pod, or a unique prefix of it; without NAME, what waits in all pods
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: Option<String>,
-    /// Number of the approval; without ID, list what waits in the pod
+    /// Number of the approval; without ID, ask about each call at a terminal, or list what waits
     pub(crate) id: Option<u64>,
     /// Deny the call; the model reads WORDS
     #[arg(long, value_name = "WORDS", num_args = 0..=1, require_equals = true, default_missing_value = "", requires = "id")]

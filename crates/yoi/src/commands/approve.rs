@@ -1,4 +1,4 @@
-//! `yoi approve`: what waits for a person in all pods, and the answer to one of it.
+//! `yoi approve`: what waits for a person in all pods, and the answers to it.
 
 use crate::cli::{ApproveArgs, ApproveScope};
 use crate::commands::live::live_as;
@@ -9,10 +9,10 @@ use crate::pods::{Pods, read_failure};
 use crate::show::escape::line;
 use crate::show::out;
 use crate::show::progress::brief;
+use crate::show::question::{self, TypedAnswer};
+use crate::show::terminal::Terminal;
 use crate::socket::block_on;
 use client::cmd_id::cmd_id;
-use pod::permission::Rule;
-use pod::record::ProposedRule;
 use pod::session::summary::Summary;
 use protocol::method::{AllowOrDeny, AllowScope, Approve, GetApprovals, Role};
 use protocol::record::{ApprovalRequested, ApprovalResolved};
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &ApproveArgs, env: &Env) -> Result<Exit, Failure> {
                 Some(name) => vec![pods.find(name)?],
                 None => pods.names()?,
             };
-            list(args, &pods, names)
+            list(args, env, &pods, names)
         }
     }
 }
@@ -50,7 +50,7 @@ struct Waiting {
     asked: ApprovalRequested,
 }
 
-fn list(args: &ApproveArgs, pods: &Pods, names: Vec<String>) -> Result<Exit, Failure> {
+fn list(args: &ApproveArgs, env: &Env, pods: &Pods, names: Vec<String>) -> Result<Exit, Failure> {
     let mut waiting = Vec::new();
     for name in names {
         match of_pod(pods, &name) {
@@ -64,8 +64,13 @@ fn list(args: &ApproveArgs, pods: &Pods, names: Vec<String>) -> Result<Exit, Fai
         out::json(&waiting.iter().map(json).collect());
     } else if waiting.is_empty() {
         out::line("nothing waits for approval");
+    } else if let Some(terminal) = answering(args, env) {
+        return answer_from_list(args, pods, waiting, terminal);
     } else {
-        waiting.iter().for_each(print);
+        for one in &waiting {
+            print(one);
+            print_how(one);
+        }
     }
     Ok(Exit::Done)
 }
@@ -87,37 +92,67 @@ fn of_pod(pods: &Pods, name: &str) -> Result<Vec<Waiting>, Failure> {
     Ok(open.map(|asked| Waiting { name: name.to_owned(), live, asked }).collect())
 }
 
-/// Everything that will run, and how to answer.
-fn print(Waiting { name, live, asked }: &Waiting) {
-    let ApprovalRequested { approval, tool, sandbox, question, .. } = asked;
+/// Everything that will run.
+fn print(Waiting { name, asked, .. }: &Waiting) {
+    let ApprovalRequested { approval, tool, sandbox, .. } = asked;
     out::line(&format!("{name} {approval}  {tool} (sandbox {sandbox})"));
-    for (field, value) in fields(&asked.arguments) {
-        let mut lines = value.split('\n');
-        out::line(&format!("    {field}: {}", lines.next().unwrap_or_default()));
-        lines.for_each(|more| out::line(&format!("      {more}")));
-    }
-    question.lines().for_each(|text| out::line(&format!("  {text}")));
-    let rules = rules(asked);
-    if !rules.is_empty() {
-        out::line(&format!("  --scope=pod also allows: {}", rules.join("; ")));
-    }
+    question::lines(asked).iter().for_each(|line| out::line(line));
+}
+
+/// How to answer.
+fn print_how(Waiting { name, live, asked }: &Waiting) {
+    let approval = asked.approval;
+    question::also_allows(asked, "--scope=pod").iter().for_each(|rules| out::line(rules));
     let start = if *live { String::new() } else { format!("`yoi start {name}`, then ") };
     out::line(&format!("  {start}`yoi approve {name} {approval}` allows it once, with --deny it is refused"));
 }
 
-/// The arguments by name; a value that is no text as JSON.
-fn fields(arguments: &str) -> Vec<(String, String)> {
-    let Ok(Value::Object(fields)) = serde_json::from_str(arguments) else {
-        return vec![("arguments".to_owned(), arguments.to_owned())];
-    };
-    let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    fields.into_iter().map(|(name, value)| (name, text(value))).collect()
+/// The terminal of a person who may answer from the list.
+fn answering(args: &ApproveArgs, env: &Env) -> Option<Terminal> {
+    let person = !args.json && env.stdin_terminal && env.stdout_terminal && only_a_person("answer").is_ok();
+    person.then(Terminal::of_process).flatten()
 }
 
-/// The rules that an allowance for the pod adds.
-fn rules(asked: &ApprovalRequested) -> Vec<String> {
-    let rule = |rule: &Value| serde_json::from_value::<ProposedRule>(rule.clone()).ok();
-    asked.rules.iter().flatten().filter_map(rule).map(|rule| Rule::from(&rule).to_string()).collect()
+/// Asks about one call after the other. Those of a pod that does not run are only shown.
+fn answer_from_list(
+    args: &ApproveArgs,
+    pods: &Pods,
+    waiting: Vec<Waiting>,
+    mut terminal: Terminal,
+) -> Result<Exit, Failure> {
+    let mut exit = Exit::Done;
+    for one in waiting {
+        print(&one);
+        if !one.live {
+            print_how(&one);
+            continue;
+        }
+        let Waiting { name, asked, .. } = one;
+        question::also_allows(&asked, "p").iter().for_each(|rules| out::line(rules));
+        let (decision, scope, words) =
+            match question::ask(&mut terminal, &asked, "s: not now", &mut || true, &mut out::raw) {
+                Ok(TypedAnswer::Allow(scope)) => (AllowOrDeny::Allow, scope, None),
+                Ok(TypedAnswer::Deny(words)) => (AllowOrDeny::Deny, AllowScope::Once, words),
+                Ok(TypedAnswer::Skip) => continue,
+                Err(_left) => {
+                    out::raw("\n");
+                    break;
+                }
+            };
+        let (id, arguments_digest) = (asked.approval, asked.arguments_digest.clone());
+        let approve = Approve { id, decision, scope, arguments_digest, words, cmd_id: cmd_id() };
+        let recorded = block_on(async { live_as(pods, &name, COMMAND, Role::Approver).await?.ask(&approve).await })?;
+        if let Err(failure) = recorded.and_then(|recorded| report(args, &name, decision, &recorded, &call(&asked))) {
+            failure.say();
+            exit = failure.exit;
+        }
+    }
+    Ok(exit)
+}
+
+/// The call in the line about its answer.
+fn call(asked: &ApprovalRequested) -> String {
+    line(&format!(": {} {}", asked.tool, brief(&asked.arguments)), SHOWN)
 }
 
 fn json(Waiting { name, live, asked }: &Waiting) -> Value {
@@ -125,7 +160,7 @@ fn json(Waiting { name, live, asked }: &Waiting) -> Value {
     if let Some(fields) = value.as_object_mut() {
         fields.insert("pod".to_owned(), json!(name));
         fields.insert("running".to_owned(), json!(live));
-        let scopes: &[&str] = if rules(asked).is_empty() { &["once"] } else { &["once", "pod"] };
+        let scopes: &[&str] = if question::rules(asked).is_empty() { &["once"] } else { &["once", "pod"] };
         fields.insert("scopes".to_owned(), json!(scopes));
     }
     value
@@ -145,8 +180,7 @@ async fn answer(args: &ApproveArgs, pods: &Pods, name: &str, id: u64) -> Result<
     let words = args.deny.clone().filter(|words| !words.is_empty());
     let arguments_digest = asked.as_ref().map(|asked| asked.arguments_digest.clone()).unwrap_or_default();
     let recorded = pod.ask(&Approve { id, decision, scope, arguments_digest, words, cmd_id: cmd_id() }).await?;
-    let call = asked.map_or_else(String::new, |asked| format!(": {} {}", asked.tool, brief(&asked.arguments)));
-    report(args, name, decision, &recorded, &line(&call, SHOWN))
+    report(args, name, decision, &recorded, &asked.as_ref().map(call).unwrap_or_default())
 }
 
 /// Says which answer counts. It may be another client's.

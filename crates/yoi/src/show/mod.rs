@@ -5,4 +5,6 @@ pub(crate) mod count;
 pub(crate) mod escape;
 pub(crate) mod out;
 pub(crate) mod progress;
+pub(crate) mod question;
 pub(crate) mod remedy;
+pub(crate) mod terminal;

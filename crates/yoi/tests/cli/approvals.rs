@@ -8,19 +8,19 @@ use serde_json::{Value, json};
 /// Without a sandbox each command asks.
 const OFF: [&str; 2] = ["--sandbox", "off"];
 
-fn bash(command: &str) -> Value {
+pub(crate) fn bash(command: &str) -> Value {
     json!({ "name": "Bash", "arguments": { "command": command } })
 }
 
 /// A pod that waits for the approval of a command that adds a line to a file.
-struct Asked {
-    scene: Scene,
+pub(crate) struct Asked {
+    pub(crate) scene: Scene,
     model: String,
-    host: Option<Host>,
+    pub(crate) host: Option<Host>,
 }
 
 impl Asked {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let scene = Scene::new();
         let answers =
             [json!({ "calls": [bash("echo ran >> made")] }), json!({ "text": "made" }), json!({ "text": "next" })];
@@ -31,20 +31,20 @@ impl Asked {
         asked
     }
 
-    fn waits(&self) {
+    pub(crate) fn waits(&self) {
         until("the pod waits", || self.state() == "waiting");
     }
 
-    fn state(&self) -> Value {
+    pub(crate) fn state(&self) -> Value {
         self.scene.yoi(&["status", "p", "--json"]).ends(0).json()["state"].clone()
     }
 
-    fn done(&self) {
+    pub(crate) fn done(&self) {
         let done = |record: &Value| record["k"] == "turn_finished" && record["outcome"]["outcome"] == "done";
         until("a turn is done", || self.scene.records("p").iter().any(done));
     }
 
-    fn kinds(&self, kind: &str) -> usize {
+    pub(crate) fn kinds(&self, kind: &str) -> usize {
         self.scene.records("p").into_iter().filter(|record| record["k"] == kind).count()
     }
 }

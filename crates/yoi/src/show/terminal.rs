@@ -1,0 +1,94 @@
+//! The terminal at which a person answers questions: what was typed before a question does not answer it. Knows no pod.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+use rustix::process::getpgrp;
+use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::time::{Duration, Instant};
+
+/// A line that is typed so soon after a question appeared was meant for something else.
+const DEAD: Duration = Duration::from_millis(300);
+
+/// How often it is checked whether a question still stands.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Bytes of a line; a terminal gives no longer one.
+const MAX_LINE: usize = 4096;
+
+/// The controlling terminal of this process.
+pub(crate) struct Terminal(File);
+
+/// What became of a question.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum TypedLine {
+    Line(String),
+    /// The end of input, or the terminal is gone or another program's.
+    Left,
+    /// The question does not stand any more.
+    Over,
+}
+
+impl Terminal {
+    /// The terminal, if this process is in its foreground.
+    pub(crate) fn of_process() -> Option<Self> {
+        let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open("/dev/tty").ok()?;
+        let terminal = Self(file);
+        terminal.is_ours().then_some(terminal)
+    }
+
+    fn is_ours(&self) -> bool {
+        tcgetpgrp(&self.0).is_ok_and(|group| group == getpgrp())
+    }
+
+    /// Drops what was typed before the question and in the moment after it. `stands` says whether the question still does.
+    pub(crate) fn settle(&mut self, stands: &mut dyn FnMut() -> bool) -> Result<(), TypedLine> {
+        let until = Instant::now() + DEAD;
+        while Instant::now() < until {
+            self.check(stands)?;
+            std::thread::sleep(TICK);
+        }
+        tcflush(&self.0, QueueSelector::IFlush).map_err(|_gone| TypedLine::Left)
+    }
+
+    /// The next line that is typed.
+    pub(crate) fn line(&mut self, stands: &mut dyn FnMut() -> bool) -> TypedLine {
+        let mut typed = Vec::new();
+        loop {
+            if let Err(over) = self.check(stands) {
+                return over;
+            }
+            if !self.is_readable() {
+                continue;
+            }
+            let mut bytes = [0; MAX_LINE];
+            match self.0.read(&mut bytes) {
+                Ok(0) => return TypedLine::Left,
+                Ok(read) => typed.extend_from_slice(bytes.get(..read).unwrap_or_default()),
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+                Err(_gone) => return TypedLine::Left,
+            }
+            if typed.ends_with(b"\n") || typed.len() >= MAX_LINE {
+                return TypedLine::Line(String::from_utf8_lossy(&typed).trim().to_owned());
+            }
+        }
+    }
+
+    /// A process in the background would be stopped by reading.
+    fn check(&self, stands: &mut dyn FnMut() -> bool) -> Result<(), TypedLine> {
+        match (stands(), self.is_ours()) {
+            (false, _) => Err(TypedLine::Over),
+            (true, false) => Err(TypedLine::Left),
+            (true, true) => Ok(()),
+        }
+    }
+
+    fn is_readable(&self) -> bool {
+        let wait = Timespec { tv_sec: 0, tv_nsec: TICK.subsec_nanos().into() };
+        let mut polled = [PollFd::new(&self.0, PollFlags::IN)];
+        poll(&mut polled, Some(&wait)).is_ok_and(|ready| ready > 0)
+    }
+}
