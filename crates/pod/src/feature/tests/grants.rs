@@ -135,6 +135,32 @@ fn what_a_person_grants_stands_in_the_place_of_the_defaults() {
 }
 
 #[test]
+fn what_hooks_may_do_to_calls_is_granted_by_tool() {
+    type About = fn(&[&'static str]) -> HostCapability;
+    fn names(tools: &[&'static str]) -> std::borrow::Cow<'static, [std::borrow::Cow<'static, str>]> {
+        tools.iter().map(|tool| (*tool).into()).collect::<Vec<_>>().into()
+    }
+    let keys: [(&str, About); 4] = [
+        ("arguments", |tools| HostCapability::RewriteArguments { tools: names(tools) }),
+        ("answers", |tools| HostCapability::AnswerCalls { tools: names(tools) }),
+        ("repeats", |tools| HostCapability::RepeatCalls { tools: names(tools) }),
+        ("results", |tools| HostCapability::TransformResults { tools: names(tools) }),
+    ];
+    for (key, about) in keys {
+        let granted = |json: &str, asked: &[&'static str]| {
+            let default = CapabilityPolicy::nothing().grant(id(ASKS), about(&["*"]), "default");
+            let policy = default.configured(&id(ASKS), &table(json), "user.toml").unwrap();
+            planned(policy, CapabilityRequest::optional(about(asked), "why")).grants.granted().first().cloned()
+        };
+        assert_eq!(granted("{}", &["Read"]), Some(about(&["Read"])), "{key}");
+        assert_eq!(granted(&format!(r#"{{"{key}":["Read"]}}"#), &["Read"]), Some(about(&["Read"])), "{key}");
+        assert_eq!(granted(&format!(r#"{{"{key}":["Read"]}}"#), &["Read", "Bash"]), None, "{key}: all of them or none");
+        assert_eq!(granted(&format!(r#"{{"{key}":["*"]}}"#), &["Bash"]), Some(about(&["Bash"])), "{key}");
+        assert_eq!(granted(&format!(r#"{{"{key}":[]}}"#), &["Read"]), None, "{key}");
+    }
+}
+
+#[test]
 fn hooks_and_tools_are_granted_one_by_one_and_refusals_stay() {
     let tools = |policy: CapabilityPolicy| {
         let plan = build(policy, vec![feature(ASKS, &["One", "Two"])]).plan();

@@ -39,6 +39,18 @@ pub struct GrantTable {
     /// Points at which it may have hooks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hooks: Option<Vec<HookPoint>>,
+    /// Tools whose arguments its hooks may change; `*` is any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Vec<String>>,
+    /// Tools in whose place its hooks may answer; `*` is any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<Vec<String>>,
+    /// Tools whose calls its hooks may repeat; `*` is any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<Vec<String>>,
+    /// Tools whose results its hooks may change; `*` is any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub results: Option<Vec<String>>,
     /// Limits of its notifications to the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notifications: Option<NotificationBounds>,
@@ -154,6 +166,10 @@ impl GrantTable {
             ("secrets", Can::secret("*"), each(&self.secrets, |of| Can::SecretRef { id: name(of) })),
             ("services", Can::using("*"), each(&self.services, |of| Can::UseService { key: name(of) })),
             ("provides", Can::provide("*"), each(&self.provides, |of| Can::ProvideService { key: name(of) })),
+            ("arguments", Can::ANY_ARGUMENTS, all(&self.arguments, |tools| Can::RewriteArguments { tools })),
+            ("answers", Can::ANY_ANSWER, all(&self.answers, |tools| Can::AnswerCalls { tools })),
+            ("repeats", Can::ANY_REPEAT, all(&self.repeats, |tools| Can::RepeatCalls { tools })),
+            ("results", Can::ANY_RESULT, all(&self.results, |tools| Can::TransformResults { tools })),
             ("process", Can::ANY_PROGRAM, all(&self.process, |programs| Can::Process { programs })),
             ("network", Can::network("*"), all(&self.network, |hosts| Can::Network { purpose: "*".into(), hosts })),
         ];
