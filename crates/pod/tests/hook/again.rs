@@ -3,9 +3,10 @@
 
 use crate::rig::*;
 use llm_worker::effect::Outcome;
+use llm_worker::{ErrorKind, ModelError};
 use pod::control::RunLimits;
 use pod::feature::HookKey;
-use pod::hook::{TurnEnd, TurnEndView, Verdict};
+use pod::hook::{PreRequest, TurnEnd, TurnEndView, Verdict};
 use pod::record::{InputQueued, Record};
 use testkit::{PodUnderTest, ScriptedAnswer};
 
@@ -83,11 +84,16 @@ fn a_pause_wins() {
 
 #[test]
 fn a_turn_that_was_ended_does_not_go_on() {
-    let mut pod = answering(vec![ends(|_| Verdict::again("more"))], &[]);
-    pod.script.add(ScriptedAnswer::calls(&[("Say", r#"{"word":"a"}"#)]));
-    pod.limits = RunLimits { max_steps: 1, ..pod.limits };
-    assert_eq!(pod.run("go").end().outcome, Outcome::StepLimit);
-    assert_eq!(inputs(&pod).len(), 1);
+    let refuses = gate("builtin:r", HookKey::<PreRequest>::new("r"), |_| Verdict::abort("not now"));
+    let failure = ModelError { kind: ErrorKind::FixInput, message: "400".to_owned(), help: None };
+    let failed = ScriptedAnswer::new().say("half").fail(failure);
+    for (gates, answer) in [(vec![refuses], ScriptedAnswer::text("unused")), (Vec::new(), failed)] {
+        let pod = answering([vec![ends(|_| Verdict::again("more"))], gates].concat(), &[]);
+        pod.script.add(answer);
+        let ran = pod.run("go");
+        assert!(matches!(ran.end().outcome, Outcome::Aborted { .. } | Outcome::ModelFailed { .. }), "{:?}", ran.end());
+        assert_eq!((inputs(&pod).len(), decisions(&pod).last()), (1, Some(&"again")), "{:?}", ran.end());
+    }
 }
 
 /// Killed at every point: what was decided is in the log or not, and never more than three times.

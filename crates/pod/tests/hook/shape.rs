@@ -23,6 +23,8 @@ enum Leak {
     Cut,
     /// More than stays in the history.
     Written,
+    /// More than hooks can see whole.
+    Flood,
     Failed,
     Panicked,
     Warned,
@@ -40,6 +42,13 @@ async fn leaks(leak: Leak, cx: ToolContext) -> ToolResult {
         Leak::Written => {
             for n in 0..2_000 {
                 cx.host.write_output(format!("{n:>40} {CANARY}\n").as_bytes())?;
+            }
+            said("ok".into(), String::new())
+        }
+        Leak::Flood => {
+            let line = format!("{:>1000} {CANARY}\n", "");
+            for _ in 0..9_000 {
+                cx.host.write_output(line.as_bytes())?;
             }
             said("ok".into(), String::new())
         }
@@ -206,19 +215,7 @@ fn what_a_hook_before_it_says_as_it_dies_is_nowhere() {
 fn an_output_that_cannot_be_held_is_withheld_or_not_shaped() {
     for withholds in [true, false] {
         let key = if withholds { key() } else { HookKey::new("shape") };
-        let (mut pod, _) = pod(&[], vec![transform("builtin:t", key, clean)]);
-        pod.tools = vec![FnTool::new("Leak", ToolEffect::ReadOnly, |cx, _| async move {
-            let line = format!("{:>1000} {CANARY}\n", "");
-            for _ in 0..9_000 {
-                cx.host.write_output(line.as_bytes())?;
-            }
-            Ok(ToolOutput { summary: "ok".into(), ..ToolOutput::default() })
-        })];
-        pod.script.clear();
-        pod.script.add(ScriptedAnswer::calls(&[("Leak", "{}")]));
-        pod.script.add(ScriptedAnswer::text("done"));
-        let ran = pod.run("go");
-        ran.end();
+        let (pod, _) = shaped(Leak::Flood, vec![transform("builtin:t", key, clean)], 1);
         let result = results(&pod).remove(0);
         assert_eq!(leaked(&pod.dir).is_some(), !withholds, "{result:?}");
         assert_eq!((result.output.is_some(), result.warnings.len()), (!withholds, 1), "{result:?}");
@@ -228,7 +225,9 @@ fn an_output_that_cannot_be_held_is_withheld_or_not_shaped() {
 
 #[test]
 fn a_hook_for_other_tools_holds_nothing() {
-    let (pod, _) = shaped(Leak::Written, vec![transform("builtin:t", key().tools(&["Other"]), clean)], 1);
+    // More than can be held: it would be withheld.
+    let (pod, _) = shaped(Leak::Flood, vec![transform("builtin:t", key().tools(&["Other"]), clean)], 1);
     let result = results(&pod).remove(0);
-    assert!(result.output.is_some() && result.transforms.is_empty() && result.outcome.text().contains(CANARY));
+    assert!(result.output.is_some() && result.transforms.is_empty() && result.warnings.is_empty(), "{result:?}");
+    assert!(result.outcome.text().contains(CANARY), "{result:?}");
 }
