@@ -1,4 +1,5 @@
-//! The features that are off until configured, each with settings of its own type.
+//! The features with settings, each of a type of its own; they are off until configured, except the one that waits for
+//! inputs with a schema.
 
 use crate::circuit_breaker::{self, CircuitBreaker};
 use crate::clock::Now;
@@ -40,7 +41,8 @@ pub struct BadSettings {
     pub problem: String,
 }
 
-/// The ids of built-in features that are off unless the configuration enables them.
+/// The ids of built-in features that are off unless the configuration enables them, and of `builtin:output-validate`, which has
+/// settings, too.
 pub const OPT_IN: [FeatureId; 20] = [
     loop_detect::ID,
     circuit_breaker::ID,

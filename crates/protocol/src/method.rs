@@ -281,6 +281,10 @@ pub struct SendInput {
     pub mode: DeliveryMode,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<TurnBudget>,
+    /// A JSON Schema that the answer has to fit, at most 64 KiB; what it refers to is in it. The model is asked for it,
+    /// and goes on when its answer does not fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
     /// Remembered with the newest 256 inputs, also across restarts.
     pub cmd_id: String,
 }

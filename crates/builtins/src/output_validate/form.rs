@@ -11,12 +11,8 @@ const MAX_PROBLEM: usize = 240;
 /// What the schema is called while it is compiled; nothing is loaded from there.
 const PLACE: &str = "schema:/output";
 
-/// The longest schema, in bytes.
-pub const MAX_SCHEMA: usize = 64 * 1024;
-
 /// A schema that an answer has to fit.
 pub struct AnswerSchema {
-    text: String,
     schemas: Schemas,
     root: SchemaIndex,
 }
@@ -27,18 +23,11 @@ impl AnswerSchema {
     /// # Errors
     /// What is wrong with it.
     pub fn of(schema: Value) -> Result<Self, String> {
-        let text = schema.to_string();
         let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
         compiler.use_loader(Box::new(Nowhere));
         compiler.add_resource(PLACE, schema).map_err(|e| defect(&e))?;
         let root = compiler.compile(PLACE, &mut schemas).map_err(|e| defect(&e))?;
-        Ok(Self { text, schemas, root })
-    }
-
-    /// The schema as the model gets it.
-    #[must_use]
-    pub fn text(&self) -> &str {
-        &self.text
+        Ok(Self { schemas, root })
     }
 
     /// Reads an answer: the document, as the model wrote it, and as it reads.
@@ -56,27 +45,11 @@ impl AnswerSchema {
             Err(error) => Err(problems(&error)),
         }
     }
-
-    /// A prompt with the words that ask for this form.
-    #[must_use]
-    pub fn asking(&self, prompt: &str) -> String {
-        let Self { text, .. } = self;
-        format!(
-            "{prompt}\n\nYour last message must be one JSON document and nothing else: no words around it and no code \
-             fence. It must be valid against this JSON Schema:\n{text}"
-        )
-    }
-}
-
-impl std::fmt::Debug for AnswerSchema {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AnswerSchema").field("text", &self.text).finish_non_exhaustive()
-    }
 }
 
 /// The words that tell a model what is wrong with its answer.
 #[must_use]
-pub fn correcting(problems: &[String]) -> String {
+pub(super) fn correcting(problems: &[String]) -> String {
     let problems: Vec<String> = problems.iter().map(|problem| format!("- {problem}")).collect();
     format!(
         "Your last message does not fit the JSON Schema it must be valid against:\n{}\nAnswer with the whole corrected \

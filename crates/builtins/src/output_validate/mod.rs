@@ -1,20 +1,24 @@
-//! `builtin:output-validate`: the final answer of a turn has to fit a JSON Schema, or pass a command of a person; if it
-//! does not, the model is told why and goes on. Off until configured.
+//! `builtin:output-validate`: the final answer of a turn has to fit the JSON Schema of its input, or one that a person
+//! configured, or pass a person's command; if it does not, the model is told why and goes on.
 //!
-//! The host bounds how often, and the limits of the input apply to all of its turns together. An answer that never fits
-//! stays as it is: who reads it has to look.
+//! Without settings it is asked only about inputs that have a schema. The host bounds how often the model goes on, and the
+//! limits of the input apply to all of its turns together. An answer that never fits stays as it is: who reads it has to
+//! look.
 
 mod form;
 
-pub use form::{AnswerSchema, MAX_SCHEMA, correcting};
+pub use form::AnswerSchema;
 
 use authority::{ChildExit, Job, Spawner, Workspace};
+use form::correcting;
 use llm_worker::effect::Outcome;
 use pod::feature::{
     CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
     HookKey, HostCapability,
 };
-use pod::hook::{HookFailure, MAX_DEADLINE, TurnEnd, TurnEndView, Verdict};
+use pod::hook::{
+    HookFailure, MAX_DEADLINE, MAX_OUTPUT_SCHEMA, PromptSubmit, PromptView, TurnEnd, TurnEndView, Verdict,
+};
 use serde::Deserialize;
 use serde_json::Value;
 use std::ffi::OsString;
@@ -25,7 +29,10 @@ use tokio_util::sync::CancellationToken;
 /// This feature's id.
 pub const ID: FeatureId = FeatureId::builtin("output-validate");
 
+const SCHEMAS: HookKey<PromptSubmit> = HookKey::new("output-schema").deadline(MAX_DEADLINE).with_output_schema();
+/// With settings: for every answer.
 const ANSWERS: HookKey<TurnEnd> = HookKey::new("output-validate").deadline(MAX_DEADLINE);
+const ANSWERS_OF_SCHEMAS: HookKey<TurnEnd> = ANSWERS.with_output_schema();
 
 /// How long the command may take; within the deadline of the hook.
 const COMMAND: Duration = Duration::from_secs(8);
@@ -41,7 +48,7 @@ const MAX_SAID: usize = 4 * 1024;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// A self-contained JSON Schema.
+    /// A self-contained JSON Schema for answers to inputs without one.
     pub schema: Option<Value>,
     /// A program with its arguments; the answer is added as the last one. With status 0 the answer passes; else the model
     /// gets what the program printed.
@@ -65,18 +72,22 @@ impl OutputValidate {
         if command.len() > MAX_WORDS || bytes > MAX_BYTES || bad {
             return Err(format!("`command` must be a program and words, {MAX_WORDS} and {MAX_BYTES} bytes at most"));
         }
-        if schema.is_some() != command.is_empty() {
-            return Err("set `schema` or `command`, one of them".to_owned());
+        if schema.is_some() && !command.is_empty() {
+            return Err("set `schema` or `command`, not both".to_owned());
         }
-        if schema.as_ref().is_some_and(|schema| schema.to_string().len() > MAX_SCHEMA) {
-            return Err(format!("`schema` has over {MAX_SCHEMA} bytes"));
+        if schema.as_ref().is_some_and(|schema| schema.to_string().len() > MAX_OUTPUT_SCHEMA) {
+            return Err(format!("`schema` has over {MAX_OUTPUT_SCHEMA} bytes"));
         }
         let schema = schema.map(AnswerSchema::of).transpose().map_err(|problem| format!("`schema` is {problem}"))?;
         Ok(Self { schema: schema.map(Arc::new), command })
     }
 }
 
-fn builder(needs: impl Fn(HostCapability, &'static str) -> CapabilityRequest, runs: bool) -> FeatureDescriptor {
+fn builder(
+    needs: impl Fn(HostCapability, &'static str) -> CapabilityRequest,
+    runs: bool,
+    answers: &HookKey<TurnEnd>,
+) -> FeatureDescriptor {
     let requests = [
         (HostCapability::ANY_PROGRAM, "run the command of `command`"),
         (HostCapability::READ_WORKSPACE, "run it in the working directory"),
@@ -84,18 +95,28 @@ fn builder(needs: impl Fn(HostCapability, &'static str) -> CapabilityRequest, ru
     let builder = FeatureDescriptor::builder(ID)
         .display_name("Form of answers")
         .version(env!("CARGO_PKG_VERSION"))
-        .gate(&ANSWERS);
+        .gate(&SCHEMAS)
+        .gate(answers);
     let requests = requests.into_iter().filter(|_| runs);
     requests.fold(builder, |builder, (capability, why)| builder.request(needs(capability, why))).build()
 }
 
 pub(crate) fn declared() -> FeatureDescriptor {
-    builder(CapabilityRequest::optional, true)
+    builder(CapabilityRequest::optional, true, &ANSWERS_OF_SCHEMAS)
+}
+
+impl OutputValidate {
+    fn answers(&self) -> &'static HookKey<TurnEnd> {
+        match self.schema.is_none() && self.command.is_empty() {
+            true => &ANSWERS_OF_SCHEMAS,
+            false => &ANSWERS,
+        }
+    }
 }
 
 impl FeatureModule for OutputValidate {
     fn descriptor(&self) -> FeatureDescriptor {
-        builder(CapabilityRequest::required, !self.command.is_empty())
+        builder(CapabilityRequest::required, !self.command.is_empty(), self.answers())
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
@@ -107,7 +128,8 @@ impl FeatureModule for OutputValidate {
             }
         };
         let live = Arc::new(Live { schema: self.schema.clone(), command });
-        ctx.hooks().gate_async(&ANSWERS, &live, Live::judge).map(drop)
+        ctx.hooks().gate(&SCHEMAS, &live, Live::accept)?;
+        ctx.hooks().gate_async(self.answers(), &live, Live::judge).map(drop)
     }
 }
 
@@ -122,12 +144,26 @@ struct Command {
     files: Workspace,
 }
 
+fn of_text(schema: &str) -> Result<AnswerSchema, String> {
+    AnswerSchema::of(serde_json::from_str(schema).map_err(|error| error.to_string())?)
+}
+
 impl Live {
+    /// Refuses a schema that no answer can be checked against.
+    fn accept(&self, view: &PromptView) -> Verdict<PromptSubmit> {
+        match view.output_schema.as_deref().map(of_text) {
+            Some(Err(problem)) => Verdict::abort(format!("the output schema is {problem}")),
+            Some(Ok(_)) | None => Verdict::allow(),
+        }
+    }
+
     async fn judge(self: Arc<Self>, view: TurnEndView) -> Result<Verdict<TurnEnd>, HookFailure> {
         // Correcting an answer that says that nothing was done would end in the same answer.
         let answer = view.answer.filter(|_| view.outcome == Outcome::Done && view.shortfall.is_none());
         let Some(answer) = answer else { return Ok(Verdict::finish()) };
-        if let Some(Err(problems)) = self.schema.as_ref().map(|schema| schema.read(&answer)) {
+        let of_input = view.output_schema.as_deref().map(of_text).transpose().map_err(HookFailure::new)?;
+        let schema = of_input.as_ref().or(self.schema.as_deref());
+        if let Some(Err(problems)) = schema.map(|schema| schema.read(&answer)) {
             return Ok(Verdict::again(correcting(&problems)));
         }
         match &self.command {

@@ -11,6 +11,7 @@ use super::status::PodStatus;
 use super::submit_error::SubmitError;
 use super::turn_end::TurnEnd;
 use crate::feature::{FeatureRegistry, Lines, MAX_NOTIFICATION, MAX_PER_TURN, RegistryReport, check_text};
+use crate::hook::MAX_OUTPUT_SCHEMA;
 use crate::mailbox::events::Event;
 use crate::mailbox::requests::{Declined, Notification, answered};
 use crate::record::{ApprovalResolved, ClientCall, InputId, InputLimits, InputMode, Record, Who};
@@ -90,6 +91,22 @@ impl NewText {
             Self::Edit { text, .. } => text,
         }
     }
+
+    /// Adds the words that ask for an answer that fits a schema.
+    pub(super) fn ask_for(&mut self, schema: &str) {
+        let text = match self {
+            Self::Accept(submission) => &mut submission.input.text,
+            Self::Edit { text, .. } => text,
+        };
+        let words = format!(
+            "\n\nYour last message must be one JSON document and nothing else: no words around it and no code fence. It \
+             must be valid against this JSON Schema:\n{schema}"
+        );
+        // Clients edit the text that they were shown.
+        if !text.ends_with(&words) {
+            text.push_str(&words);
+        }
+    }
 }
 
 /// A new input, and the channels for its number and for the end of its turn.
@@ -127,6 +144,8 @@ pub struct NewInput {
     pub key: Option<String>,
     /// Limits that it sets to its turn; the others are the pod's.
     pub limits: Option<InputLimits>,
+    /// A JSON Schema, as text, that the answer has to fit; at most [`MAX_OUTPUT_SCHEMA`] bytes. The model is asked for it.
+    pub output_schema: Option<String>,
     pub by: Option<Who>,
 }
 
@@ -187,15 +206,11 @@ impl Client {
         self.submit_input(NewInput { text: text.to_owned(), ..NewInput::default() }).await
     }
 
-    /// As [`Self::submit`], with limits for that turn.
+    /// As [`Self::submit`], for any input.
     ///
     /// # Errors
     /// As [`Self::submit`].
-    pub async fn submit_within(&self, text: &str, limits: RunLimits) -> Result<TurnEnd, SubmitError> {
-        self.submit_input(NewInput { text: text.to_owned(), limits: Some(limits.into()), ..NewInput::default() }).await
-    }
-
-    async fn submit_input(&self, input: NewInput) -> Result<TurnEnd, SubmitError> {
+    pub async fn submit_input(&self, input: NewInput) -> Result<TurnEnd, SubmitError> {
         match self.hand_in(input, true).await {
             Ok(accepted) => accepted.end().await,
             Err(SubmitError::Refused(reason)) => Ok(TurnEnd::refused(reason)),
@@ -220,6 +235,9 @@ impl Client {
         }
         if input.key.as_ref().is_some_and(|key| key.is_empty() || key.len() > MAX_KEY) {
             return Err(SubmitError::TooLong(format!("a key must have 1 to {MAX_KEY} bytes")));
+        }
+        if input.output_schema.as_ref().is_some_and(|schema| schema.len() > MAX_OUTPUT_SCHEMA) {
+            return Err(SubmitError::TooLong(format!("the output schema has more than {MAX_OUTPUT_SCHEMA} bytes")));
         }
         let ((accepted, number), (ended, end)) = (oneshot::channel(), oneshot::channel());
         let ended = EndWaiter { reply: ended, until_asked: resume };

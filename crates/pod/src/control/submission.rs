@@ -16,6 +16,7 @@ use crate::record::{
 use session_store::{BlobError, BlobRef};
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::resume_unwind;
+use std::sync::Arc;
 use tokio::task::{JoinError, JoinSet};
 
 /// An input up to this many bytes, encoded as JSON, is in the history whole.
@@ -72,7 +73,7 @@ enum Committing {
     Withdrawn(InputId, Reply<()>),
     Changed(Reply<()>),
     /// A gate refused; its verdict is being committed.
-    Refused(NewText, String),
+    Refused(Box<NewText>, String),
 }
 
 /// The decision of gates about a text, and its blob if it is large.
@@ -243,9 +244,14 @@ impl Submissions {
     }
 
     /// Has the gates judge a text, and stores a large one.
-    fn prepare(&mut self, core: &mut Core, preamble: &mut Vec<Record>, new: NewText) {
+    fn prepare(&mut self, core: &mut Core, preamble: &mut Vec<Record>, mut new: NewText) {
+        let output_schema: Option<Arc<str>> = match &new {
+            NewText::Accept(submission) => submission.input.output_schema.as_deref().map(Arc::from),
+            NewText::Edit { input, .. } => core.state.queued.get(*input).and_then(|known| known.output_schema.clone()),
+        };
+        output_schema.iter().for_each(|schema| new.ask_for(schema));
         let is_large = encoded_len(new.text()) > MAX_INLINE_INPUT;
-        if !is_large && !core.registry.hooks().any::<PromptSubmit>("") {
+        if !is_large && !core.registry.hooks().any_gate::<PromptSubmit>(output_schema.is_some()) {
             let outcome = GateOutcome { decision: Decision::Allow, runs: Vec::new() };
             return self.judged(core, preamble, new, &outcome, None);
         }
@@ -253,7 +259,7 @@ impl Submissions {
         let text = new.text().to_owned();
         self.step = Step::Preparing(new);
         self.task.spawn(async move {
-            let view = || PromptView { text: text.clone() };
+            let view = || PromptView { text: text.clone(), output_schema };
             let outcome = registry.hooks().decide::<PromptSubmit>(&callbacks, view).await;
             if !is_large || gates::refusal(&outcome).is_some() {
                 return Prepared { outcome, whole: None };
@@ -313,7 +319,7 @@ impl Submissions {
         let verdicts = gates::verdicts(HookPoint::PromptSubmit, None, outcome);
         let mut records: Vec<_> = verdicts.into_iter().map(Record::from).collect();
         if let Some(reason) = gates::refusal(outcome) {
-            return self.commit(core, preamble, records, Committing::Refused(new, reason));
+            return self.commit(core, preamble, records, Committing::Refused(Box::new(new), reason));
         }
         let fitted = |core: &Core, text: String| match &whole {
             Some(whole) => shortened(core, &text, whole),
@@ -335,6 +341,7 @@ impl Submissions {
                         whole,
                         mode: new.mode,
                         limits: new.limits,
+                        output_schema: new.output_schema,
                         key: new.key,
                         by: new.by,
                         again: None,

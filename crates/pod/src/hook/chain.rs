@@ -50,6 +50,8 @@ pub struct InstalledHook<P: Point> {
     pub code: Arc<dyn Hook<P>>,
     /// Whether its failure withholds the result; see [`FailureRule::Withhold`](super::FailureRule::Withhold).
     pub(crate) withholds: bool,
+    /// Whether it is asked only about inputs with a schema that the answer has to fit, and about the ends of their turns.
+    pub(crate) with_output_schema: bool,
     /// Revocation guards: shut when a grant that the hook depends on is revoked.
     pub(crate) doors: Vec<Arc<Door>>,
     consecutive_failures: AtomicU32,
@@ -68,6 +70,7 @@ impl<P: Point> InstalledHook<P> {
             tools: vec!["*".to_owned()],
             code,
             withholds: false,
+            with_output_schema: false,
             doors: Vec::new(),
             consecutive_failures,
             abandoned,
@@ -197,7 +200,9 @@ impl<P: Point> HookChain<P> {
 impl<P: Gate> HookChain<P> {
     async fn decide(&self, callbacks: &Callbacks, input: P::Input, redactor: &Redactor) -> GateOutcome {
         let interpret = |_: &P::Input, verdict: &P::Answer| if verdict.goes_on() { Next::Same } else { Next::Stop };
-        let (done, _) = run(callbacks, self.asked(""), Arc::new(input), Arc::new(interpret)).await;
+        let mut asked = self.asked("");
+        asked.retain(|hook| !hook.with_output_schema || P::has_output_schema(&input));
+        let (done, _) = run(callbacks, asked, Arc::new(input), Arc::new(interpret)).await;
         let mut outcome = GateOutcome { decision: Decision::Allow, runs: Vec::new() };
         for HookRun { hook, took, answer, asked: _, replaced: _ } in done {
             let (feature, hook) = (hook.feature.clone(), hook.name.clone());
@@ -343,6 +348,11 @@ impl HookRegistry {
     #[must_use]
     pub fn any<P: Point>(&self, tool: &str) -> bool {
         P::chain(self).any(tool)
+    }
+
+    /// Whether this point has a gate that is asked about an input with an output schema, or about one without.
+    pub(crate) fn any_gate<P: Gate>(&self, has_output_schema: bool) -> bool {
+        P::chain(self).hooks.iter().any(|hook| has_output_schema || !hook.with_output_schema)
     }
 
     /// Calls the gates of a point, in install order, until one refuses. Without gates nothing is allocated and `input`

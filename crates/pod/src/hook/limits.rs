@@ -1,4 +1,4 @@
-//! Deadlines of hooks, and how many failures in a row suspend one.
+//! Deadlines of hooks, how many failures in a row suspend one, and bounds of what they see.
 
 use std::time::Duration;
 
@@ -10,3 +10,5 @@ pub const MAX_DEADLINE: Duration = Duration::from_secs(10);
 pub const CHAIN_BUDGET: Duration = Duration::from_secs(10);
 /// After this many failures in a row a transform or an observer is not called again in this generation. A gate always is.
 pub const MAX_CONSECUTIVE_FAILURES: u32 = 3;
+/// Bytes of the schema of an input that its answer has to fit.
+pub const MAX_OUTPUT_SCHEMA: usize = 64 * 1024;

@@ -27,15 +27,15 @@ mod wrap;
 pub use answer::{HookAnswer, HookFailure};
 pub(crate) use chain::Shaping;
 pub use chain::{GateOutcome, GateRun, Hook, HookChain, HookRegistry, HookRegistryBuilder, InstalledHook, Transformed};
-pub use limits::{CHAIN_BUDGET, DEFAULT_DEADLINE, MAX_CONSECUTIVE_FAILURES, MAX_DEADLINE};
+pub use limits::{CHAIN_BUDGET, DEFAULT_DEADLINE, MAX_CONSECUTIVE_FAILURES, MAX_DEADLINE, MAX_OUTPUT_SCHEMA};
 pub use point::{FailureRule, HookClass, HookPoint};
 pub(crate) use private::begin as private_panics;
 pub use private::silence_private_panics;
 pub use typed::{
     AnswerView, ErrorView, Event, EventView, Gate, Observe, Point, PostAssistant, PreRequest, PreToolCall,
-    PromptSubmit, PromptView, ProposedCall, RequestView, ToolArguments, ToolCallView, ToolOutcome, ToolOutcomeView,
-    ToolRepeat, ToolRepeatView, ToolRun, ToolRunView, ToolShape, ToolShapeView, Transform, TurnEnd, TurnEndView,
-    TurnError,
+    PromptSubmit, PromptView, ProposedCall, RequestView, SeesOutputSchema, ToolArguments, ToolCallView, ToolOutcome,
+    ToolOutcomeView, ToolRepeat, ToolRepeatView, ToolRun, ToolRunView, ToolShape, ToolShapeView, Transform, TurnEnd,
+    TurnEndView, TurnError,
 };
 pub use verdict::{
     Change, MAX_AGAIN, MAX_AGAIN_WORDS, MAX_REASON, MAX_RETRIES, MAX_RETRY_WAIT, MayAbort, MayAllow, MayAsk, MayDeny,

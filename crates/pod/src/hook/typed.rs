@@ -30,7 +30,17 @@ pub trait Point: sealed::HasChain + Send + Sync + Sized + 'static {
 pub trait Gate: Point<Answer = Verdict<Self>> {
     /// The decision if a gate fails, with the problem as its reason.
     fn refusal(reason: String) -> Decision;
+    /// Whether the input that a gate is asked about has a schema that the answer has to fit.
+    fn has_output_schema(_: &Self::Input) -> bool {
+        false
+    }
 }
+
+/// Implemented by the points whose gates see the schema that an answer has to fit.
+pub trait SeesOutputSchema: Gate {}
+
+impl SeesOutputSchema for PromptSubmit {}
+impl SeesOutputSchema for TurnEnd {}
 
 /// A point whose hooks may replace a value.
 pub trait Transform: Point<Answer = Change<Self::Value>> {
@@ -136,6 +146,10 @@ impl Gate for PromptSubmit {
     fn refusal(reason: String) -> Decision {
         Decision::Abort { reason }
     }
+
+    fn has_output_schema(input: &PromptView) -> bool {
+        input.output_schema.is_some()
+    }
 }
 
 impl Gate for PreRequest {
@@ -160,6 +174,10 @@ impl Gate for TurnError {
 impl Gate for TurnEnd {
     fn refusal(reason: String) -> Decision {
         Decision::Pause { reason }
+    }
+
+    fn has_output_schema(input: &TurnEndView) -> bool {
+        input.output_schema.is_some()
     }
 }
 
@@ -267,9 +285,12 @@ impl Transform for ToolOutcome {
 impl Observe for Event {}
 
 /// An input as a [`PromptSubmit`] gate sees it, before it is queued.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct PromptView {
+    /// What the model will read.
     pub text: String,
+    /// The JSON Schema that the answer has to fit, as text; at most [`MAX_OUTPUT_SCHEMA`](super::MAX_OUTPUT_SCHEMA) bytes.
+    pub output_schema: Option<Arc<str>>,
 }
 
 /// A request as a [`PreRequest`] gate sees it, before it is recorded and sent.
@@ -397,6 +418,8 @@ pub struct TurnEndView {
     pub answer: Option<Arc<str>>,
     /// Why that answer does not do what was asked, if the model says so.
     pub shortfall: Option<Shortfall>,
+    /// The JSON Schema that the answer has to fit, as text, if the input of the turn has one.
+    pub output_schema: Option<Arc<str>>,
 }
 
 /// A durable record as an [`Event`] observer sees it.

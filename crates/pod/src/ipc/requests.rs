@@ -68,9 +68,10 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
             let end = end.map_err(refused)?;
             return answer(&convert::ended(&end, *client.folded().borrow()).map_err(internal)?);
         }
-        Method::SendInput(SendInput { text, mode, limits, cmd_id }) => {
+        Method::SendInput(SendInput { text, mode, limits, output_schema, cmd_id }) => {
             let limits = limits.map(convert::limits);
-            let input = NewInput { text, mode: convert::mode(mode), key: Some(cmd_id), limits, by };
+            let output_schema = output_schema.map(|schema| schema.to_string());
+            let input = NewInput { text, mode: convert::mode(mode), key: Some(cmd_id), limits, output_schema, by };
             let accepted = client.send(input).await.map_err(refused)?;
             return answer(&AcceptedInput { input: accepted.input });
         }

@@ -66,6 +66,9 @@ pub struct InputQueued {
     pub mode: InputMode,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<InputLimits>,
+    /// The JSON Schema, as text, that the answer has to fit; the text of the input asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<String>,
     /// The name that the client gave to the input. A second input with the same key is not accepted: it is the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,

@@ -6,7 +6,8 @@ use super::queue::{InputQueue, RecentKeys};
 use super::tasks::TaskState;
 use crate::record::{
     ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ChildProcess, Encoder, FeatureState,
-    FileChanged, HoldCause, HostStarted, NotificationQueued, Output, Record, Request, SystemItem, ToolFinished,
+    FileChanged, HoldCause, HostStarted, InputMode, NotificationQueued, Output, Record, Request, SystemItem,
+    ToolFinished,
 };
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
@@ -56,6 +57,8 @@ pub struct SessionState {
     pub cost: Option<Cost>,
     /// The input of a client that the newest turn took or goes on with, and how often it went on.
     pub going_on: Option<(u64, u32)>,
+    /// The JSON Schema that the answer of the newest turn has to fit, as text.
+    pub output_schema: Option<Arc<str>>,
     /// How the newest finished turn ended.
     pub last_outcome: Option<Outcome>,
     /// Why no turn begins.
@@ -281,6 +284,10 @@ impl SessionState {
                 let Some(queued) = open.and_then(|input| self.queued.take(input)) else {
                     return illegal("no turn is open, or its input was not queued or was already taken");
                 };
+                // A steered input only adds to what the turn does.
+                if queued.mode == InputMode::Queue || queued.output_schema.is_some() {
+                    self.output_schema = queued.output_schema;
+                }
                 self.going_on = Some(queued.again.as_ref().map_or((queued.input, 0), |again| (again.of, again.nth)));
                 // A person said what to do instead.
                 self.refused = None;
@@ -308,7 +315,7 @@ impl SessionState {
                 }
                 (self.turns, self.turn_open) = (started.turn, true);
                 if !matches!(self.last_outcome, Some(Outcome::Interrupted | Outcome::Waiting)) {
-                    self.going_on = None;
+                    (self.going_on, self.output_schema) = (None, None);
                 }
                 (self.last_answer, self.refused, self.shortfall) = (None, None, None);
             }

@@ -19,6 +19,8 @@ pub struct QueuedInput {
     pub mode: InputMode,
     /// Limits of its turn; none if the pod's apply.
     pub limits: Option<InputLimits>,
+    /// The JSON Schema that the answer has to fit, as text.
+    pub output_schema: Option<Arc<str>>,
     /// The gate that had the model go on; its input comes before all others.
     pub again: Option<Again>,
 }
@@ -79,9 +81,10 @@ impl InputQueue {
     }
 
     pub(super) fn push(&mut self, queued: &InputQueued) {
-        let InputQueued { input, text, mode, limits, key, whole: _, by: _, again } = queued;
+        let InputQueued { input, text, mode, limits, output_schema, key, whole: _, by: _, again } = queued;
         let (text, again) = (text.as_str().into(), again.clone());
-        self.waiting.push_back(QueuedInput { input: *input, text, mode: *mode, limits: *limits, again });
+        let output_schema = output_schema.as_deref().map(Arc::from);
+        self.waiting.push_back(QueuedInput { input: *input, text, mode: *mode, limits: *limits, output_schema, again });
         if let Some(key) = key {
             self.keys.push(key.clone(), *input);
         }

@@ -171,7 +171,15 @@ fn an_input_limits_its_own_turn_and_few_may_wait() {
             runs.notified().await;
             for n in 0..70 {
                 let (client, limits) = (client.clone(), if n == 63 { tight } else { client.limits() });
-                others.spawn(async move { client.submit_within(&format!("input {n}"), limits).await });
+                others.spawn(async move {
+                    client
+                        .submit_input(NewInput {
+                            text: format!("input {n}"),
+                            limits: Some(limits.into()),
+                            ..NewInput::default()
+                        })
+                        .await
+                });
             }
             tokio::time::sleep(Duration::from_millis(300)).await;
             ends.notify_one();

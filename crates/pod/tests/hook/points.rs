@@ -33,6 +33,22 @@ fn a_refused_prompt_is_not_queued_and_its_refusal_is_journaled() {
 }
 
 #[test]
+fn a_gate_for_inputs_with_a_schema_is_asked_about_no_others() {
+    let prompts = |id: &str, key: HookKey<PromptSubmit>| gate(id, key, |_: &PromptView| Verdict::allow());
+    let ends = |id: &str, key: HookKey<TurnEnd>| gate(id, key, |_: &TurnEndView| Verdict::finish());
+    let gates = vec![
+        prompts("builtin:a", HookKey::<PromptSubmit>::new("each-prompt")),
+        prompts("builtin:b", HookKey::<PromptSubmit>::new("prompt").with_output_schema()),
+        ends("builtin:c", HookKey::<TurnEnd>::new("each-end")),
+        ends("builtin:d", HookKey::<TurnEnd>::new("end").with_output_schema()),
+    ];
+    let (pod, _) = pod(&[], gates);
+    pod.run("go").end();
+    let asked: Vec<_> = verdicts(&pod).into_iter().filter_map(|verdict| verdict.gate.hook).collect();
+    assert_eq!(asked, ["each-prompt", "each-end"]);
+}
+
+#[test]
 fn a_request_gate_ends_the_turn_before_anything_is_sent() {
     let says = |request: &RequestView| match request.number {
         1 => Verdict::allow(),

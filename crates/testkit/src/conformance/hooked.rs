@@ -70,7 +70,10 @@ fn asked(host: &mut FeatureUnderTest, point: HookPoint) -> Result<(), String> {
     match point {
         HookPoint::PromptSubmit => {
             for text in ["", "How many files are here?", "\u{202e}x"] {
-                ran.extend(host.gates::<PromptSubmit>(PromptView { text: text.to_owned() }).runs);
+                for schema in [None, Some("{}")] {
+                    let view = PromptView { text: text.to_owned(), output_schema: schema.map(Into::into) };
+                    ran.extend(host.gates::<PromptSubmit>(view).runs);
+                }
             }
         }
         HookPoint::PostAssistant => {
@@ -92,9 +95,12 @@ fn asked(host: &mut FeatureUnderTest, point: HookPoint) -> Result<(), String> {
             }
         }
         HookPoint::TurnEnd => {
-            let answer = Some("Done.".into());
-            let view = TurnEndView { turn: 1, outcome: Outcome::Done, steps: 1, answer, shortfall: None };
-            ran = host.gates::<TurnEnd>(view).runs;
+            for schema in [None, Some("{}")] {
+                let (answer, output_schema) = (Some("Done.".into()), schema.map(Into::into));
+                let view =
+                    TurnEndView { turn: 1, outcome: Outcome::Done, steps: 1, answer, shortfall: None, output_schema };
+                ran.extend(host.gates::<TurnEnd>(view).runs);
+            }
         }
         HookPoint::ToolArguments
         | HookPoint::ToolRun

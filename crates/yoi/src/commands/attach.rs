@@ -230,7 +230,7 @@ impl<'a> Session<'a> {
     }
 
     async fn send(&mut self, text: String, mode: DeliveryMode) -> Result<Result<(), Failure>, Stop> {
-        let accepted = self.ask(SendInput { text, mode, limits: None, cmd_id: cmd_id() }).await?;
+        let accepted = self.ask(SendInput { text, mode, cmd_id: cmd_id(), ..SendInput::default() }).await?;
         let input = match accepted {
             Ok(accepted) => accepted.input,
             Err(failure) => return Ok(Err(failure)),

@@ -5,7 +5,7 @@ use crate::cli::RunArgs;
 use crate::commands::ending::{self, EndedIn, FinishedRun};
 use crate::commands::features;
 use crate::commands::input;
-use crate::commands::output_schema::{AnswerForm, OutputSchema, nothing_left};
+use crate::commands::output_schema::{AnswerForm, OutputSchema};
 use crate::commands::run_client::ClientRun;
 use crate::commands::signals::Signals;
 use crate::commands::undo;
@@ -20,7 +20,7 @@ use crate::hosting::{Driven, HostContext, Hosting, OpenedSession, Prepared, host
 use crate::launch::LaunchOptions;
 use crate::show::progress::{JournalLines, OutputStyle, show};
 use authority::Ambient;
-use pod::control::{Client, Event, Outbox, SubmitError, TurnEnd};
+use pod::control::{Client, Event, NewInput, Outbox, SubmitError, TurnEnd};
 use pod::host::HostError;
 use session_store::Clock;
 use std::sync::Arc;
@@ -157,18 +157,11 @@ impl HeadlessRun<'_> {
     }
 
     async fn ask(&self, client: &Client) -> Result<(TurnEnd, AnswerForm), SubmitError> {
-        match self.schema {
-            Some(schema) => {
-                let submit =
-                    async |text: &str, used: Option<&TurnEnd>| match used.map(|used| client.limits().left(used)) {
-                        None => client.submit(text).await,
-                        Some(Ok(left)) => client.submit_within(text, left).await,
-                        Some(Err(outcome)) => Ok(nothing_left(outcome)),
-                    };
-                schema.run(self.prompt, submit).await
-            }
-            None => client.submit(self.prompt).await.map(|end| (end, AnswerForm::Free)),
-        }
+        let output_schema = self.schema.map(|schema| schema.json.to_string());
+        let input = NewInput { text: self.prompt.to_owned(), output_schema, ..NewInput::default() };
+        let end = client.submit_input(input).await?;
+        let output = AnswerForm::of(&end, self.schema);
+        Ok((end, output))
     }
 
     fn screen(

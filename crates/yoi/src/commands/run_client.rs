@@ -7,7 +7,7 @@ use self::follower::Follower;
 use crate::cli::RunArgs;
 use crate::commands::ending::{self, EndedIn, FinishedRun};
 use crate::commands::live::{kept, waits};
-use crate::commands::output_schema::{AnswerForm, OutputSchema, nothing_left};
+use crate::commands::output_schema::{AnswerForm, OutputSchema};
 use crate::commands::signals::{Ending, Signals};
 use crate::compose::model::OFFLINE;
 use crate::env::Env;
@@ -18,12 +18,12 @@ use crate::pods::{Pods, check_name};
 use crate::project::Project;
 use crate::show::progress::OutputStyle;
 use crate::socket::{Ended, LiveClient, Reached, block_on};
+use client::cmd_id::cmd_id;
 use llm_worker::Cost;
-use llm_worker::effect::Outcome;
 use pod::control::TurnEnd;
-use pod::record::{InputId, InputLimits};
-use protocol::method::Cancel;
-use protocol::status::{DeliveryMode, State};
+use pod::record::InputId;
+use protocol::method::{Cancel, SendInput, TurnBudget};
+use protocol::status::State;
 use session_store::Reader;
 use std::cell::Cell;
 use std::time::Instant;
@@ -90,18 +90,12 @@ impl ClientRun<'_> {
         let from = Reader::open(&dir).map_or(1, |reader| reader.durable() + 1);
         let screen = Follower::start(&dir, name, self.style, from)?;
         let target = Target { name, screen, folded: Cell::new(None), is_planner: Cell::new(false) };
-        let mut submit = async |text: &str, used: Option<&TurnEnd>| match self.left(used) {
-            Ok(limits) => self.turn(&target, &mut live, text, limits).await,
-            Err(outcome) => Ok(nothing_left(outcome)),
-        };
-        let done = match self.schema {
-            None => submit(self.prompt, None).await.map(|end| (end, AnswerForm::Free)),
-            Some(schema) => schema.run(self.prompt, submit).await,
-        };
+        let done = self.turn(&target, &mut live).await;
         let ending = self.signals.over();
         let streamed = target.screen.finish(target.folded.get());
         match done {
-            Ok((end, output)) => {
+            Ok(end) => {
+                let output = AnswerForm::of(&end, self.schema);
                 let ended = FinishedRun { end, streamed, output, ending, late: None };
                 Ok(ending::report(
                     &ended,
@@ -134,31 +128,22 @@ impl ClientRun<'_> {
             .help(format!("omit {flags}, or run `yoi stop {name}` first")))
     }
 
-    /// The limits of the next turn after `used`.
-    fn left(&self, used: Option<&TurnEnd>) -> Result<InputLimits, Outcome> {
-        let (steps, cost) = used.map_or((0, Cost::default()), |end| (end.steps, end.cost.unwrap_or_default()));
-        let max_steps =
-            self.args.options.max_steps.map(|most| most.saturating_sub(u32::try_from(steps).unwrap_or(u32::MAX)));
-        let max_cost = self.args.options.max_cost.and_then(Cost::of_dollars).map(|most| most.since(cost));
-        match (max_steps, max_cost) {
-            (Some(0), _) => Err(Outcome::StepLimit),
-            (_, Some(left)) if left == Cost::default() => Err(Outcome::CostLimit),
-            (_, _) => Ok(InputLimits { max_steps, max_cost }),
-        }
+    /// The prompt, with what the flags say about its turn.
+    fn input(&self) -> SendInput {
+        let max_steps = self.args.options.max_steps;
+        let max_cost = self.args.options.max_cost.and_then(Cost::of_dollars).map(Cost::count);
+        let limits = (max_steps.is_some() || max_cost.is_some()).then_some(TurnBudget { max_steps, max_cost });
+        let output_schema = self.schema.map(|schema| schema.json.clone());
+        let (text, cmd_id) = (self.prompt.to_owned(), cmd_id());
+        SendInput { text, limits, output_schema, cmd_id, ..SendInput::default() }
     }
 
-    /// One input from its acceptance to the end of its turn.
-    async fn turn(
-        &self,
-        target: &Target<'_>,
-        live: &mut LiveClient,
-        text: &str,
-        limits: InputLimits,
-    ) -> Result<TurnEnd, Broken> {
+    /// The input from its acceptance to the end of its turn.
+    async fn turn(&self, target: &Target<'_>, live: &mut LiveClient) -> Result<TurnEnd, Broken> {
         let before = live.status().await.ok();
         let is_working = before.as_ref().is_some_and(|before| before.state == State::Working);
         target.is_planner.set(before.is_some_and(|before| before.model == OFFLINE));
-        let input = live.send(text.to_owned(), DeliveryMode::Queue, None, limits).await.map_err(Broken::Failed)?;
+        let input = live.send(self.input()).await.map_err(Broken::Failed)?;
         target.screen.show(input);
         self.tell_waiting(target, live, is_working).await;
         let ended = self.ended(live, input).await.map_err(|failure| match failure {

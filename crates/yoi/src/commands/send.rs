@@ -14,8 +14,7 @@ use crate::show::out;
 use crate::show::progress::OutputStyle;
 use crate::socket::{LiveClient, block_on};
 use client::cmd_id::cmd_id;
-use pod::record::InputLimits;
-use protocol::method::{AllowOrDeny, AllowScope, Approve, GetApprovals};
+use protocol::method::{AllowOrDeny, AllowScope, Approve, GetApprovals, SendInput};
 use protocol::status::DeliveryMode;
 use std::time::Instant;
 
@@ -29,7 +28,8 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
     block_on(async {
         let mut pod = live(&pods, &name, COMMAND).await?;
         let mode = if args.steer || args.deny_parked { DeliveryMode::Steer } else { DeliveryMode::Queue };
-        let input = pod.send(text, mode, args.key.clone(), InputLimits::default()).await?;
+        let cmd_id = args.key.clone().unwrap_or_else(cmd_id);
+        let input = pod.send(SendInput { text, mode, cmd_id, ..SendInput::default() }).await?;
         if args.deny_parked {
             deny_all(&mut pod).await?;
         }

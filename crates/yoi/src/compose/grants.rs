@@ -1,7 +1,7 @@
 //! What the built-in features may have: the one table. What stands in no row is refused.
 
 use pod::feature::{CapabilityPolicy, FeatureId, HostCapability};
-use pod::hook::{Event, PreRequest, PreToolCall, ToolOutcome, ToolRepeat, ToolShape, TurnEnd};
+use pod::hook::{Event, PreRequest, PreToolCall, PromptSubmit, ToolOutcome, ToolRepeat, ToolShape, TurnEnd};
 
 /// Each built-in feature and what it holds. One with background tasks has `HostCapability::ANY_BACKGROUND_TASK` in its row.
 const GRANTS: &[(&str, &[HostCapability])] = &[
@@ -69,7 +69,7 @@ const GRANTS: &[(&str, &[HostCapability])] = &[
         ],
     ),
     ("list-features", &[ANY_TOOL, builtins::list_features::RECORDS]),
-    ("output-validate", &[END_TURNS, HostCapability::ANY_PROGRAM, HostCapability::READ_WORKSPACE]),
+    ("output-validate", &[JUDGE_INPUTS, END_TURNS, HostCapability::ANY_PROGRAM, HostCapability::READ_WORKSPACE]),
     ("step-tracer", &[OBSERVE, builtins::step_tracer::WRITE]),
     ("retry", &[REPEAT_CALLS, HostCapability::ANY_REPEAT]),
     ("dedup", &[HOOK_RESULTS, HostCapability::ANY_RESULT, HostCapability::SESSION_STATE]),
@@ -93,6 +93,9 @@ const GATE_REQUESTS: HostCapability = HostCapability::hook::<PreRequest>();
 
 /// Seeing results, which is the same as standing where they could be changed.
 const HOOK_RESULTS: HostCapability = HostCapability::hook::<ToolOutcome>();
+
+/// Refusing inputs.
+const JUDGE_INPUTS: HostCapability = HostCapability::hook::<PromptSubmit>();
 
 /// Having the model go on, or a person look, at the end of a turn.
 const END_TURNS: HostCapability = HostCapability::hook::<TurnEnd>();

@@ -8,6 +8,7 @@ use crate::nearest::did_you_mean;
 use crate::show::remedy;
 use builtins::Now;
 use builtins::notify_person;
+use builtins::output_validate;
 use builtins::policies::{BadSettings, OPT_IN, Settings};
 use pod::feature::{
     CapabilityPolicy, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
@@ -26,7 +27,7 @@ pub(crate) struct Switched {
     pub(crate) policy: CapabilityPolicy,
     /// Every feature, those that are off included.
     pub(crate) modules: Vec<Arc<dyn FeatureModule>>,
-    /// Those that a person switched on.
+    /// Those with settings that are on.
     pub(crate) on: BTreeSet<FeatureId>,
     /// The file with the URL of the webhook of `builtin:notify-person`, and where it is set.
     pub(crate) webhook: Option<Sourced<PathBuf>>,
@@ -36,8 +37,12 @@ pub(crate) struct Switched {
 pub(crate) fn switched(config: &Config) -> Result<Switched, Failure> {
     let declared = builtins::declared();
     names(config, &declared)?;
-    let on: BTreeSet<FeatureId> =
+    let mut on: BTreeSet<FeatureId> =
         config.features.iter().filter(|(_, switches)| switches.on()).filter_map(|(id, _)| id.parse().ok()).collect();
+    // Without settings it is asked about nothing but inputs with a schema.
+    if config.features.get(&output_validate::ID.to_string()).is_none_or(|switches| switches.off().is_none()) {
+        on.insert(output_validate::ID);
+    }
     let mut modules = builtins::all(remedy::in_tools);
     modules.extend(opted_in(config, &on)?);
     let off = declared.into_iter().filter(|feature| OPT_IN.contains(&feature.id) && !on.contains(&feature.id));

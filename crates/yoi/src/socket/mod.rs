@@ -10,11 +10,11 @@ use client::ClientError;
 use client::cmd_id::cmd_id;
 use client::connection::{Begun, Connection, hello};
 use pod::control::TurnEnd;
-use pod::record::{InputId, InputLimits};
+use pod::record::InputId;
 use pod::session::fold::Hold;
 use protocol::event::Event;
-use protocol::method::{Ask, Done, GetStatus, Role, SendInput, TurnBudget, Undo, Undone, Wait};
-use protocol::status::{DeliveryMode, HoldStatus, State, Status};
+use protocol::method::{Ask, Done, GetStatus, Role, SendInput, Undo, Undone, Wait};
+use protocol::status::{HoldStatus, State, Status};
 use session_store::{Owner, Session};
 use std::collections::BTreeMap;
 use std::io;
@@ -162,19 +162,9 @@ impl LiveClient {
         self.ask(&Undo { to, cmd_id: cmd_id() }).await
     }
 
-    /// Hands in an input; gives its number once it is durable. With a key, one that was accepted is not accepted again.
-    pub(crate) async fn send(
-        &mut self,
-        text: String,
-        mode: DeliveryMode,
-        key: Option<String>,
-        limits: InputLimits,
-    ) -> Result<InputId, Failure> {
-        let InputLimits { max_steps, max_cost } = limits;
-        let limits = (limits != InputLimits::default())
-            .then_some(TurnBudget { max_steps, max_cost: max_cost.map(llm_worker::Cost::count) });
-        let cmd_id = key.unwrap_or_else(cmd_id);
-        Ok(self.ask(&SendInput { text, mode, limits, cmd_id }).await?.input)
+    /// Hands in an input; gives its number once it is durable.
+    pub(crate) async fn send(&mut self, input: SendInput) -> Result<InputId, Failure> {
+        Ok(self.ask(&input).await?.input)
     }
 
     /// Begins to wait for the end of the turn that takes an input, or until the pod waits for a person. Other things can be asked meanwhile.

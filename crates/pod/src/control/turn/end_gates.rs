@@ -18,7 +18,8 @@ impl Running {
     pub(super) fn ask_end_gates(&mut self, core: &Core, outcome: Outcome) -> TurnStage {
         // Gates before a request that will not be sent are dropped.
         self.tasks.gates = JoinSet::new();
-        if outcome == Outcome::Waiting || !core.registry.hooks().any::<TurnEnd>("") {
+        let asked = core.registry.hooks().any_gate::<TurnEnd>(core.state.output_schema.is_some());
+        if outcome == Outcome::Waiting || !asked {
             let none = GateOutcome { decision: Decision::Allow, runs: Vec::new() };
             return match self.answering.paused {
                 Some(_) => TurnStage::Answered(outcome, none),
@@ -29,7 +30,8 @@ impl Running {
         let steps = core.state.requests - self.before.requests;
         let answer = core.state.last_answer.clone();
         let (turn, shortfall) = (core.state.turns, core.state.shortfall);
-        let view = TurnEndView { turn, outcome: outcome.clone(), steps, answer, shortfall };
+        let output_schema = core.state.output_schema.clone();
+        let view = TurnEndView { turn, outcome: outcome.clone(), steps, answer, shortfall, output_schema };
         self.tasks.gates.spawn(async move { registry.hooks().decide::<TurnEnd>(&callbacks, || view).await });
         TurnStage::Asking(outcome)
     }
@@ -90,6 +92,7 @@ impl Running {
             input: core.state.inputs + 1,
             text: words.to_owned(),
             limits: Some(left.into()),
+            output_schema: core.state.output_schema.as_deref().map(str::to_owned),
             again: Some(again),
             ..InputQueued::default()
         }))

@@ -458,7 +458,8 @@ fn kept<'a, T>(
 
 fn planned_hook(hook: &HookDeclaration) -> PlannedHook {
     let on_failure = hook.on_failure();
-    let HookDeclaration { name, point, class, deadline_ms, tools, needs: _, withholds: _ } = hook.clone();
+    let HookDeclaration { name, point, class, deadline_ms, tools, needs: _, withholds: _, with_output_schema: _ } =
+        hook.clone();
     PlannedHook { name, point, class, deadline_ms, tools, on_failure }
 }
 

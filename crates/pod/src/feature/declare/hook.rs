@@ -4,7 +4,8 @@
 use super::capability::{HostCapability, MAX_NAMED_TOOLS};
 use super::text::{self, Lines, MAX_NAME, millis};
 use crate::hook::{
-    DEFAULT_DEADLINE, FailureRule, HookClass, HookPoint, MAX_DEADLINE, Point, ToolRepeat, ToolRun, ToolShape, Transform,
+    DEFAULT_DEADLINE, FailureRule, HookClass, HookPoint, MAX_DEADLINE, Point, SeesOutputSchema, ToolRepeat, ToolRun,
+    ToolShape, Transform,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,7 @@ pub struct HookKey<P> {
     tools: &'static [&'static str],
     needs: &'static [HostCapability],
     pub(crate) withholds: bool,
+    with_output_schema: bool,
     point: PhantomData<fn(P)>,
 }
 
@@ -33,7 +35,15 @@ impl<P: Point> HookKey<P> {
     /// A hook with [`DEFAULT_DEADLINE`]; a transform gets the calls of every tool.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
-        Self { name, deadline: DEFAULT_DEADLINE, tools: &["*"], needs: &[], withholds: false, point: PhantomData }
+        Self {
+            name,
+            deadline: DEFAULT_DEADLINE,
+            tools: &["*"],
+            needs: &[],
+            withholds: false,
+            with_output_schema: false,
+            point: PhantomData,
+        }
     }
 
     /// How long the host waits for one answer; at most [`MAX_DEADLINE`].
@@ -66,6 +76,7 @@ impl<P: Point> HookKey<P> {
             tools: tools.iter().map(|&tool| tool.to_owned()).collect(),
             needs: self.needs.to_vec(),
             withholds: self.withholds,
+            with_output_schema: self.with_output_schema,
         }
     }
 }
@@ -85,6 +96,15 @@ impl HookKey<ToolShape> {
     #[must_use]
     pub const fn withhold_on_failure(mut self) -> Self {
         self.withholds = true;
+        self
+    }
+}
+
+impl<P: SeesOutputSchema> HookKey<P> {
+    /// Ask this gate only where the input has a schema that the answer has to fit.
+    #[must_use]
+    pub const fn with_output_schema(mut self) -> Self {
+        self.with_output_schema = true;
         self
     }
 }
@@ -147,6 +167,7 @@ impl WrapKey {
             tools: self.tools.iter().map(|&tool| tool.to_owned()).collect(),
             needs: self.needs.to_vec(),
             withholds: false,
+            with_output_schema: false,
         }
     }
 
@@ -188,6 +209,9 @@ pub struct HookDeclaration {
     /// Whether its failure withholds the result; only at `tool_shape`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub withholds: bool,
+    /// Whether it is asked only where an input has a schema that the answer has to fit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub with_output_schema: bool,
 }
 
 impl HookDeclaration {

@@ -124,10 +124,11 @@ impl HookContribution {
         hook: Arc<dyn Hook<P>>,
     ) -> Self {
         let (implied, on_failure) = (declaration.implied(), declaration.on_failure());
-        let HookDeclaration { name, point: _, class: _, deadline_ms, tools, needs, withholds } = declaration;
+        let HookDeclaration { name, point: _, class: _, deadline_ms, tools, needs, withholds, with_output_schema } =
+            declaration;
         let mut slot = InstalledHook::new(feature_id.clone(), name.clone(), hook);
         slot.deadline = Duration::from_millis(deadline_ms);
-        slot.withholds = withholds;
+        (slot.withholds, slot.with_output_schema) = (withholds, with_output_schema);
         if P::CLASS == HookClass::Transform {
             slot.tools.clone_from(&tools);
         }
