@@ -155,3 +155,33 @@ fn unwatched(project: &Workspace, count: usize) -> String {
 fn text(error: impl ToString) -> String {
     error.to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use authority::{Access, Ambient};
+
+    // Two features watch the same project; the grant of the first one is revoked.
+    #[tokio::test]
+    #[allow(clippy::disallowed_methods, reason = "authority of a test")]
+    async fn a_revoked_grant_does_not_end_the_watch_of_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = || Workspace::open(&Ambient::claim(), dir.path(), dir.path(), Access::Read).unwrap();
+        let (revoked, granted) = (open(), open());
+        revoked.door().shut().await;
+        let (sender, mut reports) = mpsc::channel(1);
+        let mut watch = JoinSet::new();
+        watch.spawn(observe(vec![revoked, granted], sender, Handle::current()));
+        let changed = async {
+            for n in 0.. {
+                std::fs::write(dir.path().join("a"), n.to_string()).unwrap();
+                if let Ok(report) = tokio::time::timeout(QUIET * 2, reports.recv()).await {
+                    return report;
+                }
+            }
+            None
+        };
+        let report = tokio::time::timeout(Duration::from_secs(30), changed).await.unwrap();
+        assert!(matches!(report, Some(FileReport::Changed(_))), "{report:?}");
+    }
+}
