@@ -17,7 +17,7 @@ pub struct Url(url::Url);
 
 /// The error of parsing a URL, with the reason; the text hides credentials.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("URL `{url}`: {why}")]
+#[error("the URL `{url}` is not valid: {why}")]
 pub struct InvalidUrl {
     url: String,
     why: &'static str,
@@ -32,9 +32,9 @@ impl BaseUrl {
         let bad = |why| Err(InvalidUrl::new(text, why));
         let foreign = |c: char| !c.is_ascii_graphic() || matches!(c, '"' | '<' | '>' | '\\');
         match text.split_once("://") {
-            None => bad("expected http://… or https://…"),
+            None => bad("it must begin with http:// or https://"),
             Some(_) if text.contains(foreign) => bad("it contains a character that is not allowed in a URL"),
-            Some((_, rest)) if rest.contains(['?', '#']) => bad("the URL must not contain a query or fragment"),
+            Some((_, rest)) if rest.contains(['?', '#']) => bad("it must not contain a query or fragment"),
             Some((_, rest)) if rest.starts_with('/') => bad("the host is missing"),
             Some(_) => checked(text, url::Url::parse(text)).map(Self),
         }
@@ -181,12 +181,12 @@ impl InvalidUrl {
 fn checked(text: &str, parsed: Result<url::Url, ParseError>) -> Result<url::Url, InvalidUrl> {
     let why = match parsed {
         Err(ParseError::RelativeUrlWithoutBase | ParseError::RelativeUrlWithCannotBeABaseBase) => {
-            "expected http://… or https://…"
+            "it must begin with http:// or https://"
         }
         Err(ParseError::EmptyHost) => "the host is missing",
         Err(ParseError::InvalidPort) => "the port must be 1 to 65535",
-        Err(ParseError::InvalidIpv6Address) => "not an IPv6 address in the brackets",
-        Err(ParseError::InvalidIpv4Address) => "not an IPv4 address",
+        Err(ParseError::InvalidIpv6Address) => "the text in the brackets is not an IPv6 address",
+        Err(ParseError::InvalidIpv4Address) => "the host is not an IPv4 address",
         Err(_) => "the host contains a character that is not allowed",
         Ok(url) if !matches!(url.scheme(), "http" | "https") => "the scheme must be http or https",
         Ok(url) if !url.username().is_empty() || url.password().is_some() => {

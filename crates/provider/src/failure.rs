@@ -135,24 +135,24 @@ impl Failure {
         let text = match self.cause {
             FailureCause::Http(HttpErrorKind::Connect) => format!("check that the provider is running and that {url} is its address"),
             FailureCause::Http(HttpErrorKind::Timeout) => format!("the provider at {url} is slow or overloaded: try again, use a smaller model or context, or raise the provider's `timeouts`"),
-            FailureCause::Http(HttpErrorKind::Cut) => "try again; if it happens again, the provider or a proxy ends its streams: check their logs".to_owned(),
+            FailureCause::Http(HttpErrorKind::Cut) => "try again; if the error persists, the provider or a proxy closes connections too early: check the logs of both".to_owned(),
             FailureCause::Http(HttpErrorKind::Malformed) => format!("check that {url} is the right `base_url` and that `api` names the API of this provider; if both are right, try again"),
             FailureCause::Http(HttpErrorKind::Tls) => format!("check {url} and the system's certificates; local providers usually use http://, not https://"),
             FailureCause::Http(HttpErrorKind::TooLarge) => "ask for a shorter answer, or set a limit on its tokens".to_owned(),
-            FailureCause::WrongPlace => format!("check the base URL {url}: for most providers it ends in /v1"),
-            FailureCause::Http(HttpErrorKind::Denied) => "check the provider's base URL: this run may not connect to its host".to_owned(),
+            FailureCause::WrongPlace => format!("check the `base_url` {url}: for most providers it ends in /v1"),
+            FailureCause::Http(HttpErrorKind::Denied) => "check the provider's `base_url`: this run may not connect to its host".to_owned(),
             FailureCause::Http(HttpErrorKind::Bug) | FailureCause::ReceiverGone => return None,
             FailureCause::Refused { why, status, .. } => match (why, status) {
-                (RefusalReason::Quota, _) => format!("add credit or raise the limit at the provider, or {other_model}"),
+                (RefusalReason::Quota, _) => format!("add credit or raise the spending limit at the provider, or {other_model}"),
                 (RefusalReason::TooLong, _) | (RefusalReason::Status, Some(413)) => {
                     "the history of this pod is too long for this model: start a new pod, or choose a model with a larger context".to_owned()
                 }
                 (RefusalReason::Status, Some(401 | 403)) => match key {
-                    KeyStatus::Sent(name) => format!("check the API key in {name}: is it for this provider, not expired, and allowed to use `{model}`?"),
+                    KeyStatus::Sent(name) => format!("check that the API key in {name} belongs to this provider, has not expired and may use `{model}`"),
                     KeyStatus::Missing(name) => format!("no API key was sent; set {name}"),
                     KeyStatus::None => "no API key was sent; set the key of this provider in the configuration".to_owned(),
                 },
-                (RefusalReason::Status, Some(404)) => format!("check that the provider offers `{model}` (`{model_list}` lists its models), and its `base_url`"),
+                (RefusalReason::Status, Some(404)) => format!("check that the provider offers `{model}` (`{model_list}` lists its models), and check its `base_url`"),
                 (RefusalReason::Status, Some(429)) => format!("the provider's rate limit was reached: wait, or {other_model}"),
                 (RefusalReason::Status, Some(400..500)) | (RefusalReason::Invalid, _) => {
                     format!("the provider rejected the request: check that `{model}` supports tools and streaming")

@@ -168,7 +168,7 @@ impl Scripted {
         ModelError {
             kind: ErrorKind::FixInput,
             message: format!(
-                "{}: the model script has no answer left (lines: {lines}, answers in this pod: {played})",
+                "{}: the model script has no answer left (answers in the script: {lines}; used by this pod: {played})",
                 self.name
             ),
             help: Some("add an answer to the model script, or use a new pod".to_owned()),

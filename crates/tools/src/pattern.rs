@@ -31,7 +31,8 @@ impl Pattern {
         let everything_below = pattern.strip_suffix('/').map(|dir| format!("{dir}/**"));
         let pattern = everything_below.as_deref().unwrap_or(pattern);
         let built = GlobBuilder::new(pattern).literal_separator(true).empty_alternates(true).build();
-        let glob = built.map_err(|error| fix(format!("glob `{text}`: {}", error.kind())))?.compile_matcher();
+        let glob =
+            built.map_err(|error| fix(format!("`{text}` is not a glob pattern: {}", error.kind())))?.compile_matcher();
         Ok(Self { glob, name_only: !pattern.contains('/') })
     }
 

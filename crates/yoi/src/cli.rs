@@ -65,7 +65,7 @@ pub(crate) enum Command {
     /// Send a notification to the model of a running pod; the model reads it at its next step
     #[command(after_help = EXIT_CODES)]
     Notify(NotifyArgs),
-    /// List, set or cancel the prompts that start turns of a pod at set times
+    /// List, add or cancel scheduled prompts, which start turns of a pod at set times
     #[command(disable_help_subcommand = true)]
     Schedule(ScheduleArgs),
     /// Show what a pod is doing, which inputs are waiting, and why it does not continue
@@ -78,7 +78,7 @@ pub(crate) enum Command {
     Resume(PodArgs),
     /// Cancel the running turn of a pod
     Cancel(PodArgs),
-    /// List the calls that wait for your approval in all pods, or answer one
+    /// List the calls that wait for your approval, or allow or deny one of them
     #[command(after_help = EXIT_CODES)]
     Approve(ApproveArgs),
     /// List the processes of running pods
@@ -87,17 +87,17 @@ pub(crate) enum Command {
     Ls(LsArgs),
     /// Print the transcript of a pod
     Log(LogArgs),
-    /// Check every record of a pod and rebuild every request that it sent
+    /// Check every record of a pod and rebuild every request that the pod sent to the model
     Verify(VerifyArgs),
-    /// Show the file changes of a pod
+    /// Show the file changes of a pod, except those of its commands
     Diff(DiffArgs),
-    /// Undo what the file tools of a pod changed
+    /// Undo the file changes of a pod, except those of its commands
     Undo(UndoArgs),
     /// Move a pod to the trash, or delete it
     Rm(RmArgs),
-    /// Show the features, what they add and what they may do
+    /// Show the features (parts of yoi that add tools and hooks to a pod) and what they may do
     Features(FeaturesArgs),
-    /// Create the crate of a new feature
+    /// Create a Rust crate for a new feature
     #[command(subcommand)]
     Feature(FeatureAction),
     /// Check the environment, configuration, models, sandbox and journals
@@ -105,12 +105,12 @@ pub(crate) enum Command {
     /// Show, check or create the configuration
     #[command(subcommand, after_help = VARIABLES)]
     Config(ConfigAction),
-    /// List or grant the pending entries of the project's yoi.toml
+    /// List or grant the entries of the project's yoi.toml that need your consent
     #[command(after_help = PENDING)]
     Grant(GrantArgs),
-    /// List or revoke the granted entries of the project's yoi.toml
+    /// List the entries of the project's yoi.toml that you granted, or revoke grants
     Revoke(RevokeArgs),
-    /// List the models that can be used now, and how to set up others
+    /// List the models that you can use now, and show how to set up others
     Models(JsonArgs),
     /// Print a script that completes commands, options, pods and models in a shell
     #[command(after_help = COMPLETIONS)]
@@ -121,10 +121,10 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The prompt; `-` reads it from stdin. If PROMPT is given, piped stdin is added to it
+    /// The prompt; `-` reads the prompt from stdin. Text that is piped to stdin is added to PROMPT
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: Option<OsString>,
-    /// Continue the last run in this directory
+    /// Run the prompt in the pod of the last run in this directory
     #[arg(short = 'c', long = "continue", conflicts_with_all = ["pod", "ephemeral"])]
     pub(crate) resume: bool,
     /// Run in the pod NAME; create it if it does not exist
@@ -136,13 +136,13 @@ pub(crate) struct RunArgs {
     pub(crate) ephemeral: bool,
     #[command(flatten)]
     pub(crate) options: PodFlags,
-    /// Stop after this time: 90s, 10m, 2h
+    /// Cancel the run after this time: 90s, 10m or 2h
     #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
     pub(crate) timeout: Option<Duration>,
     /// Require an answer that is valid against the JSON Schema in FILE, and print only this JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) output_schema: Option<PathBuf>,
-    /// Print records as JSON Lines; the last line is the result
+    /// Print each new record of the journal as one line of JSON; the last line is the result
     #[arg(long)]
     pub(crate) json: bool,
     /// Do not print progress
@@ -175,10 +175,10 @@ pub(crate) struct StartArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PodFlags {
     /// Use this model: PROVIDER/MODEL, offline (the built-in planner), scripted:FILE (plays the prepared answers in FILE,
-    /// a model script) or record:MODEL (uses MODEL and saves its answers to a model script)
+    /// a model script) or record:MODEL (uses MODEL and saves the answers to a model script)
     #[arg(short, long, value_name = "MODEL", add = ArgValueCandidates::new(models))]
     pub(crate) model: Option<String>,
-    /// Limit what tools and commands may write
+    /// Choose what tools and commands can write, and whether commands have network access
     #[arg(long, value_name = "MODE")]
     pub(crate) sandbox: Option<Mode>,
     /// Do not change project files; the same as --sandbox read-only
@@ -190,15 +190,17 @@ pub(crate) struct PodFlags {
     /// Allow reading and writing DIR (repeatable)
     #[arg(long, value_name = "DIR")]
     pub(crate) add_write_dir: Vec<PathBuf>,
-    /// Allow calls that otherwise need approval (repeatable): 'Read .env', 'Write yoi.toml'; without a sandbox also 'Bash
-    /// git status,diff' (git status and git diff), 'Bash ls', 'Bash'. `deny` rules in configuration files still apply
+    /// Allow calls that otherwise need approval (repeatable). RULE names a tool and, optionally, a path, a host or a
+    /// command: 'Read .env', 'Write yoi.toml'; without a sandbox also 'Bash git status,diff' (git status and git diff),
+    /// 'Bash ls' or 'Bash'. `deny` rules in configuration files still apply
     #[arg(long, value_name = "RULE", value_parser = crate::allow::rule)]
     pub(crate) allow: Vec<AllowRule>,
-    /// Take at most N steps: in a run, or in each turn of a pod of `yoi start`, which is then held until `yoi resume`
+    /// Take at most N steps; a step is one request to the model and the calls in its answer. In a pod of `yoi start`, N is
+    /// the limit of each turn, and a pod that reaches it is held until `yoi resume`
     #[arg(long, value_name = "N", value_parser = steps, allow_negative_numbers = true)]
     pub(crate) max_steps: Option<u32>,
-    /// Send no further request to the model once this many US dollars were spent: in a run, or in a turn of a pod of `yoi
-    /// start`, which is then held until `yoi resume`
+    /// Send no further request to the model once the run has cost this many US dollars. In a pod of `yoi start`, USD is
+    /// the limit of each turn, and a pod that reaches it is held until `yoi resume`
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub(crate) max_cost: Option<f64>,
     /// Do not read AGENTS.md or CLAUDE.md
@@ -217,10 +219,10 @@ pub(crate) struct SendArgs {
     /// Wait for the end of the input's turn, and print the answer
     #[arg(long)]
     pub(crate) wait: bool,
-    /// Deliver at the next step of the running turn instead of in a turn of its own
+    /// Deliver the input at the next step of the running turn instead of in a turn of its own
     #[arg(long)]
     pub(crate) steer: bool,
-    /// Deny every call that waits for approval, and deliver this input at the next step instead
+    /// Deny every call that waits for approval, and deliver the input at the next step of the turn
     #[arg(long)]
     pub(crate) deny_parked: bool,
     /// Name of this input: if the pod has already accepted an input with the same KEY, print the number of that input and
@@ -268,13 +270,13 @@ pub(crate) struct ScheduleArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ScheduleAction {
-    /// List the prompts of the pod with their next times
+    /// List the scheduled prompts of the pod with their next times
     List,
-    /// Set a prompt of a running pod
+    /// Schedule a prompt in a running pod
     Add(ScheduleAddArgs),
-    /// Cancel a prompt of a running pod
+    /// Cancel a scheduled prompt of a running pod
     Cancel {
-        /// Number of the prompt, as the list shows it
+        /// Number of the prompt; `yoi schedule NAME` lists the numbers
         id: u32,
     },
 }
@@ -286,7 +288,7 @@ pub(crate) struct ScheduleAddArgs {
     pub(crate) text: OsString,
     #[command(flatten)]
     pub(crate) time: ScheduleTime,
-    /// Time zone of --at and --cron: Europe/Berlin. The default is the `time_zone` of the pod's configuration
+    /// Time zone of --at and --cron, such as Europe/Berlin. The default is the setting `time_zone` of builtin:schedule
     #[arg(long, value_name = "ZONE")]
     pub(crate) time_zone: Option<String>,
 }
@@ -300,7 +302,8 @@ pub(crate) struct ScheduleTime {
     /// Deliver the prompt once, after TIME: 10m, 2h
     #[arg(long = "in", value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
     pub(crate) after: Option<Duration>,
-    /// Deliver the prompt each time that EXPRESSION names: '0 9 * * 1-5' (minute, hour, day of the month, month, day of the week)
+    /// Deliver the prompt at each time that matches the cron expression: '0 9 * * 1-5' (minute, hour, day of the month,
+    /// month, day of the week)
     #[arg(long, value_name = "EXPRESSION")]
     pub(crate) cron: Option<String>,
 }
@@ -344,15 +347,15 @@ pub(crate) struct PodArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ApproveArgs {
-    /// Name of the pod, or a unique prefix of it; without NAME, what waits in all pods
+    /// Name of the pod, or a unique prefix of it; without NAME, all pods
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: Option<String>,
-    /// Number of the approval; without ID, ask about each call at a terminal, or list what waits
+    /// Number of the approval; without ID, list the calls that wait; at a terminal, also ask about each of them
     pub(crate) id: Option<u64>,
-    /// Deny the call; the model reads WORDS
+    /// Deny the call; the model reads WORDS as the reason
     #[arg(long, value_name = "WORDS", num_args = 0..=1, require_equals = true, default_missing_value = "", requires = "id")]
     pub(crate) deny: Option<String>,
-    /// Allow only this call, or also later calls of this pod that the listed rules match
+    /// Allow only this call (`once`, the default), or also later calls of this pod that match the listed rules (`pod`)
     #[arg(long, value_name = "SCOPE", requires = "id", conflicts_with = "deny")]
     pub(crate) scope: Option<ApproveScope>,
     /// Print one JSON document
@@ -391,7 +394,7 @@ pub(crate) struct LogArgs {
     /// Print the raw records as JSON Lines
     #[arg(long)]
     pub(crate) json: bool,
-    /// Do not shorten outputs
+    /// Print tool results in full
     #[arg(long)]
     pub(crate) full: bool,
 }
@@ -451,10 +454,11 @@ pub(crate) struct FeaturesArgs {
     /// start has the number 1
     #[arg(long, value_name = "N[..M]", conflicts_with = "plan")]
     pub(crate) diff: Option<Span>,
-    /// Show the rules that decide about calls of a tool and where each rule is written, or when a background task runs
+    /// Show the rules that decide about calls of TOOL and where each rule is written, or show when TASK runs. TASK is a
+    /// background task: code of a feature that yoi runs by itself
     #[arg(long, value_name = "TOOL|TASK", conflicts_with_all = ["plan", "diff"])]
     pub(crate) explain: Option<String>,
-    /// Show the permissions that the features of the pod got at its last start and have not used since
+    /// Show the permissions that the features of the pod NAME got at its last start and have not used since
     #[arg(long, conflicts_with_all = ["plan", "diff", "explain"])]
     pub(crate) unused: bool,
     /// Print the JSON Schema of the --json output
@@ -467,7 +471,7 @@ pub(crate) struct FeaturesArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FeatureAction {
-    /// Create a crate that builds, with one tool, one hook that can refuse calls, saved state and a test
+    /// Create a Rust crate that builds, with one tool, one hook that can refuse calls, saved state and a test
     New(FeatureNewArgs),
     #[command(about = HELP)]
     Help(HelpArgs),

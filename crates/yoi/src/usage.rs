@@ -13,7 +13,7 @@ use std::process::ExitCode;
 /// Commands that take one text besides a pod.
 const WITH_TEXT: [&str; 3] = ["yoi send", "yoi start", "yoi notify"];
 
-const QUOTES: &str = "write it in quotes";
+const QUOTES: &str = "write the text in quotes";
 
 /// Prints a usage error and gives the exit code; help that nobody asked for is one, too.
 pub(crate) fn report(error: &clap::Error, args: &[OsString], command: Command) -> ExitCode {

@@ -27,11 +27,12 @@ impl PathGlob {
         }
         let glob = |text: &str| GlobBuilder::new(text).literal_separator(true).backslash_escape(true).build();
         let mut set = GlobSetBuilder::new();
-        set.add(glob(text).map_err(|e| format!("`path`: {e}"))?);
+        let wrong = |e: globset::Error| format!("`path` = `{}` is not a glob pattern: {}", escape_line(text), e.kind());
+        set.add(glob(text).map_err(wrong)?);
         if let Some(directory) = text.strip_suffix("/**").filter(|d| !d.is_empty()) {
-            set.add(glob(directory).map_err(|e| format!("`path`: {e}"))?);
+            set.add(glob(directory).map_err(wrong)?);
         }
-        set.build().map(Self).map_err(|e| format!("`path`: {e}"))
+        set.build().map(Self).map_err(wrong)
     }
 
     /// An allowance matches the resolved path; a refusal or a question also the path as written.

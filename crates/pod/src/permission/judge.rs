@@ -224,19 +224,28 @@ impl TargetDecision<'_> {
         }
     }
 
+    /// The rule that decided, in words.
+    fn rule(&self) -> String {
+        let (source, text) = self.origin();
+        match &self.origin {
+            Origin::DefaultRule(_) => format!("the default rule `{text}`"),
+            Origin::Rule { .. } => format!("the rule `{text}` ({source})"),
+            Origin::Nobody => "default: no rule allows it".to_owned(),
+        }
+    }
+
     /// What a person is asked about the target.
     fn question(&self, call: &CallFacts<'_>) -> Option<String> {
-        let (source, text) = self.origin();
-        (self.decision == RuleDecision::Ask).then(|| format!("{} needs approval (`{text}`, {source})", self.what(call)))
+        (self.decision == RuleDecision::Ask).then(|| format!("{} needs approval by {}", self.what(call), self.rule()))
     }
 
     fn decide(self, call: &CallFacts<'_>, now: SandboxState, terms: HostTerms) -> PolicyDecision {
-        let (source, text) = self.origin();
+        let ((source, text), rule) = (self.origin(), self.rule());
         let help = || (terms.remedy)(&self.remedy(call.tool, now, terms));
         let decision = match self.decision {
             RuleDecision::Allow => Decision::Allow,
             RuleDecision::Ask => {
-                let why = format!("needs approval (`{text}`, {source}), and this run cannot ask for approval");
+                let why = format!("needs approval by {rule}, and this run cannot ask for approval");
                 Decision::Refuse { reason: format!("{} {why}\n{}", self.what(call), help()) }
             }
             RuleDecision::Deny => {
@@ -244,7 +253,7 @@ impl TargetDecision<'_> {
                     Some(Target::Lost { why, .. }) => format!(": {why}"),
                     _ => String::new(),
                 };
-                let reason = format!("{} is refused{why} (`{text}`, {source})\n{}", self.what(call), help());
+                let reason = format!("{} is refused by {rule}{why}\n{}", self.what(call), help());
                 Decision::Refuse { reason }
             }
         };

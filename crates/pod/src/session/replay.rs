@@ -217,8 +217,8 @@ impl Replay {
         found.wrong = gone.map(|(seq, digest)| Wrong { seq: *seq, what: BlobError::Missing(*digest).to_string() });
         if found.dropped > 0 {
             found.notes.insert(match found.dropped {
-                1 => "1 stored file was deleted, because the pod reached its storage limit".to_owned(),
-                more => format!("{more} stored files were deleted, because the pod reached its storage limit"),
+                1 => "1 data file was deleted, because the pod reached its storage limit".to_owned(),
+                more => format!("{more} data files were deleted, because the pod reached its storage limit"),
             });
         }
         if found.beyond > 0 {

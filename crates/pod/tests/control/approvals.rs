@@ -32,7 +32,7 @@ fn what_was_shown_runs_once_after_a_stop_and_an_answer_of_another_client() {
     let [question] = &open[..] else { panic!("{open:?}") };
     assert_eq!((question.approval, question.tool.as_str(), &*question.arguments), (1, "Deploy", ARGUMENTS));
     assert!(
-        question.question.contains("Deploy at builtin:testkit needs approval (`ask Deploy`, testkit)"),
+        question.question.contains("Deploy at builtin:testkit needs approval by the rule `ask Deploy` (testkit)"),
         "{}",
         question.question
     );
@@ -255,7 +255,7 @@ fn where_nobody_can_come_a_call_is_refused() {
     let told = result(&pod, 1);
     assert_eq!(
         told,
-        "Deploy at builtin:testkit needs approval (`ask Deploy`, testkit), and this run cannot ask for approval"
+        "Deploy at builtin:testkit needs approval by the rule `ask Deploy` (testkit), and this run cannot ask for approval"
     );
 }
 

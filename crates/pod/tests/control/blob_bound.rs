@@ -73,7 +73,7 @@ fn the_next_run_lets_go_of_the_oldest_outputs() {
     assert_eq!(run(&mut pod, &["Print3"])[0].0, ResultStatus::Ok);
     let found = verified(&pod);
     assert_eq!((found.wrong, found.blobs, found.dropped), (None, 3, 1));
-    assert!(found.notes.iter().any(|note| note.starts_with("1 stored file was deleted")), "{:?}", found.notes);
+    assert!(found.notes.iter().any(|note| note.starts_with("1 data file was deleted")), "{:?}", found.notes);
 
     for (nth, gone) in [(0, true), (1, false)] {
         let (page, told) = reader(&pod, nth);

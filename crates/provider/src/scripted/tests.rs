@@ -100,7 +100,7 @@ async fn the_place_is_the_number_of_answers_in_history() {
     }
     let error = script("{}").play(&[user(), text("a"), user()], &mpsc::channel(1).0).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::FixInput);
-    assert!(error.message.contains("no answer left (lines: 1") && error.help.is_some(), "{error:?}");
+    assert!(error.message.contains("no answer left (answers in the script: 1") && error.help.is_some(), "{error:?}");
 }
 
 #[test]

@@ -8,15 +8,15 @@ Exit codes:
             model's context was used up. With `offline`, also: the prompt was
             not understood or not carried out
   2         wrong command, argument or directory, or the file to create exists
-  3         a hook ended the run; yoi ended it, for example because an
+  3         a hook ended the run; yoi ended the run, for example because an
             answer was too large for the journal; the last call was refused;
             or a command of a pod called a command of yoi that only a
             person may use
   4         step, cost or time limit reached
   5         the provider could not be reached, was overloaded, reported a
             server error, or sent no complete answer, even after retries
-  6         a call waits for the approval of a person; `yoi approve`
-            lists and answers what waits
+  6         a call waits for your approval; `yoi approve` lists the calls
+            that wait
   65        damaged or invalid data: a journal or a model script (the FILE
             of -m scripted:FILE)
   69        the pod is not running, or a system resource is unavailable or
@@ -31,7 +31,8 @@ Exit codes:
   130, 143  ended by a signal";
 
 pub(super) const VARIABLES: &str = "\
-Environment variables (they override the files; options override them):
+Environment variables (they override the configuration files, and options
+override the variables):
   YOI_MODEL · YOI_MAX_STEPS · YOI_MAX_COST · YOI_TOOL_CONCURRENCY
   YOI_SANDBOX (read-only, workspace-write, off)
 Diagnostic log: YOI_LOG=error, warn, info, debug or trace writes log lines to
@@ -54,7 +55,7 @@ A pod records these options of each start: --model, --sandbox (or
 --read-only), --add-dir, --add-write-dir, --allow, --max-steps, --max-cost and
 --no-instructions. A stopped or crashed pod starts again in the directory and
 with the recorded options of its last start. An option on the command line
-replaces the recorded value of the same option, and -C the directory.
+replaces the recorded value of the same option; -C replaces the directory.
 
 If the pod is already running, the command changes nothing. It then exits with
 75 if it has INPUT, --foreground or an option that a pod records; otherwise it
@@ -62,8 +63,8 @@ exits with 0. There is one exception: if the pod is held because its API key
 was missing or was rejected, and the key is available now, the command ends the
 process of the pod and starts the pod again.
 
-Signals to the process of a pod: TERM interrupts the turn and ends the
-process, and the next start continues the turn; HUP reloads limits, permission
+A TERM signal to the process of a pod interrupts the turn and ends the process;
+the next start continues the turn. A HUP signal reloads limits, permission
 rules and prices.";
 
 pub(super) const ATTACH: &str = "\

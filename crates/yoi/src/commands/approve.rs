@@ -28,7 +28,7 @@ pub(crate) fn run(args: &ApproveArgs, env: &Env) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
     match (&args.name, args.id) {
         (Some(name), Some(id)) => {
-            only_a_person("answer what waits for approval")?;
+            only_a_person("allow or deny its calls")?;
             let name = pods.find(name)?;
             block_on(answer(args, &pods, &name, id))?
         }
@@ -63,7 +63,7 @@ fn list(args: &ApproveArgs, env: &Env, pods: &Pods, names: Vec<String>) -> Resul
     if args.json {
         out::json(&waiting.iter().map(json).collect());
     } else if waiting.is_empty() {
-        out::line("nothing waits for approval");
+        out::line("no call waits for approval");
     } else if let Some(terminal) = answering(args, env) {
         return answer_from_list(args, pods, waiting, terminal);
     } else {
@@ -104,7 +104,9 @@ fn print_how(Waiting { name, live, asked }: &Waiting) {
     let approval = asked.approval;
     question::also_allows(asked, "--scope=pod").iter().for_each(|rules| out::line(rules));
     let start = if *live { String::new() } else { format!("`yoi start {name}`, then ") };
-    out::line(&format!("  {start}`yoi approve {name} {approval}` allows it once, with --deny it is refused"));
+    out::line(&format!(
+        "  {start}`yoi approve {name} {approval}` allows this call once; with --deny it denies the call"
+    ));
 }
 
 /// The terminal of a person who may answer from the list.

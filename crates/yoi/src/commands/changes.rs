@@ -164,13 +164,17 @@ fn word(status: FileStatus) -> &'static str {
 fn show(changed: &Changed, status: FileStatus, diff: &str, terminal: bool) {
     let path = escape(Path::new(&changed.path));
     let said = match status {
-        FileStatus::AsBefore => return out::line(&format!("{path}: as before the pod changed it")),
+        FileStatus::AsBefore => {
+            return out::line(&format!("{path} has the content that it had before the pod changed it"));
+        }
         FileStatus::AsLeft if changed.between == Between::Nothing => None,
-        FileStatus::AsLeft => Some("modified by something else between this pod's changes; the full diff:"),
-        FileStatus::Changed => Some("modified after this pod's change; the diff from before that change to now:"),
+        FileStatus::AsLeft => {
+            Some("was modified by something else between this pod's changes; the diff shows all changes:")
+        }
+        FileStatus::Changed => Some("was modified after this pod's change; the diff shows all changes:"),
     };
     if let Some(said) = said {
-        out::line(&format!("{path}: {said}"));
+        out::line(&format!("{path} {said}"));
     }
     let diff = diff.trim_end_matches('\n');
     if terminal { out::lines(diff) } else { out::raw(&format!("{diff}\n")) }
@@ -204,10 +208,10 @@ pub(super) fn warn(changes: &Changes, say: &dyn Fn(&str)) {
         return;
     }
     let ran = match changes.commands.len() {
-        1 => "1 shell command ran; its".to_owned(),
-        more => format!("{more} shell commands ran; their"),
+        1 => "the pod ran 1 command".to_owned(),
+        more => format!("the pod ran {more} commands"),
     };
-    say(&format!("{ran} file changes are not tracked:"));
+    say(&format!("{ran}; yoi does not know which files a command changed:"));
     for (seq, command) in changes.commands.iter().rev().take(NAMED) {
         say(&format!("    record {seq}: {}", line(&command_text(command), 100)));
     }

@@ -1,6 +1,7 @@
 //! `yoi config`: what is in force, from where, and a file to begin with.
 
 use crate::cli::{ConfigAction, JsonArgs};
+use crate::commands::features::source_text;
 use crate::compose::keys::describe;
 use crate::compose::model::{self, patience};
 use crate::compose::switches::switched;
@@ -22,33 +23,33 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 
 # model = "openai/gpt-4.1"              # or anthropic/…, openrouter/…, gemini/…, ollama/…, a provider named below, offline
 
-# instructions = true                   # false: AGENTS.md and CLAUDE.md are not read
+# instructions = true                   # false: yoi does not read AGENTS.md and CLAUDE.md
 
-# [providers.local]                     # an endpoint with one of two APIs
+# [providers.local]                     # a provider: a server with one of two APIs
 # api = "openai-chat"                   # Chat Completions; or "anthropic": Messages
 # base_url = "http://127.0.0.1:8080/v1"
 # key = { env = "LOCAL_KEY" }           # or { file = "~/.keys/local" } or { command = ["pass", "show", "local"] }
 # timeouts = { connect_s = 10, first_byte_s = 120, between_bytes_s = 60 }
-# attempts = 5                          # attempts for one request, 1 to 20
+# attempts = 5                          # maximum number of attempts for one request, 1 to 20
 
 # [models."local/x"]                    # a model, by its full name
 # price = { input = 0.5, output = 1.5, cached_input = 0.05, cache_write = 0.6 }  # US dollars per million tokens
 # max_output = 32000                    # maximum number of tokens in one answer
 
 # [limits]
-# max_steps = 500                       # model requests in one run
-# max_cost_usd = 5.0                    # US dollars in one run; the model must have a price
-# tool_concurrency = 8                  # calls at once, 1 to 32
+# max_steps = 500                       # maximum number of steps (requests to the model) in one run
+# max_cost_usd = 5.0                    # maximum cost of one run in US dollars; the model must have a price
+# tool_concurrency = 8                  # maximum number of calls that run at the same time, 1 to 32
 
 # [[permissions.rules]]                 # the last matching rule decides; a denial in an earlier file is final
-# tool = "Write"                        # a tool's name, or *
+# tool = "Write"                        # the name of a tool, or * for every tool
 # path = "**/.env*"                     # relative to the project, or absolute
-# decision = "deny"                     # allow, ask or deny; this version cannot ask and refuses the call
+# decision = "deny"                     # allow, ask (the call needs your approval) or deny
 
-# [[permissions.rules]]                 # each part of a command is judged; this rule allows no opaque part
+# [[permissions.rules]]                 # each program that a command line runs needs a rule of its own
 # tool = "Bash"
 # program = "git"                       # a name, or the path by which it is called
-# subcommand = ["status", "diff"]       # the first argument that is not an option; absent: any
+# subcommand = ["status", "diff"]       # the first argument that is not an option; without this key: any
 # decision = "allow"
 
 # [permissions]
@@ -63,7 +64,7 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 # mode = "workspace-write"              # read-only, workspace-write or off
 
 # [state]
-# any_file_system = false               # true: sessions may be stored on network and FUSE file systems
+# any_file_system = false               # true: pods may be stored on network and FUSE file systems
 "#;
 
 pub(crate) fn run(action: &ConfigAction, env: &Env) -> Result<Exit, Failure> {
@@ -84,7 +85,8 @@ pub(crate) fn run(action: &ConfigAction, env: &Env) -> Result<Exit, Failure> {
                 out::line(&warning);
             }
             for (path, there) in &config.files {
-                out::line(&format!("{}: {}", env.shown(path), if *there { "valid" } else { "does not exist" }));
+                let state = if *there { "valid" } else { "this file does not exist; it is optional" };
+                out::line(&format!("{}: {state}", env.shown(path)));
             }
             for asked in &config.pending {
                 out::line(&format!("{}: {} is pending; `yoi grant` lists it", asked.source, asked.key));
@@ -133,10 +135,10 @@ fn show(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
     }
     let width = rows.iter().map(|(key, ..)| key.len()).max().unwrap_or(0);
     for (key, value, source) in rows {
-        out::line(&format!("{key:width$}  {value}  ({source})"));
+        out::line(&format!("{key:width$}  {value}  ({})", source_text(&source)));
     }
     if !config.pending.is_empty() {
-        out::line("pending, without effect until granted with `yoi grant`:");
+        out::line("pending, without effect until you grant the entry with `yoi grant`:");
     }
     for asked in &config.pending {
         out::line(&format!("{}  {}  ({})", asked.key, asked.value, asked.source));

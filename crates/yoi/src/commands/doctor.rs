@@ -159,7 +159,7 @@ fn project(config: &Config) -> Vec<Check> {
     let asks = |text: String| {
         let keys: Vec<String> =
             config.pending.iter().map(|asked| format!("{} ({})", asked.key, asked.source)).collect();
-        note("project", text).help(format!("`yoi grant` lists and accepts them: {}", keys.join(", ")))
+        note("project", text).help(format!("`yoi grant` lists and grants these entries: {}", keys.join(", ")))
     };
     let unread = config.grants_unread.clone().map(|failure| failed("grants", failure));
     config.asks().into_iter().map(asks).chain(unread).collect()
@@ -204,7 +204,7 @@ fn features(config: &Config, env: &Env) -> Vec<Check> {
     let plan = composed.plan();
     let live = plan.features.iter().filter(|f| f.outcome.is_live()).count();
     let off = plan.features.iter().filter(|f| f.outcome == InstallOutcome::Disabled).count();
-    let text = format!("{live} on, {off} off");
+    let text = format!("{live} enabled, {off} disabled");
     let whole = plan.features.iter().all(|f| matches!(f.outcome, InstallOutcome::Installed | InstallOutcome::Disabled));
     let mut checks = vec![match plan.unmet.first() {
         Some(unmet) => broken("features", format!("{} is required: {}", unmet.feature_id, unmet.reason)),
@@ -216,7 +216,7 @@ fn features(config: &Config, env: &Env) -> Vec<Check> {
         Ok(Err(why)) => Some(note("commands", format!("cannot run here: {why}"))),
         Ok(Ok(_)) if composed.mode == Mode::Off => Some(
             note("commands", "the sandbox is off: commands have all of your permissions")
-                .help("mode = \"workspace-write\" under [sandbox] confines them"),
+                .help("set mode = \"workspace-write\" under [sandbox] to confine commands"),
         ),
         Ok(Ok(_)) => None,
     });
@@ -247,13 +247,17 @@ fn journals(env: &Env) -> Vec<Check> {
         let dir = pods.dir(name);
         match Reader::open(&dir).and_then(|reader| reader.tail()) {
             Ok(Tail::Cut(_, bytes)) if !matches!(Session::owner(&dir), Ok(Some(_))) => checks.push(
-                note("journal", format!("{name}: {} after the last complete record", count(bytes, "byte")))
-                    .help(format!("`yoi run --pod {name}` moves them to the quarantine directory of the pod")),
+                note("journal", format!("{name}: {} after the last complete record", count(bytes, "byte"))).help(
+                    format!(
+                        "`yoi run --pod {name} \"PROMPT\"` moves these bytes to the quarantine directory of the pod"
+                    ),
+                ),
             ),
             Ok(_) => intact += 1,
             Err(ReadError::NoSuch(_)) => checks.push(
-                note("journal", format!("{name} is empty: its run ended before the first record"))
-                    .help(format!("`yoi run --pod {name}` starts it; `yoi rm {name}` removes it")),
+                note("journal", format!("{name} is empty: its run ended before the first record")).help(format!(
+                    "`yoi run --pod {name} \"PROMPT\"` runs a prompt in it; `yoi rm {name}` moves it to the trash"
+                )),
             ),
             Err(error @ ReadError::Format { .. }) => {
                 checks.push(note("journal", format!("{name}: {error}")).help(NEWER));

@@ -212,7 +212,7 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
         }
         Outcome::Waiting => {
             let approve = pod.name.map(|name| {
-                let approve = format!("`yoi approve {name}` shows and answers what waits");
+                let approve = format!("`yoi approve {name}` shows the calls that wait");
                 if pod.live { approve } else { format!("`yoi start {name}`, then {approve}") }
             });
             ("a call waits for your approval".to_owned(), approve)

@@ -55,13 +55,13 @@ pub(crate) fn run(args: &FeatureNewArgs, env: &Env) -> Result<Exit, Failure> {
         return Err(disk(&path, &error));
     }
     out::line(&format!("wrote {}", dir.display()));
-    out::line(&format!("next: cd {} && cargo test", dir.display()));
-    out::line(&format!("docs/FEATURES.md in {} explains every line", clone.display()));
+    out::line(&format!("to test the crate: cd {} && cargo test", dir.display()));
+    out::line(&format!("docs/FEATURES.md in {} explains the crate", clone.display()));
     Ok(Exit::Done)
 }
 
 fn no_clone(what: &str) -> Failure {
-    Failure::new(Exit::Usage, format!("{what} a clone of yoi, which the new crate builds against"))
+    Failure::new(Exit::Usage, format!("{what} a clone of yoi; a new crate needs the crates of a clone"))
         .help("run the command in a clone of yoi, or name a clone with --yoi DIR")
 }
 

@@ -37,9 +37,9 @@ impl Entry for PendingGrant {
 
     fn lines(&self) -> Vec<String> {
         vec![
-            format!("{}  ({}, {})", self.key, self.source, short(&self.digest)),
+            format!("{}  ({}, digest {})", self.key, self.source, short(&self.digest)),
             format!("    = {}", self.value),
-            format!("    {}", self.effect),
+            format!("    effect: {}", self.effect),
         ]
     }
 }
@@ -50,7 +50,7 @@ impl Entry for Grant {
     }
 
     fn lines(&self) -> Vec<String> {
-        vec![format!("{}  ({})", self.key, short(&self.digest)), format!("    = {}", self.value)]
+        vec![format!("{}  (digest {})", self.key, short(&self.digest)), format!("    = {}", self.value)]
     }
 }
 
@@ -147,7 +147,7 @@ fn done<E: Entry>(args: Selection<'_>, what: &str, entries: &[&E]) {
     }
     entries.iter().for_each(|entry| print(&format!("{what}: "), *entry));
     if entries.is_empty() {
-        out::line(&format!("nothing to {}", if what == "revoked" { "revoke" } else { "grant" }));
+        out::line(if what == "revoked" { "there is no granted entry" } else { "there is no pending entry" });
     }
 }
 

@@ -40,8 +40,9 @@ pub(crate) async fn live(pods: &Pods, name: &str, command: &'static str) -> Resu
 /// As [`live`], in another role than that of a driver.
 pub(crate) async fn live_as(pods: &Pods, name: &str, command: &'static str, role: Role) -> Result<LiveClient, Failure> {
     reach_as(pods, name, command, role).await?.ok_or_else(|| {
-        Failure::new(Exit::Unavailable, format!("{name} is not running"))
-            .help(format!("`yoi start {name}` starts it; `yoi run --pod {name} \"PROMPT\"` runs one prompt in it"))
+        Failure::new(Exit::Unavailable, format!("{name} is not running")).help(format!(
+            "`yoi start {name}` starts the pod; `yoi run --pod {name} \"PROMPT\"` runs one prompt in the pod"
+        ))
     })
 }
 

@@ -16,7 +16,7 @@ use llm_worker::{Item, ResultStatus};
 use pod::record::{
     ApprovalDecision, ApprovalRequested, ApprovalResolved, ApprovalScope, BackgroundTask, ChildProcess, ClientCall,
     DirectoryMoved, HoldCause, HookName, HostStarted, InputEdited, InputId, InputQueued, JobEndKind, Record, Recovery,
-    Stored, TaskRunState, ToolFinished, ToolRepeated,
+    Stored, SystemItem, TaskRunState, ToolFinished, ToolRepeated,
 };
 use pod::session::restore::{decode, duration, utc};
 use session_store::{BlobError, BlobView, OwnedFrame, Reader};
@@ -163,7 +163,7 @@ fn restored(recovery: &Recovery) -> String {
 
 fn repeated(again: &ToolRepeated) -> String {
     let HookName { hook, feature } = &again.by;
-    format!("  {} runs again, for the {}. time ({hook} of {feature})", again.call, again.run)
+    format!("  {} runs again (run {}; the hook {hook} of {feature} repeats it)", again.call, again.run)
 }
 
 /// The end of a run of a background task; its beginning has no line.
@@ -182,6 +182,11 @@ fn task_run(run: &BackgroundTask) -> Option<String> {
     };
     let (feature, task) = (&run.feature, &run.task);
     Some(format!("{mark} background task {task} of {feature}, run {}: {state}{took}{reason}", run.run))
+}
+
+fn to_the_model(said: &SystemItem) -> String {
+    let from = if said.source() == "host" { "yoi" } else { said.source() };
+    format!("to the model, from {from}: {}", indent(said.text()))
 }
 
 fn client_call(call: &ClientCall) -> String {
@@ -282,7 +287,7 @@ impl Transcript {
             Record::InputWithdrawn(withdrawn) => {
                 format!("> (withdrawn) {}", indent(&self.inputs.remove(&withdrawn.input)?.text))
             }
-            Record::SystemItem(said) => format!("({}) {}", said.source(), indent(said.text())),
+            Record::SystemItem(said) => to_the_model(said),
             Record::FeatureNote(note) => format!("  note of {}: {}", note.feature, indent(&note.text)),
             Record::BackgroundTask(run) => task_run(run)?,
             Record::ChildProcess(process) => job(process),

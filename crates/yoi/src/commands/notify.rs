@@ -27,8 +27,8 @@ pub(crate) fn run(args: &NotifyArgs, env: &Env) -> Result<Exit, Failure> {
 /// When the model reads a notification, given the pod's state before it came.
 fn delivery(before: &Status, wake: bool) -> &'static str {
     match (before.state, wake) {
-        (State::Held, _) => "is held; it delivers the notification when it continues",
-        (State::Waiting, _) => "waits for your approval; it delivers the notification at the next step of its turn",
+        (State::Held, _) => "is held and delivers the notification after `yoi resume`",
+        (State::Waiting, _) => "waits for your approval, and delivers the notification at the next step of its turn",
         (State::Working, _) => "delivers the notification at the next step of its turn",
         (State::Idle, true) => "starts a turn that delivers the notification",
         (State::Idle | State::Stopping | State::Unknown, _) => "delivers the notification in its next turn",

@@ -279,7 +279,7 @@ impl Found {
             |approval: &ApprovalStatus| format!("{:>4}  {}", approval.approval, line(&approval.question, SHOWN));
         let mut lines: Vec<_> = what.zip(approvals.iter().map(asked)).collect();
         let start = if self.is_hosted() { String::new() } else { format!("`yoi start {}`, then ", self.name) };
-        lines.push(("", format!("{start}`yoi approve {}` shows and answers what waits", self.name)));
+        lines.push(("", format!("{start}`yoi approve {}` shows the calls that wait", self.name)));
         lines
     }
 
@@ -302,7 +302,7 @@ impl Found {
         if jobs.is_empty() {
             return Vec::new();
         }
-        let what = if self.is_hosted() { "running" } else { "without an end; the next start ends what is left" };
+        let what = if self.is_hosted() { "running" } else { "did not end; the next start ends their processes" };
         let mut lines = vec![("jobs", format!("{} {what}", count(jobs.len() as u64, "job")))];
         lines.extend(jobs.iter().map(|job| ("", job_line(job, now() / 1000))));
         lines
@@ -320,9 +320,9 @@ impl Found {
 
     fn usage(&self) -> String {
         let state = &self.summary.state;
-        let (turns, requests) = (count(state.turns, "turn"), count(state.requests, "request"));
+        let (turns, steps) = (count(state.turns, "turn"), count(state.requests, "step"));
         let tokens = state.usage.input.saturating_add(state.usage.output);
-        format!("{turns}, {requests}, {}", count(tokens, "token"))
+        format!("{turns}, {steps}, {}", count(tokens, "token"))
     }
 
     fn json(&self, left: Option<&LeftRunning>) -> Value {

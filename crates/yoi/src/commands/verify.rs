@@ -61,12 +61,11 @@ pub(crate) fn run(args: &VerifyArgs, env: &Env) -> Result<Exit, Failure> {
         None => {
             if !args.json {
                 out::line(&format!(
-                    "{name}: {} intact; {} of {} rebuilt byte for byte; {}{}",
+                    "{name}: {} intact; {} of {} rebuilt byte for byte{}",
                     count(found.records, "record"),
                     found.bodies,
                     count(found.requests + found.beyond, "request"),
-                    outputs(found.blobs),
-                    if found.blobs > 0 { " intact" } else { "" },
+                    data_files("; ", found.blobs, " intact"),
                 ));
             }
             Ok(Exit::Done)
@@ -98,7 +97,13 @@ fn lost_records(name: &str, losses: &[Damage]) -> Failure {
 fn tell(losses: &[Damage]) {
     for damage in losses {
         let file = damage.segment.file_name().unwrap_or_default().to_string_lossy();
-        out::line(&format!("lost: {} (at byte {} of {file}: {})", seqs(&damage.lost), damage.offset, damage.bad));
+        let together = if damage.lost.start() == damage.lost.end() {
+            String::new()
+        } else {
+            format!("; record {} is damaged, and records that yoi wrote together can be read only together", damage.seq)
+        };
+        let (lost, offset, bad) = (seqs(&damage.lost), damage.offset, &damage.bad);
+        out::line(&format!("lost: {lost} (at byte {offset} of {file}: {bad}){together}"));
     }
 }
 
@@ -124,14 +129,14 @@ fn salvage(pods: &Pods, name: &str, new: &str, json: bool, env: &Env) -> Result<
     }
     tell(&done.lost);
     for digest in &done.damaged_blobs {
-        out::line(&format!("lost: stored file {digest}: its content does not match its digest"));
+        out::line(&format!("lost: data file {digest}: its content does not match its digest"));
     }
-    let (records, blobs) = (count(done.kept, "record"), outputs(done.blobs));
-    out::line(&format!("{new}: {records} and {blobs} copied; {name} was not changed"));
+    let (records, files) = (count(done.kept, "record"), data_files(" and ", done.blobs, ""));
+    out::line(&format!("copied {records}{files} of {name} to the new pod {new}; {name} was not changed"));
     Ok(Exit::Done)
 }
 
-/// Files beside the log: large outputs and inputs, and the content of files before a change.
-fn outputs(number: u64) -> String {
-    if number == 0 { "no stored files".to_owned() } else { count(number, "stored file") }
+/// Files beside the log: large outputs and inputs, and the content of files before a change. Nothing if there is none.
+fn data_files(before: &str, number: u64, after: &str) -> String {
+    if number == 0 { String::new() } else { format!("{before}{}{after}", count(number, "data file")) }
 }

@@ -145,7 +145,7 @@ pub(super) fn program(program: &str, env: &Env) -> Result<PathBuf, KeyCommandErr
     let mut files = dirs.iter().filter(|dir| dir.is_absolute()).map(|dir| dir.join(program));
     files.find(runs).ok_or_else(|| KeyCommandError {
         what: format!("there is no program `{program}` in the absolute directories of PATH"),
-        help: Some("install it, or write its absolute path"),
+        help: Some("install the program, or write its absolute path"),
     })
 }
 

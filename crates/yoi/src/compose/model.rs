@@ -229,8 +229,8 @@ pub(crate) fn affordable(name: &str, price: Option<Price>, config: &Config, env:
     let (name, source) = (bare(name), &limit.source);
     let file = env.shown(&env.config_dir()?.join("config.toml"));
     let line = "price = { input = 0.5, output = 1.5 }";
-    Err(Failure::new(Exit::Usage, format!("no price is known for {name}, so its cost cannot be limited ({source})"))
-        .help(format!("set your prices per million tokens in {file}, such as {line} under [models.\"{name}\"]")))
+    Err(Failure::new(Exit::Usage, format!("yoi knows no price for {name}, so it cannot limit the cost ({source})"))
+        .help(format!("set the prices per million tokens in {file}, such as {line} under [models.\"{name}\"]")))
 }
 
 /// Where the provider of this name is, from configuration or the catalogue.

@@ -103,7 +103,7 @@ fn names(config: &Config, declared: &[FeatureDescriptor]) -> Result<(), Failure>
     let tools: Vec<String> = tools.chain(["*".to_owned()]).collect();
     for layer in &config.rules {
         for written in &layer.rules {
-            known(&format!("{}: {}.tool", written.source, written.key()), "tool", &written.rule.tool, &tools)?;
+            known(&format!("{}: {}.tool", written.place("tool"), written.key()), "tool", &written.rule.tool, &tools)?;
         }
     }
     Ok(())

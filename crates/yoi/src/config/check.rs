@@ -5,6 +5,7 @@ use super::{Config, Endpoint, ModelSettings, Sourced};
 use crate::compose::model;
 use crate::exit::{Exit, Failure};
 use provider::BaseUrl;
+use std::fmt::Display;
 
 /// The highest limit of a run's cost, in dollars: above it, a decimal point is probably missing.
 const MAX_COST: f64 = 1e6;
@@ -16,10 +17,11 @@ impl Config {
             model::named(value, self)
                 .map_err(|failure| Failure { message: format!("{source}:{at} {}", failure.message), ..failure })?;
         }
-        range("max_steps", self.max_steps.value >= 1, &self.max_steps.source, "at least 1")?;
+        let steps = &self.max_steps;
+        range("max_steps", steps.value >= 1, &steps.source, "at least 1", Some(&steps.value))?;
         if let Some(Sourced { value, source }) = &self.max_cost {
             let ok = *value > 0.0 && *value <= MAX_COST;
-            range("max_cost_usd", ok, source, "more than 0 and at most 1000000 US dollars")?;
+            range("max_cost_usd", ok, source, "more than 0 and at most 1000000 US dollars", Some(value))?;
         }
         for (name, known) in &self.models {
             self.check_model(name, known)?;
@@ -30,7 +32,7 @@ impl Config {
         self.secret_names()?;
         let threads = 1..=pod::foreign::MAX_THREADS / 2;
         let calls = &self.tool_concurrency;
-        range("tool_concurrency", threads.contains(&calls.value), &calls.source, "1 to 32")
+        range("tool_concurrency", threads.contains(&calls.value), &calls.source, "1 to 32", Some(&calls.value))
     }
 
     fn check_model(&self, name: &str, ModelSettings { price, max_output }: &ModelSettings) -> Result<(), Failure> {
@@ -43,11 +45,11 @@ impl Config {
         }
         if let Some(Sourced { value, source }) = price {
             let ok = value.counted().is_some();
-            range(&format!("{at}.price"), ok, source, "dollars for a million tokens, from 0")?;
+            range(&format!("{at}.price"), ok, source, "US dollars for a million tokens, each at least 0", None)?;
         }
         if let Some(Sourced { value, source }) = max_output {
-            range(&format!("{at}.max_output"), *value != 0, source, "at least 1")?;
-            range(&format!("{at}.max_output"), remote, source, "left out: this model has no such limit")?;
+            range(&format!("{at}.max_output"), *value != 0, source, "at least 1", Some(value))?;
+            range(&format!("{at}.max_output"), remote, source, "left out: this model has no such limit", None)?;
         }
         Ok(())
     }
@@ -60,21 +62,28 @@ fn check_provider(name: &str, endpoint: &Endpoint) -> Result<(), Failure> {
             .help("write a URL such as http://127.0.0.1:8080/v1")
     })?;
     let ok = value.attempts.is_none_or(|n| (1..=20).contains(&n));
-    range(&format!("{at}.attempts"), ok, endpoint.place("attempts"), "1 to 20")?;
+    let attempts = value.attempts.unwrap_or_default();
+    range(&format!("{at}.attempts"), ok, endpoint.place("attempts"), "1 to 20", Some(&attempts))?;
     let TimeoutsConfig { connect_s, first_byte_s, between_bytes_s } = value.timeouts;
-    let mut waits = [connect_s, first_byte_s, between_bytes_s].into_iter().flatten();
-    let ok = waits.all(|seconds| (0.001..=86_400.0).contains(&seconds));
-    range(&format!("{at}.timeouts"), ok, endpoint.place("timeouts"), "a table of values from 0.001 to 86400 seconds")
+    let waits = [("connect_s", connect_s), ("first_byte_s", first_byte_s), ("between_bytes_s", between_bytes_s)];
+    for (key, seconds) in waits {
+        let ok = seconds.is_none_or(|seconds| (0.001..=86_400.0).contains(&seconds));
+        let (key, source) = (format!("{at}.timeouts.{key}"), endpoint.place("timeouts"));
+        range(&key, ok, source, "0.001 to 86400 seconds", Some(&seconds.unwrap_or_default()))?;
+    }
+    Ok(())
 }
 
-fn range(name: &str, ok: bool, source: &str, range: &str) -> Result<(), Failure> {
+/// Refuses a value that is not `ok`; `found` is the value, if the message can show it.
+fn range(name: &str, ok: bool, source: &str, range: &str, found: Option<&dyn Display>) -> Result<(), Failure> {
     if ok {
         return Ok(());
     }
+    let found = found.map(|found| format!(", not {found}")).unwrap_or_default();
     Err(match source.starts_with("YOI_") {
-        true => Failure::new(Exit::Config, format!("{source}: the value must be {range}"))
+        true => Failure::new(Exit::Config, format!("{source}: the value must be {range}{found}"))
             .help(format!("unset {source} to use the default")),
-        false => Failure::new(Exit::Config, format!("{source}: `{name}` must be {range}"))
+        false => Failure::new(Exit::Config, format!("{source}: `{name}` must be {range}{found}"))
             .help("delete the line to use the default"),
     })
 }

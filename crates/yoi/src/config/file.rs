@@ -245,13 +245,17 @@ pub(crate) struct StateConfig {
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Mode {
     /// Commands can write only their temporary and cache directories.
-    #[value(help = "Commands can write only their temporary and cache directories")]
+    #[value(
+        help = "Tools cannot write in the project; commands can write only their temporary and cache directories and have no network access"
+    )]
     ReadOnly,
     /// Commands can write in the project, in added directories and in temporary directories.
-    #[value(help = "Commands can write in the project, in directories of --add-write-dir and in temporary directories")]
+    #[value(
+        help = "Tools and commands can write in the project and in directories of --add-write-dir; commands have no network access"
+    )]
     WorkspaceWrite,
     /// Commands run without a sandbox; each needs a rule that allows it.
-    #[value(help = "Commands run without a sandbox; each needs an allow rule")]
+    #[value(help = "Commands run without a sandbox, with network access; each needs an allow rule")]
     Off,
 }
 

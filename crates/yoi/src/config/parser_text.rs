@@ -46,12 +46,20 @@ pub(crate) fn explain(message: &str, line: &str, before: &str) -> (String, Strin
         (_, Some((unknown, known))) if message.starts_with("unknown variant") => {
             let name = key.map_or_else(|| "this value".to_owned(), |key| format!("`{key}`"));
             let help = match nearest(unknown, known) {
-                Some(name) => format!("did you mean `{name}`? known values: {}", list(known)),
-                None => format!("known values: {}", list(known)),
+                Some(name) => format!("did you mean `{name}`?"),
+                None => SCHEMA.to_owned(),
             };
-            (format!("{name} cannot be `{unknown}`"), help)
+            (format!("{name} must be {}, not `{unknown}`", one_of(known)), help)
         }
         (_, _) => (in_words(message, key), typed_example(message, key).unwrap_or_else(|| SCHEMA.to_owned())),
+    }
+}
+
+/// `a, b or c`.
+fn one_of(known: &[&str]) -> String {
+    match known {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        known => known.concat(),
     }
 }
 

@@ -27,7 +27,8 @@ pub(super) fn read(path: &Path, links: Links, env: &Env) -> Result<Option<Text>,
     let Some(file) = plain_file::open(path, links).map_err(unfit)? else { return Ok(None) };
     let bytes = plain_file::whole(file, MAX_FILE).map_err(unfit)?;
     let text = String::from_utf8(bytes).map_err(|error| {
-        fail(&format!("not UTF-8 after byte {}", error.utf8_error().valid_up_to())).help("save it as UTF-8")
+        fail(&format!("the file is not UTF-8 after byte {}", error.utf8_error().valid_up_to()))
+            .help("save the file as UTF-8")
     })?;
     parse(&text, env.shown(path)).map(Some)
 }

@@ -19,11 +19,21 @@ pub(crate) struct WrittenRule {
     /// Which it is in its file, from 0.
     pub(crate) index: usize,
     pub(crate) source: Source,
+    /// Where each of its keys stands.
+    keys: Vec<(&'static str, Source)>,
 }
 
 impl WrittenRule {
     pub(crate) fn new(rule: Rule, index: usize, place: &dyn Fn(&[&str]) -> Source) -> Self {
-        Self { rule, index, source: place(&["permissions", "rules", &index.to_string()]) }
+        let number = index.to_string();
+        let at = |key| (key, place(&["permissions", "rules", &number, key]));
+        let keys = ["tool", "path", "host", "program", "subcommand", "decision"].map(at).to_vec();
+        Self { rule, index, source: place(&["permissions", "rules", &number]), keys }
+    }
+
+    /// Where one of its keys stands, or else the rule.
+    pub(crate) fn place(&self, key: &str) -> &Source {
+        self.keys.iter().find(|(known, _)| *known == key).map_or(&self.source, |(_, source)| source)
     }
 
     pub(crate) fn key(&self) -> String {
@@ -66,11 +76,12 @@ fn layer(FileRules { source, rules }: &FileRules) -> Result<Layer, Failure> {
     let placed = rules.iter().map(|written| (written.rule.clone(), written.source.clone())).collect();
     Layer::placed(source.clone(), placed).map_err(|error| {
         let RuleError { source_name, index, problem } = error;
+        let key = problem.split('`').nth(1);
         let message = match rules.get(index) {
-            Some(written) => format!("{}: {}: {problem}", written.source, written.key()),
+            Some(written) => format!("{}: {}: {problem}", written.place(key.unwrap_or_default()), written.key()),
             None => format!("{source_name}: permissions.rules: {problem}"),
         };
-        let example = match problem.split('`').nth(1) {
+        let example = match key {
             Some("path") => "path = \"docs/**\"",
             Some("host") => "host = \"docs.example.org\"",
             Some("program" | "subcommand") => "program = \"git\" and subcommand = [\"push\"]",

@@ -63,7 +63,7 @@ pub(crate) fn ask(
     let pod = if has_rules { "p: in this pod; " } else { "" };
     terminal.settle(stands)?;
     loop {
-        show(&format!("  allow it? y: once; {pod}n, or n WORDS for the model: deny; {skip}: "));
+        show(&format!("  allow this call? y: once; {pod}n, or n WORDS for the model: deny; {skip}: "));
         match terminal.line(stands) {
             TypedLine::Line(line) => {
                 if let Some(answer) = read(&line, has_rules) {

@@ -73,7 +73,9 @@ fn refused(error: &Error, name: &str) -> Failure {
         ErrorKind::NotAllowed => fail(Exit::Refused, "run this command in your own terminal".to_owned()),
         ErrorKind::Busy => fail(Exit::Busy, "try again when a turn has ended".to_owned()),
         ErrorKind::NotWaiting => fail(Exit::Usage, format!("`yoi status {name}` lists the inputs that wait")),
-        ErrorKind::NoApproval => fail(Exit::Usage, format!("`yoi approve {name}` lists what waits for approval")),
+        ErrorKind::NoApproval => {
+            fail(Exit::Usage, format!("`yoi approve {name}` lists the calls that wait for approval"))
+        }
         ErrorKind::Over => fail(Exit::Failed, format!("`yoi log {name}` shows its answer")),
         ErrorKind::Required => fail(Exit::Config, format!("run `yoi start {name}` again once the key is set")),
         ErrorKind::Working => {

@@ -62,7 +62,7 @@ fn asked_while_nobody_is_there_killed_restarted_and_answered() {
         "p 1  Bash (sandbox off)",
         "    command: echo ran >> made",
         "needs approval",
-        "`yoi approve p 1` allows it once",
+        "`yoi approve p 1` allows this call once",
     ];
     scene.yoi(&["approve"]).ends(0).prints(&shown);
     let listed = scene.yoi(&["approve", "--json"]).ends(0).json();
@@ -73,7 +73,7 @@ fn asked_while_nobody_is_there_killed_restarted_and_answered() {
     signal(asked.host.take().unwrap().pid, Signal::KILL);
     until("the process is gone", || scene.yoi(&["approve", "p", "1"]).code() == Some(69));
     scene.yoi(&["ls"]).ends(0).prints(&["crashed", "waiting for approval 1"]);
-    scene.yoi(&["approve"]).ends(0).prints(&["`yoi start p`, then `yoi approve p 1` allows it once"]);
+    scene.yoi(&["approve"]).ends(0).prints(&["`yoi start p`, then `yoi approve p 1` allows this call once"]);
     let host = Host::start(scene, &[]);
     asked.waits();
     assert!(!scene.file("made").exists(), "it ran without an answer");
@@ -88,7 +88,7 @@ fn asked_while_nobody_is_there_killed_restarted_and_answered() {
     assert_eq!((asked.kinds("tool_started"), asked.kinds("approval_resolved")), (1, 1));
     let started = scene.records("p").into_iter().find(|record| record["k"] == "tool_started").unwrap();
     assert_eq!(started["arguments"], listed[0]["arguments"]);
-    scene.yoi(&["approve", "p"]).ends(0).prints(&["nothing waits for approval"]);
+    scene.yoi(&["approve", "p"]).ends(0).prints(&["no call waits for approval"]);
     scene.yoi(&["approve", "p", "2"]).ends(2).says(&["there is no approval 2", "yoi approve p"]);
     host.end(Signal::TERM);
     scene.sound("p");
@@ -206,10 +206,7 @@ fn answers_itself(sandbox: &str) {
             "{sandbox} {name}: {said}"
         );
         if sandbox == "off" {
-            assert!(
-                said.contains("a run cannot answer what waits for approval") && said.contains("code 3"),
-                "{name}: {said}"
-            );
+            assert!(said.contains("a run cannot allow or deny its calls") && said.contains("code 3"), "{name}: {said}");
         }
     }
     assert_eq!(newest(&scene, "approval_resolved"), None, "{sandbox}");

@@ -5,7 +5,7 @@ use crate::hosts::newest;
 use crate::person::AtTerminal;
 use rustix::process::Signal;
 
-const PROMPT: &str = "allow it? y: once; n, or n WORDS for the model: deny; s: not now: ";
+const PROMPT: &str = "allow this call? y: once; n, or n WORDS for the model: deny; s: not now: ";
 
 #[test]
 fn the_inbox_takes_answers_that_are_typed_behind_the_question() {

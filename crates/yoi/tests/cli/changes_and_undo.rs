@@ -29,19 +29,19 @@ fn changed() -> Scene {
 fn a_diff_shows_it_and_undo_takes_it_back() {
     let scene = changed();
     let diff = scene.yoi(&["diff", "work"]).ends(0);
-    diff.prints(&["-two\n+2\n", "--- /dev/null", "+new\n", "1 shell command ran", "echo by-hand > b.txt"]);
+    diff.prints(&["-two\n+2\n", "--- /dev/null", "+new\n", "the pod ran 1 command", "echo by-hand > b.txt"]);
     let json = scene.yoi(&["diff", "work", "--json"]).ends(0).json();
     assert_eq!(json["files"].as_array().unwrap().len(), 2);
     assert!(json["files"].as_array().unwrap().iter().all(|file| file["standing"] == "as_left"));
     let undone = scene.yoi(&["undo", "work"]).ends(0);
-    undone.prints(&["restored: ", "a.sh", "removed: ", "new.txt", "1 shell command ran", "echo by-hand"]);
+    undone.prints(&["restored: ", "a.sh", "removed: ", "new.txt", "the pod ran 1 command", "echo by-hand"]);
     assert_eq!(scene.read("a.sh"), "one\ntwo\n");
     assert_eq!(fs::metadata(scene.file("a.sh")).unwrap().permissions().mode() & 0o7777, 0o750);
     assert!(!scene.file("sub/new.txt").exists());
     assert_eq!(scene.read("b.txt"), "by-hand\n", "what a command changed is named, not touched");
     scene.sound("work");
     scene.yoi(&["undo", "work"]).ends(0).prints(&["nothing to undo"]);
-    scene.yoi(&["diff", "work"]).ends(0).prints(&[": as before the pod changed it"]);
+    scene.yoi(&["diff", "work"]).ends(0).prints(&["has the content that it had before the pod changed it"]);
     let model = scene.script("script.jsonl", &vec![json!({ "text": "on" }); 9]);
     scene.yoi(&["run", "--pod", "work", "-m", &model, "go on"]).ends(0);
     scene.sound("work");

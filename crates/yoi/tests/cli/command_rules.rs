@@ -75,7 +75,7 @@ fn rules_that_cannot_be_read_are_named_where_they_stand() {
     scene.config(
         "model = \"offline\"\n[[permissions.rules]]\ntool = \"Bash\"\nprogram = \"git push\"\ndecision = \"deny\"\n",
     );
-    scene.yoi(&["run", "go"]).ends(78).says(&["config.toml:2", "permissions.rules[0]", "must be one word"]);
+    scene.yoi(&["run", "go"]).ends(78).says(&["config.toml:4", "permissions.rules[0]", "must be one word"]);
 }
 
 #[test]

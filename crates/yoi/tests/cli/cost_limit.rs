@@ -76,7 +76,7 @@ fn what_has_no_price_has_no_budget() {
     let model = steps(&scene, 2);
     let done = scene.yoi(&["run", "--max-cost", "1", "-m", &model, "go"]).ends(2);
     done.says(&[
-        &format!("error: no price is known for {model}, so its cost cannot be limited (--max-cost)"),
+        &format!("error: yoi knows no price for {model}, so it cannot limit the cost (--max-cost)"),
         "config.toml, such as price = { input = 0.5, output = 1.5 } under [models.\"scripted:",
     ]);
     assert_eq!(scene.pods(), Vec::<String>::new());
@@ -89,7 +89,10 @@ fn what_has_no_price_has_no_budget() {
     }
     let wrong: [(&str, &str); 6] = [
         ("[limits]\nmax_cost_usd = 0\n", "`max_cost_usd` must be more than 0"),
-        ("[models.\"openai/x\"]\nprice = { input = -1, output = 1 }\n", "`models.\"openai/x\".price` must be dollars"),
+        (
+            "[models.\"openai/x\"]\nprice = { input = -1, output = 1 }\n",
+            "`models.\"openai/x\".price` must be US dollars",
+        ),
         ("[models.\"openai/x\"]\nprice = { input = 1 }\n", "the key `output` is missing"),
         ("[models.\"nowhere/x\"]\nmax_output = 5\n", "there is no provider called `nowhere`"),
         ("[models.\"openai/x\"]\nmax_output = 0\n", "at least 1"),

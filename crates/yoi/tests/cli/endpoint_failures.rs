@@ -97,7 +97,7 @@ fn retry_after_is_kept() {
 #[test]
 fn what_does_not_pass_is_not_tried_again() {
     let refused: [(&str, i32, &[&str]); 4] = [
-        ("401 Unauthorized", 78, &["401", "check the API key in FAKE_KEY"]),
+        ("401 Unauthorized", 78, &["401", "check that the API key in FAKE_KEY"]),
         ("403 Forbidden", 78, &["403", "FAKE_KEY"]),
         ("404 Not Found", 78, &["404", "check that the provider offers `one`", "yoi models"]),
         ("402 Payment Required", 1, &["402", "add credit"]),

@@ -60,7 +60,7 @@ fn names_this_build_does_not_have_are_refused_with_the_nearest() {
         ),
         (
             rule("Wriet"),
-            &["config.toml:1: permissions.rules[0].tool: there is no tool `Wriet`", "did you mean `Write`?"],
+            &["config.toml:2: permissions.rules[0].tool: there is no tool `Wriet`", "did you mean `Write`?"],
         ),
         (format!("{provider}\"nonsense\"\n"), &["config.toml:3: providers.local.base_url", "http://127.0.0.1"]),
         (format!("{provider}\"ftp://h/v1\"\n"), &["providers.local.base_url"]),
@@ -96,7 +96,7 @@ fn values_in_force_are_all_shown_with_sources_that_name_no_home() {
     );
     assert!(row("providers.local.attempts").ends_with(&format!("2  {file}:4)")), "{}", shown.out);
     assert!(row("state.any_file_system").ends_with(&format!("true  {file}:7)")), "{}", shown.out);
-    scene.yoi(&["config", "show"]).ends(0).prints(&["state.any_file_system    false  (built-in)"]);
+    scene.yoi(&["config", "show"]).ends(0).prints(&["state.any_file_system    false  (default)"]);
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn the_features_report_fits_eighty_columns() {
     let shown = scene.yoi(&["features"]).ends(0).prints(&[
         "may    read and write the project\n",
         "start any program",
-        "permission rules:",
+        "permission rules (`ask`: ",
         "deny Write on generated/protocol/**/*.lock",
     ]);
     let wide: Vec<&str> = shown.out.lines().filter(|line| line.chars().count() > 80).collect();
@@ -175,7 +175,7 @@ fn the_features_report_fits_eighty_columns() {
     assert!(plan["host"]["rules"].as_array().unwrap().len() > 3, "{plan}");
     let model = scene.script("answers.jsonl", &[json!({ "text": "done" })]);
     scene.yoi(&["run", "--pod", "p", "-m", &model, "x"]).ends(0);
-    scene.yoi(&["features", "p"]).ends(0).prints(&["start any program", "permission rules:"]);
+    scene.yoi(&["features", "p"]).ends(0).prints(&["start any program", "permission rules (`ask`: "]);
 }
 
 #[test]

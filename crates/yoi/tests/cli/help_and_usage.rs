@@ -16,7 +16,7 @@ fn every_command_on_nothing() {
     assert!(scene.yoi(&["features", "--json"]).ends(0).json()["features"].is_array());
     scene.yoi(&["config", "path"]).ends(0).prints(&["/etc/yoi/config.toml", "config/yoi/config.toml"]);
     scene.yoi(&["config", "check"]).ends(0);
-    scene.yoi(&["config", "show"]).ends(0).prints(&["limits.max_steps", "500", "built-in"]);
+    scene.yoi(&["config", "show"]).ends(0).prints(&["limits.max_steps", "500", "default"]);
     assert!(scene.yoi(&["config", "show", "--json"]).ends(0).json().is_array());
     let written = scene.yoi(&["config", "init"]).ends(0).prints(&["wrote "]);
     assert!(written.out.contains("config.toml"));

@@ -193,7 +193,7 @@ fn clients_of_a_killed_pod_are_told_that_their_inputs_are_kept() {
 fn a_paused_pod_keeps_its_inputs() {
     let mut stays = Stays::start(&[json!({ "text": "one" }), json!({ "text": "two" })]);
     stays.scene.yoi(&["pause", "p"]).ends(0).prints(&["p is held; `yoi resume p` continues it"]);
-    let held = "p is held: paused; the input waits until `yoi resume p`";
+    let held = "p is held: paused by `yoi pause`; the input waits until `yoi resume p`";
     stays.scene.yoi(&["send", "p", "first"]).ends(0).says(&[held]);
     stays.scene.yoi(&["status", "p"]).ends(0).prints(&["state     held", "`yoi resume p` continues", "1 input waits"]);
     stays.scene.yoi(&["ls"]).ends(0).prints(&["held", "paused"]);

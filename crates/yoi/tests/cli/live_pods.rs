@@ -77,7 +77,7 @@ fn status_tells_what_a_pod_does_and_did() {
     assert_eq!(status["sandbox"], "workspace-write");
     assert!(status["calls"][0].as_str().unwrap().starts_with("Bash echo"), "{status}");
     let text = held.scene.yoi(&["status", "hel"]).ends(0);
-    text.prints(&["state     working (turn 1, step 1)", "Bash echo", "process   ", "usage     1 turn, 1 request"]);
+    text.prints(&["state     working (turn 1, step 1)", "Bash echo", "process   ", "usage     1 turn, 1 step"]);
     held.scene.yoi(&["ls"]).ends(0).prints(&["working"]);
     held.scene.yoi(&["log", "held"]).ends(0).prints(&["> go"]);
     held.scene.yoi(&["diff", "held"]).ends(0);

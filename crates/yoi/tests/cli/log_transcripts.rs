@@ -91,7 +91,11 @@ fn a_damaged_pod_is_named_and_the_rest_of_it_copied() {
     assert!(found["lost"][0][0].as_u64().unwrap() <= lost && lost <= found["lost"][0][1].as_u64().unwrap(), "{found}");
     scene.yoi(&["run", "--pod", "p", "-m", &model, "second"]).ends(65);
     let damaged = fs::read(&log).unwrap();
-    scene.yoi(&["verify", "p", "--salvage", "q"]).ends(0).prints(&["lost: record", "q: ", "p was not changed"]);
+    scene.yoi(&["verify", "p", "--salvage", "q"]).ends(0).prints(&[
+        "lost: record",
+        " of p to the new pod q; ",
+        "p was not changed",
+    ]);
     assert_eq!(fs::read(&log).unwrap(), damaged);
     let kinds: Vec<Value> = scene.records("q").iter().map(|record| record["k"].clone()).collect();
     assert_eq!(kinds.len(), records.len());

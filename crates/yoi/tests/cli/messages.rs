@@ -25,11 +25,16 @@ fn help() {
         "send",
         "attach",
         "notify",
+        "schedule",
+        "schedule list",
+        "schedule add",
+        "schedule cancel",
         "status",
         "stop",
         "pause",
         "resume",
         "cancel",
+        "approve",
         "ps",
         "ls",
         "log",
@@ -260,7 +265,13 @@ fn models() {
     page.given("nobody listens").scene.config(&format!("{PROVIDER}attempts = 1\n"));
     page.yoi(&["run", "-m", "x/y", "--pod", "p", "hi"]);
     let status = |line: &'static str| {
-        move || Reply::Status(line, "", json!({ "error": { "message": "so it is", "type": "x" } }).to_string())
+        move || {
+            Reply::Status(
+                line,
+                "",
+                json!({ "error": { "message": "the reason that the provider gives", "type": "x" } }).to_string(),
+            )
+        }
     };
     type Always = Box<dyn Fn() -> Reply + Send + Sync>;
     let always: [(&str, Always); 14] = [

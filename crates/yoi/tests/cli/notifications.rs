@@ -22,7 +22,7 @@ fn a_note_waits_for_a_turn_or_begins_one() {
     scene
         .yoi(&["notify", "p", "--wake", "later"])
         .ends(0)
-        .prints(&["p is held; it delivers the notification when it continues"]);
+        .prints(&["p is held and delivers the notification after `yoi resume`"]);
     scene.fed(&["notify", "p", "-"], &[b'x'; 20_000]).ends(65).says(&["16384", "save the text to a file"]);
     scene.yoi(&["notify", "p", " "]).ends(2).says(&["is empty"]);
     host.end(Signal::TERM);

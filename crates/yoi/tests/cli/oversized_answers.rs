@@ -38,7 +38,7 @@ fn the_model_is_told_and_splits_its_work() {
     assert_eq!(scene.sound("p"), 1);
     let told = scene.records("p").iter().filter(|r| r["k"] == "system_item" && r["topic"] == "recovery").count();
     assert_eq!(told, 1);
-    scene.yoi(&["log", "p"]).ends(0).prints(&["(host) Your last answer was dropped"]);
+    scene.yoi(&["log", "p"]).ends(0).prints(&["to the model, from yoi: Your last answer was dropped"]);
 }
 
 #[test]

@@ -158,10 +158,10 @@ fn an_invalid_project_file_stops_the_run_and_is_named() {
         (b"model = \"x\"\n", "project/yoi.toml:1: `model`: `x` is not a model"),
         (b"[features.\"builtin:shel\"]\nenabled = true\n", "project/yoi.toml:1: there is no feature `builtin:shel`"),
         (b"[features.\"nobody\"]\nx = 1\n", "project/yoi.toml:1: `nobody` is not a feature id"),
-        (b"[[permissions.rules]]\ntool = \"Bsh\"\ndecision = \"deny\"\n", "yoi.toml:1: permissions.rules[0].tool"),
+        (b"[[permissions.rules]]\ntool = \"Bsh\"\ndecision = \"deny\"\n", "yoi.toml:2: permissions.rules[0].tool"),
         (b"[providers.x]\nkey = \"sk-canary-0123456789\"\n", "project/yoi.toml:2: an API key must not be written"),
         (b"[sandbox]\nmode = \"of\"\n", "project/yoi.toml:2:"),
-        (b"model = \"\xff\"\n", "project/yoi.toml: not UTF-8 after byte 9"),
+        (b"model = \"\xff\"\n", "project/yoi.toml: the file is not UTF-8 after byte 9"),
         (b"model = ", "project/yoi.toml:1:"),
     ];
     let scene = Scene::new();

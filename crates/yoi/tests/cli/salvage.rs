@@ -88,7 +88,11 @@ fn damage_in_a_sealed_segment_is_named_and_a_copy_goes_on() {
         "depend on lost records",
     ]);
     let told = scene.yoi(&["log", "q"]).ends(0);
-    told.prints(&[&format!("! records {seq} to {next} are lost"), "(host) This session was restored", "went on"]);
+    told.prints(&[
+        &format!("! records {seq} to {next} are lost"),
+        "to the model, from yoi: This session was restored",
+        "went on",
+    ]);
     // And again, as any other pod.
     let again = scene.yoi(&["run", "--pod", "q", "-m", &model, "and on"]).ends(0);
     assert!(!again.err.contains("damaged"), "{}", again.err);

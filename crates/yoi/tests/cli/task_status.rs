@@ -63,7 +63,7 @@ fn a_task_is_explained_with_its_grants_triggers_and_rules() {
     let scene = Scene::new();
     let off = scene.yoi(&["features", "--explain", "deliver"]).ends(0);
     off.prints(&[
-        "background task deliver of builtin:schedule: safe to repeat",
+        "deliver is a background task of builtin:schedule: code that yoi runs by itself",
         "✗ builtin:schedule is",
         "so deliver does not run",
     ]);
@@ -71,10 +71,10 @@ fn a_task_is_explained_with_its_grants_triggers_and_rules() {
     scene.yoi(&["features", "--explain", "deliver"]).ends(0).prints(&[
         "is the task installed?",
         "✓ builtin:schedule is enabled",
-        "✓ it may run the background task deliver (default)",
-        "✓ it may send notifications to the model",
-        "when does it run?\n  - at each start\n  - on request\n",
-        "one run at a time; a run is cancelled after 60 s",
+        "✓ the feature may run the background task deliver (default)",
+        "✓ the feature may send notifications to the model",
+        "when does it run?\n  - at each start\n  - on request of the feature\n",
+        "the task has at most one run at a time; yoi cancels a run after 60 s",
         "so deliver runs in each pod that `yoi start` starts",
     ]);
     let task = scene.yoi(&["features", "--explain", "builtin:schedule/deliver", "--json"]).ends(0).json();

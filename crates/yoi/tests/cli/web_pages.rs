@@ -26,7 +26,7 @@ fn it_is_off_until_hosts_are_named() {
     scene.yoi(&["features"]).ends(0).prints(&["builtin:web"]);
     scene.config(ENABLED);
     scene.yoi(&["features", "--plan"]).ends(0).prints(&["builtin:web"]);
-    scene.yoi(&["features", "--explain", "Fetch"]).prints(&["network = [\"docs.example.org\"]"]);
+    scene.yoi(&["features", "--explain", "Fetch"]).prints(&["[\"docs.example.org\"] }"]);
     scene.config(&format!("{ENABLED}grant = {{ network = [\"*.example.org\"] }}\n"));
     scene.yoi(&["features", "--plan"]).ends(0).prints(&["builtin:web", "Fetch"]);
 }

@@ -100,7 +100,7 @@ impl Actor {
     }
 
     fn hold(&mut self, by: Option<Who>, reply: Reply<()>) {
-        let reason = "paused".to_owned();
+        let reason = by.as_ref().map_or_else(|| "paused".to_owned(), |who| format!("paused by `{}`", who.client));
         self.commit_for_client(Suspended { reason, cause: Some(HoldCause::Person), by }.into(), reply);
     }
 

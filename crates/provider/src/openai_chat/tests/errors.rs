@@ -82,7 +82,7 @@ async fn refusals_are_told_apart_and_say_what_to_do() {
             "",
             ErrorKind::FixInput,
             "elsewhere.example",
-            "base URL",
+            "check the `base_url`",
         ),
         ("200 OK", "content-type: text/html\r\n", "<html>hi</html>", ErrorKind::FixInput, "HTML", "/v1"),
         ("429 Too Many Requests", "retry-after: 600\r\n", "", ErrorKind::Unavailable, "600 s", "10 min"),
@@ -110,8 +110,8 @@ async fn refusals_are_told_apart_and_say_what_to_do() {
 #[test]
 fn help_names_the_ways_out_in_the_hosts_words() {
     let table = [
-        (402, "add credit or raise the limit at the provider, or choose another model with -m"),
-        (404, "check that the provider offers `m` (`yoi models` lists its models), and its `base_url`"),
+        (402, "add credit or raise the spending limit at the provider, or choose another model with -m"),
+        (404, "check that the provider offers `m` (`yoi models` lists its models), and check its `base_url`"),
         (429, "the provider's rate limit was reached: wait, or choose another model with -m"),
         (500, "try again later, or choose another model with -m"),
     ];

@@ -47,7 +47,8 @@ impl Screen {
             note(&format!("{name} is held: {}", held.reason));
         }
         for approval in &screen.status.approvals {
-            note(&format!("{name} waits for {}; `yoi approve {name}` answers it", approval_line(approval)));
+            let id = approval.approval;
+            note(&format!("{name} waits for {}; `yoi approve {name} {id}` allows the call", approval_line(approval)));
         }
         screen
     }

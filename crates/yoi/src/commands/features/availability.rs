@@ -1,9 +1,9 @@
 //! The steps of an explanation, and those about whether a tool or a background task is installed at the next start: the
 //! switch of its feature, the grants with their sources, and what is left out.
 
-use super::capability_text::{denied_words, in_words, words};
+use super::capability_text::{denied_words, in_words, split_denial, words};
 use super::page::Page;
-use super::table::{refusal, why_off};
+use super::table::{refusal, source_text, why_off};
 use crate::compose::Composed;
 use crate::config::Config;
 use llm_worker::ToolEffect;
@@ -53,6 +53,7 @@ pub(super) enum Mark {
 /// The steps, under the question that each belongs to.
 pub(super) fn render(steps: &[Step], question: impl Fn(Part) -> &'static str) -> Page {
     let mut page = Page::default();
+    page.line("(✓ yes, ✗ no, ? depends on the call, - remark)");
     let mut part = None;
     for step in steps {
         if part != Some(step.part) {
@@ -65,17 +66,20 @@ pub(super) fn render(steps: &[Step], question: impl Fn(Part) -> &'static str) ->
             Mark::Depends => "?",
             Mark::Note => "-",
         };
-        let source = step.source.as_ref().map(|source| format!(" ({source})")).unwrap_or_default();
+        let source = step.source.as_ref().map(|source| format!(" ({})", source_text(source))).unwrap_or_default();
         page.wrapped(&format!("  {mark} "), &format!("{}{source}", step.text));
     }
     page
 }
 
-pub(super) fn effect_text(effect: ToolEffect) -> &'static str {
+/// What a call of a tool, or a run of a background task, changes.
+pub(super) fn effect_text(effect: ToolEffect, what: &str) -> String {
     match effect {
-        ToolEffect::ReadOnly => "changes nothing",
-        ToolEffect::Idempotent => "safe to repeat",
-        ToolEffect::Effectful => "not safe to repeat",
+        ToolEffect::ReadOnly => format!("a {what} changes nothing"),
+        ToolEffect::Idempotent => {
+            format!("a {what} can change something, but the same {what} twice changes no more than once")
+        }
+        ToolEffect::Effectful => format!("each {what} can change something"),
     }
 }
 
@@ -125,17 +129,17 @@ impl Contribution<'_> {
         // The steps above have the reason of a denial.
         let denied = format!("{id} was denied ");
         for diagnostic in planned.diagnostics.iter().filter(|_| !planned.outcome.is_live()) {
-            let needed = diagnostic.message.strip_prefix(&denied).and_then(|text| text.split_once(": "));
+            let needed = diagnostic.message.strip_prefix(&denied).and_then(split_denial);
             let why = needed.map_or_else(
                 || diagnostic.message.clone(),
-                |(asked, _)| format!("it requires permission to {}", in_words(asked, &document)),
+                |(asked, _)| format!("the feature requires permission to {}", in_words(asked, &document)),
             );
             say(Mark::No, format!("{id} is skipped: {why}"), None);
         }
         for skipped in planned.skipped_contributions.iter().filter(|skipped| skipped.name == self.name) {
-            let why = skipped.reason.split_once(": ").map_or(&*skipped.reason, |(needed, _)| needed);
+            let why = split_denial(&skipped.reason).map_or(&*skipped.reason, |(needed, _)| needed);
             let why = match why.strip_prefix("it needs ") {
-                Some(asked) => format!("it requires permission to {}", in_words(asked, &document)),
+                Some(asked) => format!("{} requires permission to {}", self.name, in_words(asked, &document)),
                 None => why.to_owned(),
             };
             say(Mark::No, format!("{} is not installed: {why}", self.name), None);
@@ -156,13 +160,13 @@ fn grant(asked: &HostCapability, planned: &PlannedFeature, admission: &Admission
     let part = planned.grants.granted().iter().find(|held| asked.covers(held));
     let denied = denied_words(asked, part);
     match granted {
-        true => (Mark::Yes, format!("it may {}", words(asked)), source.clone()),
-        false if row.is_some() => (Mark::No, format!("it may not {denied}"), source.clone()),
+        true => (Mark::Yes, format!("the feature may {}", words(asked)), source.clone()),
+        false if row.is_some() => (Mark::No, format!("the feature may not {denied}"), source.clone()),
         false => {
             let reason = reason.as_deref().unwrap_or_default();
             let mark = if part.is_some() { Mark::Note } else { Mark::No };
             let planned = serde_json::to_value(planned).unwrap_or_default();
-            (mark, format!("it may not {denied}: {}", refusal(reason, &planned)), None)
+            (mark, format!("the feature may not {denied}: {}", refusal(reason, &planned)), None)
         }
     }
 }

@@ -41,6 +41,17 @@ pub(super) fn in_words(text: &str, feature: &Value) -> String {
     known.iter().fold(text.to_owned(), |text, (name, words)| text.replace(name.as_str(), words))
 }
 
+/// A denied capability and the reason, of `CAPABILITY: REASON`. The arguments of a capability may contain `: `, too.
+pub(super) fn split_denial(text: &str) -> Option<(&str, &str)> {
+    match text.split_once(": ") {
+        Some((name, _)) if name.contains('(') && !name.ends_with(')') => {
+            let (end, reason) = text.find("): ").map(|at| at + 1).and_then(|at| text.split_at_checked(at))?;
+            Some((end, reason.trim_start_matches(": ")))
+        }
+        split => split,
+    }
+}
+
 /// What a grant lets its holder do; none for what its tools, hooks and background tasks show anyway.
 pub(super) fn means(held: &HostCapability) -> Option<String> {
     match held {

@@ -86,9 +86,7 @@ impl StartDifference {
             return page;
         }
         page.wrapped("", &format!("{}: {} → {}", self.pod, self.from.words(), self.to.words()));
-        if self.changes.is_empty() {
-            page.line("nothing changed");
-        }
+        page.line(if self.changes.is_empty() { "nothing changed" } else { "(+ added, - removed, ~ changed)" });
         let mut under = Vec::new();
         for change in &self.changes {
             let (place, field) = change.place();
@@ -101,10 +99,10 @@ impl StartDifference {
                 Kind::Went => "-",
                 Kind::Changed | Kind::Reordered => "~",
             };
-            let capability = change.from.as_ref().or(change.to.as_ref()).and_then(capability);
-            let text = match (field.split(' ').next(), capability) {
+            let text = match (field.split(' ').next(), change.capability()) {
+                (Some("granted"), Some(held)) if self.includes(change, &held) => continue,
                 (Some("granted"), Some(held)) => format!("may {}", words(&held)),
-                (Some("denied"), Some(held)) => format!("denied: {}", words(&held)),
+                (Some("denied"), Some(held)) => format!("denied permission: {}", words(&held)),
                 // The state tells it.
                 (Some("disabled_by"), _) if matches!(change.kind, Kind::Came | Kind::Went) => continue,
                 // The capability has a line of its own.
@@ -114,6 +112,13 @@ impl StartDifference {
             page.wrapped(&format!("  {mark} "), &format!("{text}{}", change.words()));
         }
         page
+    }
+
+    /// Whether the same change of a wider grant includes this one.
+    fn includes(&self, change: &Change, held: &HostCapability) -> bool {
+        let others = self.changes.iter().filter(|other| other.kind == change.kind && *other != change);
+        let beside = others.filter(|other| other.place().0 == change.place().0);
+        beside.filter_map(Change::capability).any(|wide| wide.covers(held))
     }
 }
 
@@ -128,6 +133,10 @@ impl Point {
 }
 
 impl Change {
+    fn capability(&self) -> Option<HostCapability> {
+        self.from.as_ref().or(self.to.as_ref()).and_then(capability)
+    }
+
     /// The feature or part it belongs under, and the field there.
     fn place(&self) -> (Vec<String>, String) {
         let deep = match self.path.first().map(String::as_str) {

@@ -3,6 +3,7 @@
 use super::availability::{Contribution, Mark, Part, Step, effect_text, render, time};
 use super::explain_task;
 use super::page::Page;
+use super::table::sandbox_text;
 use crate::compose::roots::Added;
 use crate::compose::{Composed, compose};
 use crate::config::Config;
@@ -82,8 +83,8 @@ impl Route {
 
     pub(super) fn render(&self) -> Page {
         let mut page = Page::default();
-        let effect = effect_text(self.effect);
-        page.wrapped("", &format!("{} of {}: {effect}", self.tool, self.feature));
+        let effect = effect_text(self.effect, "call");
+        page.wrapped("", &format!("{} is a tool of {}; {effect}", self.tool, self.feature));
         page.append(render(&self.steps, |part| match part {
             Part::Surface => "is the tool available?",
             Part::Judgement => "is a call allowed? checked in this order:",
@@ -147,7 +148,7 @@ impl<'a> RouteBuilder<'a> {
             let text = format!("`{}` of {feature} may rewrite its arguments; {}", hook.name, failing(hook));
             self.say(Part::Judgement, Mark::Note, text, None);
         }
-        let fit = "arguments: they must match the tool's schema; otherwise the model is told what was expected";
+        let fit = "arguments: they must match the tool's schema; otherwise yoi tells the model what the schema expects";
         self.say(Part::Judgement, Mark::Depends, fit, None);
         let permission = &self.composed.permission;
         let all = permission.policy.expect(&self.tool.name, self.tool.effect, permission.sandbox);
@@ -169,7 +170,7 @@ impl<'a> RouteBuilder<'a> {
     fn permission(&mut self, met: &Expectation) {
         let word = |decision| match decision {
             RuleDecision::Allow => "allow",
-            RuleDecision::Ask => "ask (refused: a run cannot ask for approval)",
+            RuleDecision::Ask => "ask (a pod of `yoi start` waits for your approval, `yoi run` refuses the call)",
             RuleDecision::Deny => "deny",
         };
         for said in &met.statements {
@@ -192,15 +193,18 @@ impl<'a> RouteBuilder<'a> {
 
     fn run(&mut self) {
         let mut notes = Vec::new();
-        if let Some(sandbox) = &self.plan.host.sandbox {
-            let force = if sandbox.enforced { "enforced" } else { "not enforced by this kernel" };
-            let text = format!("sandbox of its processes: {}, {force}", sandbox.mode);
+        let starts = self.feature.requests.iter().any(|r| matches!(r.capability, HostCapability::Process { .. }));
+        if let Some(sandbox) = self.plan.host.sandbox.as_ref().filter(|_| starts) {
+            let text = format!("sandbox of commands: {}", sandbox_text(&sandbox.mode, sandbox.enforced));
             notes.push((text, Some(sandbox.source.clone())));
         }
         let calls = &self.config.tool_concurrency;
         notes.push((format!("at most {} calls run at once", calls.value), Some(calls.source.clone())));
         let limit = time(self.tool.deadline_ms);
-        notes.push((format!("the start of a call is recorded first; a call is cancelled after {limit}"), None));
+        notes.push((
+            format!("yoi records the start of a call before the call runs, and cancels the call after {limit}"),
+            None,
+        ));
         notes.extend(self.hooks(HookPoint::ToolShape).map(|(feature, hook)| {
             (format!("`{}` of {feature} sees the whole result before it is kept; {}", hook.name, failing(hook)), None)
         }));
@@ -275,16 +279,25 @@ fn conclusion(tool: &str, verdict: Verdict, expected: &[Expectation], gated: boo
     let gates = if gated { ", unless a gate refuses it" } else { "" };
     match verdict {
         Verdict::Absent => format!("the model is not offered {tool}; calls of {tool} fail"),
+        Verdict::Refused if resolved(expected).any(|met| met.decision == RuleDecision::Ask) => {
+            format!("a call of {tool} needs your approval or is refused")
+        }
         Verdict::Refused => format!("a call of {tool} is refused"),
         Verdict::Runs => format!("a call of {tool} runs"),
         Verdict::Depends => {
             let kinds = |allowed: bool| -> String {
                 let fitting = resolved(expected).filter(|met| (met.decision == RuleDecision::Allow) == allowed);
-                fitting.map(|met| format!("`{}`", met.what)).collect::<Vec<_>>().join(", ")
+                fitting.map(|met| met.what).collect::<Vec<_>>().join(", ")
             };
             match (kinds(true), kinds(false)) {
-                (runs, refused) if refused.is_empty() => format!("a call of {tool} is allowed by {runs}{gates}"),
-                (runs, refused) => format!("a call of {tool} is allowed by {runs}{gates}; it is refused by {refused}"),
+                (runs, refused) if refused.is_empty() => {
+                    format!("a call of {tool} runs if it only does this: {runs}{gates}")
+                }
+                (runs, refused) => {
+                    format!(
+                        "a call of {tool} runs if it only does this: {runs}{gates}; a call that does this needs your approval or is refused: {refused}"
+                    )
+                }
             }
         }
     }

@@ -127,8 +127,9 @@ impl TaskRoute {
 
     pub(super) fn render(&self) -> Page {
         let mut page = Page::default();
-        let effect = effect_text(self.effect);
-        page.wrapped("", &format!("background task {} of {}: {effect}", self.task, self.feature));
+        let effect = effect_text(self.effect, "run");
+        let what = "code that yoi runs by itself, not as a call of the model";
+        page.wrapped("", &format!("{} is a background task of {}: {what}; {effect}", self.task, self.feature));
         page.append(render(&self.steps, |part| match part {
             Part::Surface | Part::Judgement => "is the task installed?",
             Part::Schedule => "when does it run?",
@@ -197,11 +198,11 @@ fn schedule(triggers: &[ExplainedTrigger]) -> Vec<Step> {
 
 fn runs(task: &BackgroundTaskDeclaration) -> Vec<Step> {
     let recorded = match task.effect {
-        ToolEffect::ReadOnly | ToolEffect::Idempotent => "the end of a run is recorded",
-        ToolEffect::Effectful => "the start of a run is recorded before it begins, and its end",
+        ToolEffect::ReadOnly | ToolEffect::Idempotent => "yoi records the end of each run",
+        ToolEffect::Effectful => "yoi records the start of each run before the run begins, and the end of the run",
     };
     let texts = [
-        format!("one run at a time; a run is cancelled after {}", time(task.deadline_ms)),
+        format!("the task has at most one run at a time; yoi cancels a run after {}", time(task.deadline_ms)),
         restart_text(task.restart),
         recorded.to_owned(),
     ];
@@ -211,14 +212,17 @@ fn runs(task: &BackgroundTaskDeclaration) -> Vec<Step> {
 fn restart_text(restart: Restart) -> String {
     let text = |time: Duration| humantime::format_duration(time).to_string();
     match restart {
-        Restart::Never => "after a failure it runs again when its next trigger is due".to_owned(),
+        Restart::Never => "after a failure the task runs again at its next time or event".to_owned(),
         Restart::OnFailure { max, within, backoff } => format!(
-            "after a failure it runs again after {}; with more than {max} failures within {} it is off until the next start",
+            "after a failure the task runs again after {}; after more than {max} failures within {} it is off until the next start of the pod",
             text(backoff),
             text(within)
         ),
         Restart::Always { backoff } => {
-            format!("it runs again {} after each end; the pause doubles with each failure in a row", text(backoff))
+            format!(
+                "the task runs again {} after the end of each run; the pause doubles with each failure in a row",
+                text(backoff)
+            )
         }
     }
 }
@@ -257,7 +261,7 @@ mod tests {
                      2026-01-06T08:00:00Z"
                 ),
                 format!("every 10 minutes; {if_new} 2026-01-01T12:10:00Z, 2026-01-01T12:20:00Z, 2026-01-01T12:30:00Z"),
-                "on request".to_owned(),
+                "on request of the feature".to_owned(),
             ]
         );
     }
@@ -266,18 +270,19 @@ mod tests {
     fn the_restart_rule_is_in_words() {
         let (hour, minute) = (Duration::from_secs(3600), Duration::from_secs(60));
         let of = |rule| texts(runs(&task(Vec::new(), rule)))[1].clone();
-        assert_eq!(of(Restart::Never), "after a failure it runs again when its next trigger is due");
+        assert_eq!(of(Restart::Never), "after a failure the task runs again at its next time or event");
         assert_eq!(
             of(Restart::OnFailure { max: 3, within: hour, backoff: minute }),
-            "after a failure it runs again after 1m; with more than 3 failures within 1h it is off until the next start"
+            "after a failure the task runs again after 1m; after more than 3 failures within 1h it is off until the next \
+             start of the pod"
         );
         assert_eq!(
             of(Restart::Always { backoff: minute }),
-            "it runs again 1m after each end; the pause doubles with each failure in a row"
+            "the task runs again 1m after the end of each run; the pause doubles with each failure in a row"
         );
         assert_eq!(
             texts(runs(&task(Vec::new(), Restart::Never)))[0],
-            "one run at a time; a run is cancelled after 60 s"
+            "the task has at most one run at a time; yoi cancels a run after 60 s"
         );
     }
 

@@ -30,7 +30,7 @@ use pod::feature::InstallPlan;
 use schemars::schema_for;
 use serde::Serialize;
 use serde_json::Value;
-pub(crate) use table::render;
+pub(crate) use table::{render, source_text};
 use unused::Unused;
 
 /// Shows the plan for this directory and configuration, or what a pod's newest start installed; or looks closer.

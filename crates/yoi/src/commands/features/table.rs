@@ -1,7 +1,7 @@
 //! A plan or a report as a table: on, off, degraded, and why. Both have the same shape where it matters here.
 
 use super::availability::time;
-use super::capability_text::{granted, in_words, list, means, point, scope_text, text};
+use super::capability_text::{granted, in_words, list, means, point, scope_text, split_denial, text};
 use super::page::Page;
 use crate::show::count::count as numbered;
 use llm_worker::Cost;
@@ -21,8 +21,14 @@ pub(crate) fn render(document: &Value) -> Page {
     let features = list(document, "features");
     let width = features.iter().map(|f| text(f, "feature_id").len()).max().unwrap_or(0);
     let (off, on): (Vec<_>, Vec<_>) = features.iter().partition(|f| text(f, "outcome") == "disabled");
+    let (never_on, off): (Vec<&Value>, Vec<_>) = off.into_iter().partition(|f| text(f, "disabled_by") == DEFAULT);
     for feature in on.into_iter().chain(off) {
         row(&mut page, feature, width);
+    }
+    if !never_on.is_empty() {
+        let ids: Vec<_> = never_on.iter().map(|feature| text(feature, "feature_id")).collect();
+        page.wrapped("- ", &format!("disabled by default: {}", ids.join(", ")));
+        page.wrapped("    ", "to enable one, set enabled = true under [features.\"NAME\"] in the configuration");
     }
     for diagnostic in list(document, "diagnostics") {
         page.wrapped("! ", text(diagnostic, "message"));
@@ -70,7 +76,7 @@ fn row(page: &mut Page, feature: &Value, width: usize) {
         let needs = if names.len() == 1 { "it needs" } else { "they need" };
         let why = reason
             .strip_prefix(NEEDS)
-            .and_then(|what| what.split_once(": "))
+            .and_then(split_denial)
             .map(|(what, why)| format!("{needs} to{}; {}", in_words(what, feature), refusal(why, feature)));
         let why = why.unwrap_or_else(|| in_words(reason, feature));
         page.wrapped("    ", &format!("without {}: {why}", names.join(", ")));
@@ -88,9 +94,9 @@ fn row(page: &mut Page, feature: &Value, width: usize) {
 /// A message about a feature; a denial in words.
 pub(super) fn diagnostic_words(message: &str, feature: &Value) -> String {
     let denied = format!("{} was denied ", text(feature, "feature_id"));
-    match message.strip_prefix(&denied).and_then(|denial| denial.split_once(": ")) {
+    match message.strip_prefix(&denied).and_then(split_denial) {
         Some((what, why)) => {
-            format!("it requires permission to {}; {}", in_words(what, feature), refusal(why, feature))
+            format!("the feature requires permission to {}; {}", in_words(what, feature), refusal(why, feature))
         }
         None => in_words(message, feature),
     }
@@ -103,10 +109,27 @@ pub(super) fn refusal(why: &str, feature: &Value) -> String {
         return if words == limit {
             format!("{source} allows less")
         } else {
-            format!("{source} allows the feature only to {words}")
+            format!("{source} allows the feature only to {words}; to allow more, change that setting")
         };
     }
+    if let Some(source) = why.strip_suffix(" does not grant it") {
+        return format!("{source} does not grant this permission; to grant it, change that setting");
+    }
     why.strip_prefix("refused by ").map_or_else(|| in_words(why, feature), |source| format!("{source} refuses it"))
+}
+
+/// Where a setting is written; what no file holds has its default.
+pub(crate) fn source_text(source: &str) -> &str {
+    if source == "built-in" { DEFAULT } else { source }
+}
+
+/// What the sandbox does with commands.
+pub(super) fn sandbox_text(mode: &str, enforced: bool) -> String {
+    match (mode, enforced) {
+        ("off", _) => "off; commands have all of your permissions".to_owned(),
+        (mode, true) => format!("{mode}, enforced by the kernel"),
+        (mode, false) => format!("{mode}, which this kernel cannot enforce"),
+    }
 }
 
 /// The parts of a feature that are not installed, by reason.
@@ -172,10 +195,10 @@ pub(super) fn trigger_text(trigger: &Value) -> String {
                 .map_or_else(|| format!("every {ms} ms"), |(unit, name)| format!("every {}", numbered(ms / unit, name)))
         }
         "cron" => format!("at {} {}", text(trigger, "expression"), text(trigger, "time_zone")),
-        "request" => "on request".to_owned(),
+        "request" => "on request of the feature".to_owned(),
         "service_event" => {
             let service = trigger.get("service").map(|service| text(service, "name")).unwrap_or_default();
-            format!("by `{}` of {service}", text(trigger, "event"))
+            format!("on the event `{}` of the service {service}", text(trigger, "event"))
         }
         "child_ended" => "after each job".to_owned(),
         "file_change" => "when files change".to_owned(),
@@ -211,12 +234,13 @@ fn host(page: &mut Page, document: &Value) {
     let Some(host) = document.get("host") else { return };
     if let Some(sandbox) = host.get("sandbox") {
         let enforced = sandbox.get("enforced").and_then(Value::as_bool).unwrap_or_default();
-        let force = if enforced { "enforced" } else { "not enforced by this kernel" };
-        page.wrapped("sandbox: ", &format!("{}, {force} ({})", text(sandbox, "mode"), text(sandbox, "source")));
+        let text_of = |key| text(sandbox, key);
+        let words = sandbox_text(text_of("mode"), enforced);
+        page.wrapped("sandbox: ", &format!("{words} ({})", source_text(text_of("source"))));
     }
     let rules = list(host, "rules");
     if !rules.is_empty() {
-        page.line("permission rules:");
+        page.line("permission rules (`ask`: the call needs your approval):");
     }
     for rule in rules {
         page.wrapped("    ", &format!("{} ({})", text(rule, "text"), text(rule, "source")));
@@ -240,10 +264,10 @@ fn bound(limit: &Value) -> String {
         source => format!(" ({source})"),
     };
     let bound = match text(limit, "name") {
-        "turn.steps" => format!("{} in a turn", numbered(value, "model request")),
+        "turn.steps" => format!("{} in a turn", numbered(value, "step")),
         "turn.cost" => format!("{} for a turn", Cost::billionths(value)),
         "tool.concurrency" => format!("{} at once", numbered(value, "call")),
-        "tool.result_inline" => format!("{} of a tool result", numbered(value, "byte")),
+        "tool.result_inline" => format!("{} of each tool result", numbered(value, "byte")),
         "hook.deadline" => format!("{} for a hook", time(value)),
         "hook.chain" => format!("{} for all hooks of one event, such as a tool call", time(value)),
         other => format!("{other}: {value} {}", text(limit, "unit")),
@@ -262,7 +286,7 @@ mod tests {
         let every = |ms: u64| json!({"trigger": "interval", "every_ms": ms});
         let cron = json!({"trigger": "cron", "expression": "0 9 * * 1-5", "time_zone": "Europe/Berlin"});
         for (trigger, words) in [
-            (json!([{"trigger": "start"}, {"trigger": "request"}]), "t (at each start, on request)"),
+            (json!([{"trigger": "start"}, {"trigger": "request"}]), "t (at each start, on request of the feature)"),
             (json!([cron]), "t (at 0 9 * * 1-5 Europe/Berlin)"),
             (json!([every(600_000)]), "t (every 10 minutes)"),
             (json!([every(86_400_000)]), "t (every 1 day)"),

@@ -31,7 +31,10 @@ struct Idle {
     #[serde(skip_serializing_if = "Option::is_none")]
     means: Option<String>,
     #[serde(skip)]
-    words: String,
+    held: HostCapability,
+    /// A wider grant of the feature, which was not used either, includes this one.
+    #[serde(skip)]
+    included: bool,
     /// How often a use was refused.
     refused: u64,
 }
@@ -59,7 +62,8 @@ impl Unused {
                 match counted(held, uses, newest) {
                     Some(0) => {
                         let (feature, means) = (id.to_owned(), means(held));
-                        unused.push(Idle { feature, grant, means, words: words(held), refused });
+                        let included = granted.iter().any(|wide| wide != held && wide.covers(held));
+                        unused.push(Idle { feature, grant, means, held: held.clone(), included, refused });
                     }
                     Some(_) => {}
                     None => uncounted += 1,
@@ -71,17 +75,37 @@ impl Unused {
 
     pub(super) fn render(&self) -> Page {
         let mut page = Page::default();
-        page.line(format!("{}: start {}, granted but not used:", self.pod, self.start));
+        let granted = format!("at start {}, the features of {} got these permissions", self.start, self.pod);
+        page.wrapped("", &format!("{granted} and have not used them (a tool is used when the model calls it):"));
         if self.unused.is_empty() {
-            page.line("  nothing");
+            page.line("  none");
         }
-        for idle in &self.unused {
-            let refused =
-                if idle.refused > 0 { format!(" (refused {})", count(idle.refused, "time")) } else { String::new() };
-            page.wrapped("  ", &format!("{} may {}{refused}", idle.feature, idle.words));
+        for idle in self.unused.chunk_by(|one, next| one.feature == next.feature) {
+            let feature = idle.first().map_or("", |idle| &idle.feature);
+            page.wrapped("  ", &format!("{feature} may {}", idle_words(idle)));
         }
         page
     }
+}
+
+/// The unused grants of one feature, without those that a wider one includes; its tools in one list.
+fn idle_words(idle: &[Idle]) -> String {
+    let shown = |idle: &Idle, text: &str| match idle.refused {
+        0 => text.to_owned(),
+        refused => format!("{text} (refused {})", count(refused, "time")),
+    };
+    let (mut parts, mut tools) = (Vec::new(), Vec::new());
+    for idle in idle.iter().filter(|idle| !idle.included) {
+        match &idle.held {
+            HostCapability::ContributeTool { name } => tools.push(shown(idle, name)),
+            held => parts.push(shown(idle, &words(held))),
+        }
+    }
+    if !tools.is_empty() {
+        let noun = if tools.len() == 1 { "tool" } else { "tools" };
+        parts.push(format!("offer the {noun} {}", tools.join(", ")));
+    }
+    parts.join("; ")
 }
 
 /// How often something was done under a grant; none for those under which nothing is counted.
