@@ -148,6 +148,9 @@ pub(crate) struct RunArgs {
     /// Do not print progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    /// Do not ask at the terminal about calls that need approval: refuse them
+    #[arg(long)]
+    pub(crate) no_ask: bool,
 }
 
 #[derive(Debug, Args)]

@@ -218,6 +218,14 @@ impl Client {
         }
     }
 
+    /// As [`Self::submit_input`], and returns once the input is durable.
+    ///
+    /// # Errors
+    /// As [`Self::send`].
+    pub async fn begin(&self, input: NewInput) -> Result<Accepted, SubmitError> {
+        self.hand_in(input, true).await
+    }
+
     /// Hands in one input, and returns once it is durable. A held pod keeps it until it is resumed.
     ///
     /// # Errors

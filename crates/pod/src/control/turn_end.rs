@@ -45,7 +45,8 @@ pub(super) fn outcome_name(outcome: &Outcome) -> &'static str {
 
 impl TurnEnd {
     /// The end of a turn that never started: a gate refused its input.
-    pub(super) fn refused(reason: String) -> Self {
+    #[must_use]
+    pub fn refused(reason: String) -> Self {
         Self::nothing(Outcome::Aborted { reason })
     }
 

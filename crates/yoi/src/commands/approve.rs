@@ -85,10 +85,7 @@ fn of_pod(pods: &Pods, name: &str) -> Result<Vec<Waiting>, Failure> {
     let unread = |error| Failure::new(Exit::Data, format!("{name}: {error}"));
     let summary = Summary::read(&reader, || {}).map_err(unread)?;
     let live = matches!(Session::owner(&dir), Ok(Some(_)));
-    let mirrored = |open: &pod::record::ApprovalRequested| {
-        serde_json::to_value(open).and_then(serde_json::from_value::<ApprovalRequested>).ok()
-    };
-    let open = summary.state.approvals.open.values().filter_map(|open| mirrored(open));
+    let open = summary.state.approvals.open.values().filter_map(|open| question::mirror(open));
     Ok(open.map(|asked| Waiting { name: name.to_owned(), live, asked }).collect())
 }
 
@@ -112,7 +109,7 @@ fn print_how(Waiting { name, live, asked }: &Waiting) {
 /// The terminal of a person who may answer from the list.
 fn answering(args: &ApproveArgs, env: &Env) -> Option<Terminal> {
     let person = !args.json && env.stdin_terminal && env.stdout_terminal && only_a_person("answer").is_ok();
-    person.then(Terminal::of_process).flatten()
+    person.then(|| Terminal::of_process(std::io::stdout())).flatten()
 }
 
 /// Asks about one call after the other. Those of a pod that does not run are only shown.

@@ -20,6 +20,7 @@ use crate::launch::LaunchOptions;
 use authority::Ambient;
 use pod::control::{Client, NewInput, Outbox, SubmitError};
 use pod::host::HostError;
+use pod::permission::Person;
 use pod::record::HoldCause;
 use session_store::Clock;
 use std::cell::Cell;
@@ -125,7 +126,8 @@ impl PodThatStays<'_> {
         signals.begin();
         let opened = place.open(&ambient, &clock, points)?;
         let session = opened.0.recovered.session.clone();
-        let session_parts = OpenedSession { place: &place, opened, prepared, outbox: Outbox::unwatched() };
+        let session_parts =
+            OpenedSession { place: &place, opened, prepared, outbox: Outbox::unwatched(), person: Person::Later };
         let work = async |client: &Client| self.serve(client, &hosting, &signals, &place, session).await;
         let driven = hosting.run(session_parts, &CancellationToken::new(), STOPPED, work);
         let done = driven.and_then(|driven| ended(driven, &place));

@@ -26,6 +26,7 @@ mod ps;
 mod rm;
 mod run;
 mod run_client;
+mod run_person;
 mod schedule;
 mod send;
 mod signals;

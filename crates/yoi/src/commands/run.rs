@@ -7,6 +7,7 @@ use crate::commands::features;
 use crate::commands::input;
 use crate::commands::output_schema::{AnswerForm, OutputSchema};
 use crate::commands::run_client::ClientRun;
+use crate::commands::run_person::PersonAsked;
 use crate::commands::signals::Signals;
 use crate::commands::undo;
 use crate::config::Config;
@@ -18,10 +19,12 @@ use crate::hosting::messages::Messages;
 use crate::hosting::session_location::{SessionLocation, WantedSession, now};
 use crate::hosting::{Driven, HostContext, Hosting, OpenedSession, Prepared, host_failure};
 use crate::launch::LaunchOptions;
-use crate::show::progress::{JournalLines, OutputStyle, show};
+use crate::show::progress::{Asker, JournalLines, OutputStyle, show};
+use crate::show::terminal::{Terminal, children_can_type};
 use authority::Ambient;
 use pod::control::{Client, Event, NewInput, Outbox, SubmitError, TurnEnd};
 use pod::host::HostError;
+use pod::permission::Person;
 use session_store::Clock;
 use std::sync::Arc;
 use std::thread;
@@ -81,7 +84,8 @@ fn run_prompt(
     let (prepared, mut place) = context.prepare(wanted(args))?;
     let is_planner = prepared.is_planner();
     let hosting = Hosting::new(context, signals.tag(), swept, log_wanted)?;
-    let run = HeadlessRun { context, style, signals: &signals, schema: schema.as_ref(), prompt: &prompt };
+    let asks = !(args.json || args.quiet || args.no_ask) && env.stderr_terminal;
+    let run = HeadlessRun { context, style, signals: &signals, schema: schema.as_ref(), prompt: &prompt, asks };
     let result = run.run(&hosting, &mut place, prepared);
     hosting.end();
     if result.is_err() {
@@ -123,6 +127,8 @@ struct HeadlessRun<'a> {
     signals: &'a Signals,
     schema: Option<&'a OutputSchema>,
     prompt: &'a str,
+    /// The person at the terminal is asked about calls that need approval.
+    asks: bool,
 }
 
 impl HeadlessRun<'_> {
@@ -144,10 +150,15 @@ impl HeadlessRun<'_> {
         self.signals.scratch(place.scratch());
         let (outbox, events) = Outbox::watched();
         let journal = JournalLines::from(place.dir(), opened.0.recovered.last + 1);
-        let screen = self.screen(events, journal)?;
-        let session = OpenedSession { place, opened, prepared, outbox };
-        let ask = async |client: &Client| self.ask(client).await;
-        let driven = hosting.run(session, &self.signals.cancel, "done", ask);
+        let terminal = self.terminal(&prepared);
+        let (asker, outcomes) = terminal.map(|terminal| Asker::new(terminal, self.signals.cancel.clone())).unzip();
+        let screen = self.screen(events, journal, asker)?;
+        let mut asked = outcomes.map(|outcomes| PersonAsked::new(self.signals, outcomes));
+        let person = if asked.is_some() { Person::Later } else { Person::Never };
+        let session = OpenedSession { place, opened, prepared, outbox, person };
+        let cancel = asked.as_ref().map_or_else(|| self.signals.cancel.clone(), PersonAsked::cancel);
+        let ask = async |client: &Client| self.ask(client, asked.as_mut()).await;
+        let driven = hosting.run(session, &cancel, "done", ask);
         let done = driven.and_then(|driven| finished(driven, place));
         let ending = self.signals.over();
         // The pod let go of its end, so the screen thread ends once everything is shown.
@@ -156,10 +167,23 @@ impl HeadlessRun<'_> {
         done.map(|(end, output, late)| FinishedRun { end, streamed, output, ending, late })
     }
 
-    async fn ask(&self, client: &Client) -> Result<(TurnEnd, AnswerForm), SubmitError> {
+    /// The terminal at which a person is asked. Only commands without a sandbox could type there.
+    fn terminal(&self, prepared: &Prepared) -> Option<Terminal> {
+        let asks = self.asks && !(prepared.is_unconfined() && children_can_type());
+        asks.then(|| Terminal::of_process(std::io::stderr())).flatten()
+    }
+
+    async fn ask(
+        &self,
+        client: &Client,
+        asked: Option<&mut PersonAsked<'_>>,
+    ) -> Result<(TurnEnd, AnswerForm), SubmitError> {
         let output_schema = self.schema.map(|schema| schema.json.to_string());
         let input = NewInput { text: self.prompt.to_owned(), output_schema, ..NewInput::default() };
-        let end = client.submit_input(input).await?;
+        let end = match asked {
+            Some(asked) => asked.submit(client, input).await?,
+            None => client.submit_input(input).await?,
+        };
         let output = AnswerForm::of(&end, self.schema);
         Ok((end, output))
     }
@@ -168,9 +192,11 @@ impl HeadlessRun<'_> {
         &self,
         events: mpsc::Receiver<Event>,
         journal: JournalLines,
+        asker: Option<Asker>,
     ) -> Result<thread::JoinHandle<bool>, Failure> {
         let style = self.style;
-        let screen = thread::Builder::new().name("screen".to_owned()).spawn(move || show(events, style, journal));
+        let screen =
+            thread::Builder::new().name("screen".to_owned()).spawn(move || show(events, style, journal, asker));
         screen.map_err(|e| Failure::new(Exit::Unavailable, format!("no thread: {}", authority::explain(&e))))
     }
 }

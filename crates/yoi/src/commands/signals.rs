@@ -220,6 +220,11 @@ impl Signals {
         self.standing().scratch = scratch;
     }
 
+    /// Whether Ctrl-C ended the run.
+    pub(crate) fn interrupted(&self) -> bool {
+        self.standing().ending == Some(Ending::Signal(INTERRUPT))
+    }
+
     /// The first thing that ended the run, if anything did. From now on a signal leaves at once.
     pub(crate) fn over(&self) -> Option<Ending> {
         let mut standing = self.standing();

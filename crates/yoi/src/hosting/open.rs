@@ -28,12 +28,14 @@ pub(crate) struct OpenedSession<'a> {
     pub(crate) opened: (Opened, SessionRecords),
     pub(crate) prepared: Prepared,
     pub(crate) outbox: Outbox,
+    /// Whether a person can answer what rules and gates ask.
+    pub(crate) person: Person,
 }
 
 impl Hosting<'_> {
     /// Opens the pod, and tells the person what recovery found. Nothing of a turn runs yet.
     pub(super) async fn open(&self, session: OpenedSession<'_>) -> Result<(Actor, Client), Failure> {
-        let OpenedSession { place, opened, prepared, outbox } = session;
+        let OpenedSession { place, opened, prepared, outbox, person } = session;
         let HostContext { env, config, ambient, messages, resolved, .. } = self.context;
         let Prepared { model_name, model, secrets, composed, instructions } = prepared;
         let recovered = &opened.0.recovered;
@@ -64,8 +66,6 @@ impl Hosting<'_> {
         if let Some(why) = no_shell {
             messages.say(&format!("commands cannot run here: {why}"));
         }
-        // A pod that stays can be asked about later.
-        let person = if resolved.is_some() { Person::Later } else { Person::Never };
         let parts = PodDeps {
             permission: Arc::clone(self.permission.get_or_init(|| Arc::new(Permission { person, ..permission }))),
             model,

@@ -32,6 +32,11 @@ impl Prepared {
     pub(crate) fn is_planner(&self) -> bool {
         self.model_name == OFFLINE
     }
+
+    /// Whether commands run without a sandbox.
+    pub(crate) fn is_unconfined(&self) -> bool {
+        self.composed.mode == Mode::Off
+    }
 }
 
 impl HostContext<'_> {

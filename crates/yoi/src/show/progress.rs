@@ -1,17 +1,20 @@
 //! A run as it happens: the answer on standard output, everything else on standard error; or, for scripts, the lines
 //! of the journal.
 
+mod asker;
 mod journal;
 
+pub(crate) use asker::{Asker, QuestionOutcome};
 pub(crate) use journal::JournalLines;
 
 use super::escape::{journal_line, line};
 use super::out::noted;
-use authority::text::{Escaper, Lines, escape_line};
+use authority::text::{Escaper, Lines, escape_line, escape_lines};
 use llm_worker::effect::Delta;
 use llm_worker::{Item, ResultStatus};
 use pod::control::Event;
-use pod::record::{Decision, Record, VerdictGiven};
+use pod::record::{ApprovalRequested, Decision, Record, VerdictGiven};
+use std::collections::VecDeque;
 use std::io::{self, Stderr, Stdout, Write};
 use tokio::sync::mpsc;
 
@@ -31,13 +34,26 @@ pub(crate) struct OutputStyle {
 }
 
 /// Shows events until the pod lets go of its end. Runs on a thread of its own. Output that cannot be written
-/// (a closed pipe) is given up silently; the run goes on. Answers whether words of the model were streamed.
-pub(crate) fn show(mut events: mpsc::Receiver<Event>, style: OutputStyle, mut journal: JournalLines) -> bool {
+/// (a closed pipe) is given up silently; the run goes on. Calls that wait are put to the person, if there is an `asker`; what
+/// comes meanwhile is shown afterwards. Answers whether words of the model were streamed.
+pub(crate) fn show(
+    mut events: mpsc::Receiver<Event>,
+    style: OutputStyle,
+    mut journal: JournalLines,
+    mut asker: Option<Asker>,
+) -> bool {
     let mut screen = RunOutput::of_process(style);
-    let (mut taken, mut newest) = (Vec::new(), 0);
+    let (mut taken, mut held, mut newest) = (Vec::new(), VecDeque::new(), 0);
     while events.blocking_recv_many(&mut taken, TAKEN) > 0 {
-        for event in taken.drain(..) {
-            screen.event(&event);
+        held.extend(taken.drain(..));
+        while let Some(event) = held.pop_front() {
+            match (asker.as_mut(), question(&event)) {
+                (Some(person), Some(asked)) => {
+                    let goes_on = person.ask(asked, &mut |text| screen.ask(text), &mut events, &mut held);
+                    asker.take_if(|_| !goes_on);
+                }
+                _ => screen.event(&event),
+            }
             if let Event::Record { seq, .. } = event {
                 newest = seq;
             }
@@ -52,6 +68,16 @@ pub(crate) fn show(mut events: mpsc::Receiver<Event>, style: OutputStyle, mut jo
         screen.note(&format!("warning: {error}"));
     }
     screen.finish()
+}
+
+fn question(event: &Event) -> Option<&ApprovalRequested> {
+    match event {
+        Event::Record { record, .. } => match &**record {
+            Record::ApprovalRequested(asked) => Some(asked),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Both outputs of a run.
@@ -209,6 +235,12 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
         if !self.style.quiet && !self.style.json {
             self.note(text);
         }
+    }
+
+    /// Shows a part of a question, behind a line that is finished.
+    fn ask(&mut self, text: &str) {
+        self.end_line();
+        drop(self.err.write_all(escape_lines(text).as_bytes()).and_then(|()| self.err.flush()));
     }
 
     fn note(&mut self, text: &str) {

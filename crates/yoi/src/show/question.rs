@@ -18,6 +18,11 @@ pub(crate) enum TypedAnswer {
     Skip,
 }
 
+/// The question as clients get it.
+pub(crate) fn mirror(asked: &pod::record::ApprovalRequested) -> Option<ApprovalRequested> {
+    serde_json::to_value(asked).and_then(serde_json::from_value).ok()
+}
+
 /// Everything that will run and what asks, in lines.
 pub(crate) fn lines(asked: &ApprovalRequested) -> Vec<String> {
     let mut lines = Vec::new();

@@ -4,8 +4,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::process::getpgrp;
 use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read};
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, Instant};
 
@@ -32,16 +33,11 @@ pub(crate) enum TypedLine {
 }
 
 impl Terminal {
-    /// The terminal, if this process is in its foreground.
-    pub(crate) fn of_process() -> Option<Self> {
+    /// The terminal, if this process is in its foreground and `shows`, which shows questions, is the same one.
+    pub(crate) fn of_process(shows: impl AsFd) -> Option<Self> {
         let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open("/dev/tty").ok()?;
-        let terminal = Self(file);
-        terminal.is_ours().then_some(terminal)
-    }
-
-    fn is_ours(&self) -> bool {
-        tcgetpgrp(&self.0).is_ok_and(|group| group == getpgrp())
+        (is_ours(&shows) && is_ours(&file)).then_some(Self(file))
     }
 
     /// Drops what was typed before the question and in the moment after it. `stands` says whether the question still does.
@@ -79,7 +75,7 @@ impl Terminal {
 
     /// A process in the background would be stopped by reading.
     fn check(&self, stands: &mut dyn FnMut() -> bool) -> Result<(), TypedLine> {
-        match (stands(), self.is_ours()) {
+        match (stands(), is_ours(&self.0)) {
             (false, _) => Err(TypedLine::Over),
             (true, false) => Err(TypedLine::Left),
             (true, true) => Ok(()),
@@ -91,4 +87,15 @@ impl Terminal {
         let mut polled = [PollFd::new(&self.0, PollFlags::IN)];
         poll(&mut polled, Some(&wait)).is_ok_and(|ready| ready > 0)
     }
+}
+
+/// Whether it is the terminal of this process, which is in its foreground.
+fn is_ours(terminal: impl AsFd) -> bool {
+    tcgetpgrp(terminal).is_ok_and(|group| group == getpgrp())
+}
+
+/// Whether a process without a sandbox can type on the terminal that started it (`TIOCSTI`). A sandbox prevents that.
+pub(crate) fn children_can_type() -> bool {
+    // Kernels without this setting allow it.
+    fs::read_to_string("/proc/sys/dev/tty/legacy_tiocsti").map_or(true, |setting| setting.trim() != "0")
 }

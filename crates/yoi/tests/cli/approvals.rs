@@ -2,8 +2,11 @@
 
 use crate::hosts::{Host, newest, until};
 use crate::scene::{Done, Scene, finish, signal};
+use client::connection::Connection;
+use protocol::method::{AllowOrDeny, AllowScope, Approve, GetApprovals, Hello, Role};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use std::path::Path;
 
 /// Without a sandbox each command asks.
 const OFF: [&str; 2] = ["--sandbox", "off"];
@@ -180,14 +183,42 @@ fn a_stopped_pod_keeps_its_question_and_a_run_in_it_does_not_answer() {
     scene.sound("p");
 }
 
+/// Answers approval 1 as a client of its own, without what `yoi approve` checks before. The command of a pod runs it.
+#[test]
+fn a_client_of_its_own() {
+    let Some(dir) = std::env::var_os("YOI_TEST_POD") else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let said = runtime.block_on(async {
+        let versions = vec![protocol::VERSION];
+        let hello = Hello { versions, client: "own".to_owned(), name: None, role: Role::Approver };
+        let (mut pod, welcome) = match Connection::connect(Path::new(&dir), &hello).await {
+            Ok(connected) => connected,
+            Err(error) => return error.to_string(),
+        };
+        let open = pod.ask(&GetApprovals {}).await.unwrap().approvals;
+        let approve = Approve {
+            id: 1,
+            decision: AllowOrDeny::Allow,
+            scope: AllowScope::Once,
+            arguments_digest: open[0].arguments_digest.clone(),
+            words: None,
+            cmd_id: "own-1".to_owned(),
+        };
+        format!("as {}: {:?}", welcome.role.word(), pod.ask(&approve).await)
+    });
+    std::fs::write("socket", said).unwrap();
+}
+
 /// A pod whose one command waits for approval, while another one tries to answer it.
 fn answers_itself(sandbox: &str) {
     let scene = Scene::new();
     let yoi = env!("CARGO_BIN_EXE_yoi");
     let state = scene.path("state");
     let approve = format!("XDG_STATE_HOME={} {yoi} approve p 1", state.display());
+    let (own, pod) = (std::env::current_exe().unwrap(), scene.pod("p"));
+    let own = format!("YOI_TEST_POD={} {} --exact approvals::a_client_of_its_own", pod.display(), own.display());
     let tries = format!(
-        "{approve} > marked 2>&1; echo code $? >> marked; unset YOI_CALL; {approve} > bare 2>&1; echo code $? >> bare; \
+        "{own} > own.log 2>&1; {approve} > marked 2>&1; echo code $? >> marked; unset YOI_CALL; {approve} > bare 2>&1; echo code $? >> bare; \
          ( ( {approve} > orphan.part 2>&1; echo code $? >> orphan.part; mv orphan.part orphan ) & ); \
          for n in $(seq 300); do test -e orphan && break; sleep 0.1; done"
     );
@@ -208,6 +239,11 @@ fn answers_itself(sandbox: &str) {
         if sandbox == "off" {
             assert!(said.contains("a run cannot allow or deny its calls") && said.contains("code 3"), "{name}: {said}");
         }
+    }
+    // In the sandbox no socket can be opened.
+    if sandbox == "off" {
+        let said = scene.read("socket");
+        assert!(said.starts_with("as viewer: Err(") && said.contains("this process can only read"), "{said}");
     }
     assert_eq!(newest(&scene, "approval_resolved"), None, "{sandbox}");
     assert!(!scene.file("made").exists());

@@ -59,6 +59,7 @@ mod protocol_client;
 mod recorded_phases;
 mod recording;
 mod run;
+mod run_at_terminal;
 mod run_endings;
 mod salvage;
 mod scene;

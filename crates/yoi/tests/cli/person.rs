@@ -35,15 +35,20 @@ impl AtTerminal {
         Self::start_by(scene, typed, &argv)
     }
 
+    /// The same by this script of bash, to which the program is `$YOI`.
+    pub(crate) fn start_by_script(scene: &Scene, typed: &str, script: &str) -> Self {
+        Self::start_by(scene, typed, &["bash".into(), "-c".into(), script.into()])
+    }
+
     fn start_by(scene: &Scene, typed: &str, argv: &[std::ffi::OsString]) -> Self {
         let (shows, end) = terminal();
         let mut keys = shows.try_clone().unwrap();
         keys.write_all(typed.as_bytes()).unwrap();
-        let around = scene.command(&[]);
+        let model = scene.command(&[]);
         let mut command = Command::new("setsid");
         command.arg("-c").args(argv).env_clear().current_dir(scene.path("project"));
-        command.envs(around.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.env("TERM", "dumb").env("NO_COLOR", "1");
+        command.envs(model.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.env("YOI", model.get_program()).env("TERM", "dumb").env("NO_COLOR", "1");
         command.stdin(end.try_clone().unwrap()).stdout(end.try_clone().unwrap()).stderr(end);
         let program = command.spawn().unwrap();
         // Only the program holds its end now; when it is gone, reading fails.
@@ -78,6 +83,10 @@ impl AtTerminal {
 
     pub(crate) fn types(&mut self, text: &str) {
         self.keys.write_all(text.as_bytes()).unwrap();
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.program.id()
     }
 
     /// Waits for the program's end; gives all that was shown.

@@ -1,0 +1,96 @@
+//! A run whose calls may wait for the person at its terminal: from an input to the end of its turn, with the answers.
+
+use crate::commands::signals::Signals;
+use crate::show::progress::QuestionOutcome;
+use llm_worker::effect::Outcome;
+use pod::control::{Client, NewInput, SubmitError, TurnEnd};
+use pod::record::ApprovalId;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// The person, and what ends the run.
+pub(crate) struct PersonAsked<'a> {
+    signals: &'a Signals,
+    /// Cancels the turn: a signal does not while a call waits.
+    cancel: CancellationToken,
+    outcomes: mpsc::UnboundedReceiver<QuestionOutcome>,
+    /// Nothing more is asked.
+    left: bool,
+    signalled: bool,
+}
+
+impl<'a> PersonAsked<'a> {
+    pub(crate) fn new(signals: &'a Signals, outcomes: mpsc::UnboundedReceiver<QuestionOutcome>) -> Self {
+        Self { signals, cancel: CancellationToken::new(), outcomes, left: false, signalled: false }
+    }
+
+    /// What ends the turns of the pod in good order.
+    pub(crate) fn cancel(&self) -> CancellationToken {
+        self.cancel.clone()
+    }
+
+    /// Submits an input, and waits until its turn has ended or the person leaves what it asks.
+    pub(crate) async fn submit(&mut self, client: &Client, input: NewInput) -> Result<TurnEnd, SubmitError> {
+        // What an earlier process asked is not asked here.
+        let earlier = open(client).await;
+        let input = match client.begin(input).await {
+            Ok(accepted) => accepted.input,
+            Err(SubmitError::Refused(reason)) => return Ok(TurnEnd::refused(reason)),
+            Err(error) => return Err(error),
+        };
+        // The turn waits for the person, and the person is being asked.
+        let mut waits = false;
+        loop {
+            tokio::select! {
+                end = client.wait_until_asked(input), if !waits => {
+                    let end = end?;
+                    let asks = end.outcome == Outcome::Waiting && !self.left;
+                    waits = asks && open(client).await.iter().any(|approval| !earlier.contains(approval));
+                    if !waits {
+                        return Ok(end);
+                    }
+                }
+                outcome = self.outcomes.recv(), if !self.left => {
+                    self.take(client, outcome).await;
+                    waits = false;
+                }
+                () = self.signals.cancel.cancelled(), if !self.signalled => {
+                    self.end_early(client).await;
+                    waits = false;
+                }
+            }
+        }
+    }
+
+    async fn take(&mut self, client: &Client, outcome: Option<QuestionOutcome>) {
+        match outcome {
+            // One that is not taken goes on waiting.
+            Some(QuestionOutcome::Answer(answer)) => self.left |= client.approve(answer).await.is_err(),
+            Some(QuestionOutcome::Over) => {}
+            Some(QuestionOutcome::Left) | None => {
+                self.left = true;
+                // The signal may be why.
+                if self.signals.cancel.is_cancelled() && !self.signalled {
+                    self.end_early(client).await;
+                }
+            }
+        }
+    }
+
+    /// Ctrl-C cancels. Anything else that ends a run leaves what waits.
+    async fn end_early(&mut self, client: &Client) {
+        self.signalled = true;
+        if self.signals.interrupted() || open(client).await.is_empty() {
+            self.cancel.cancel();
+        } else {
+            self.left = true;
+            client.leave("left while a call waited").await;
+        }
+    }
+}
+
+/// What waits for a person.
+async fn open(client: &Client) -> Vec<ApprovalId> {
+    let status = client.status().await;
+    status.into_iter().flat_map(|status| status.approvals).map(|open| open.approval).collect()
+}
