@@ -69,7 +69,7 @@ impl Around {
         let error = result.as_ref().err().map(|error| error.kind);
         let outcome = self.output.preview(result);
         let (after, by) = self.wait_for(outcome.clone(), error, run).await?;
-        if Instant::now() + after >= self.until {
+        if Instant::now().checked_add(after).is_none_or(|at| at >= self.until) {
             return None;
         }
         tokio::select! {

@@ -106,6 +106,7 @@ fn repeats_have_bounds() {
     let cases = [
         ("five times", ToolEffect::ReadOnly, long, Duration::ZERO, 6),
         ("never with effects", ToolEffect::Effectful, long, Duration::ZERO, 1),
+        ("after any time at all", ToolEffect::ReadOnly, long, Duration::MAX, 1),
         ("within the deadline", ToolEffect::ReadOnly, Duration::from_secs(2), Duration::from_secs(5), 1),
     ];
     for (what, effect, deadline, after, runs) in cases {
