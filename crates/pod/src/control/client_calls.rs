@@ -1,17 +1,20 @@
 //! Calls of tools by clients of the pod, which are people and their programs. Only of tools that their feature opens to clients,
 //! and only calls that touch nothing but the feature's own state. Not a part of turns: permission, gates and transforms
-//! judge what a model does, and the model does not see these calls.
+//! judge what a model does, and the model does not see these calls. Only hooks at `ToolShape` see the results: what must
+//! not be shown is not shown here, either.
 
 use super::authorize::{DEADLINE, prepare};
 use super::calls::given_up_on;
 use super::client::Client;
+use super::shape;
 use super::submit_error::SubmitError;
 use crate::feature::{FeatureRegistry, RegisteredTool, escape_line, sanitize_lines};
 use crate::foreign::{Broke, CallbackFailure, Callbacks, contained};
+use crate::hook::{ToolCallView, ToolShapeView};
 use crate::record::{ClientCall, Who};
 use async_trait::async_trait;
 use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, LineRange, Prepared, Touch};
-use llm_worker::{CallId, ErrorKind, ToolContext, ToolEffect, ToolError, ToolOutput};
+use llm_worker::{CallId, ErrorKind, ResultStatus, ToolContext, ToolEffect, ToolError, ToolOutput};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -86,6 +89,14 @@ impl ClientTools {
         let cancel = CancellationToken::new();
         let cx = ToolContext { call: NO_CALL, cancel: cancel.clone(), deadline: tool.deadline, host: Arc::new(NoHost) };
         let deadline = tool.deadline;
+        let call = Arc::new(ToolCallView {
+            call: NO_CALL,
+            tool: tool.definition.name.clone(),
+            feature: tool.feature.clone(),
+            effect: tool.definition.effect,
+            arguments: Arc::clone(&prepared.canonical),
+            touches: prepared.touches.clone(),
+        });
         let work = async move {
             match contained(&tool.feature, std::slice::from_ref(&tool.door), prepared.run(cx)).await {
                 Ok(result) => Ok(result),
@@ -95,23 +106,34 @@ impl ClientTools {
                 }
             }
         };
-        let done = self.callbacks.run(deadline, cancel, work).await.flatten();
-        match done.map_err(|lost| self.failed(&lost))? {
-            Ok(ToolOutput { summary, content }) => Ok(ToolOutput {
-                summary: self.clean(&summary, MAX_SUMMARY),
-                content: self.clean(&content, MAX_CONTENT),
-            }),
-            Err(error) => Err(SubmitError::ToolFailed(self.clean(&error.message, MAX_CONTENT))),
+        let (status, output) = match self.callbacks.run(deadline, cancel, work).await.flatten() {
+            Ok(Ok(output)) => (ResultStatus::Ok, output),
+            Ok(Err(error)) => (ResultStatus::Error, ToolOutput { content: error.message, ..ToolOutput::default() }),
+            Err(lost) => (ResultStatus::Error, ToolOutput { content: failure(&lost), ..ToolOutput::default() }),
+        };
+        let view = ToolShapeView { call, status, output };
+        let (ToolOutput { summary, content }, done) = shape::shaped(&self.registry, &self.callbacks, view).await;
+        if let Some(why) = shape::reason(&done) {
+            return Err(SubmitError::ToolFailed(self.clean(&format!("the result was withheld: {why}"), MAX_CONTENT)));
+        }
+        let (summary, content) = (self.clean(&summary, MAX_SUMMARY), self.clean(&content, MAX_CONTENT));
+        match status == ResultStatus::Ok {
+            true => Ok(ToolOutput { summary, content }),
+            false => Err(SubmitError::ToolFailed(content)),
         }
     }
 
     fn failed(&self, lost: &CallbackFailure) -> SubmitError {
-        SubmitError::ToolFailed(self.clean(&format!("the tool failed: {lost}"), MAX_CONTENT))
+        SubmitError::ToolFailed(self.clean(&failure(lost), MAX_CONTENT))
     }
 
     fn clean(&self, text: &str, bytes: usize) -> String {
         sanitize_lines(text, bytes, self.registry.redactor())
     }
+}
+
+fn failure(lost: &CallbackFailure) -> String {
+    format!("the tool failed: {lost}")
 }
 
 impl Client {

@@ -82,13 +82,7 @@ impl Shaper {
 
     async fn ask(&self, status: ResultStatus, output: ToolOutput) -> (ToolOutput, Vec<Transformed>) {
         let view = ToolShapeView { call: Arc::clone(&self.call), status, output };
-        let recheck = Arc::new(|view: ToolShapeView| match view.output.content.len() + view.output.summary.len() {
-            0..=HELD => Ok(view),
-            bytes => Err(format!("it has {bytes} bytes; at most {HELD} are allowed")),
-        });
-        let hooks = self.registry.hooks();
-        let (last, done) = hooks.transform::<ToolShape>(&self.callbacks, &self.call.tool, view, recheck).await;
-        (last.output.clone(), done)
+        shaped(&self.registry, &self.callbacks, view).await
     }
 
     /// Stores the result on a callback thread.
@@ -117,8 +111,23 @@ impl Shaper {
     }
 }
 
+/// Calls the hooks with a whole result. Returns what they left, and what they did.
+pub(super) async fn shaped(
+    registry: &FeatureRegistry,
+    callbacks: &Callbacks,
+    view: ToolShapeView,
+) -> (ToolOutput, Vec<Transformed>) {
+    let tool = view.call.tool.clone();
+    let recheck = Arc::new(|view: ToolShapeView| match view.output.content.len() + view.output.summary.len() {
+        0..=HELD => Ok(view),
+        bytes => Err(format!("it has {bytes} bytes; at most {HELD} are allowed")),
+    });
+    let (last, done) = registry.hooks().transform::<ToolShape>(callbacks, &tool, view, recheck).await;
+    (last.output.clone(), done)
+}
+
 /// Why the value is withheld, if a hook that may do so failed.
-fn reason(done: &[Transformed]) -> Option<String> {
+pub(super) fn reason(done: &[Transformed]) -> Option<String> {
     let failed = done.iter().find(|note| note.withheld)?;
     let problem = failed.after.as_ref().err().map(String::as_str).unwrap_or_default();
     Some(format!("hook `{}` of {}: {problem}", failed.hook, failed.feature))

@@ -3,12 +3,15 @@
 use crate::rig::{Raw, Scene, answers};
 use authority::Ambient;
 use llm_worker::tool::Touch;
-use llm_worker::{ErrorKind, ToolEffect, ToolError, ToolOutput};
+use llm_worker::{ErrorKind, ToolEffect, ToolError, ToolOutput, ToolResult};
 use pod::control::HostMode;
+use pod::feature::{FeatureDescriptor, FeatureId, FeatureInstallContext, HookContribution, HookKey, HostCapability};
+use pod::hook::{Change, ToolShape, ToolShapeView};
 use serde_json::{Value, json};
 use session_store::Reader;
 use std::path::Path;
-use testkit::{ENOSPC, Fault, FnTool, Latch, ModelScript, PodUnderTest};
+use std::sync::Arc;
+use testkit::{ENOSPC, Fault, FnTool, Latch, ModelScript, PodUnderTest, feature};
 
 /// A tool that answers its arguments.
 fn echo(name: &str, effect: ToolEffect) -> FnTool {
@@ -142,5 +145,44 @@ fn a_call_that_fails_panics_or_takes_long_costs_only_itself() {
         assert_eq!(line["result"]["summary"], "held", "{line}");
     }
     assert_eq!(calls(&scene).len(), 4);
+    scene.close();
+}
+
+/// What `ToolShape` hooks replace or withhold of these results.
+#[test]
+fn what_must_not_be_shown_is_not_shown_to_clients() {
+    const SHAPE: HookKey<ToolShape> = HookKey::<ToolShape>::new("shape").withhold_on_failure();
+    let shape = |view: &ToolShapeView| match view.output.content.contains("dies") {
+        true => panic!("on {}", view.output.content),
+        false => Change::Replaced(ToolOutput {
+            summary: view.output.summary.replace("canary", "[gone]"),
+            content: view.output.content.replace("canary", "[gone]"),
+        }),
+    };
+    let install = move |ctx: &mut FeatureInstallContext<'_>| {
+        let id = FeatureId::builtin("shape");
+        ctx.hooks().register(HookContribution::new(id, &SHAPE, Arc::new(shape))).map(drop)
+    };
+    let descriptor = FeatureDescriptor::builder(FeatureId::builtin("shape")).version("1.0.0").transform(&SHAPE).build();
+    let tool = |name: &'static str, result: fn() -> ToolResult| {
+        FnTool::new(name, ToolEffect::ReadOnly, move |_, _| async move { result() }).for_clients()
+    };
+    let tools = vec![
+        tool("Says", || Ok(ToolOutput { summary: "a canary".to_owned(), content: String::new() })),
+        tool("Fails", || Err(ToolError::new(ErrorKind::FixInput, "no canary"))),
+        tool("Panics", || panic!("on canary")),
+        tool("Dies", || Ok(ToolOutput { summary: "canary".to_owned(), content: "canary dies".to_owned() })),
+    ];
+    let mut pod = PodUnderTest::new(&Ambient::claim(), ModelScript::new(answers(1)), tools);
+    pod.mode = HostMode::Stay { missing: None };
+    let grants = vec![HostCapability::hook::<ToolShape>(), HostCapability::ANY_RESULT];
+    pod.features.push((feature(descriptor, install), grants));
+    let scene = Scene::of(pod);
+    let mut viewer = viewer(&scene);
+    let mut told = |tool: &str| format!("{:?}", viewer.ask("call_tool", json!({ "tool": tool })));
+    for (tool, says) in [("Says", "a [gone]"), ("Fails", "no [gone]"), ("Panics", "on [gone]"), ("Dies", "withheld")] {
+        let told = told(tool);
+        assert!(told.contains(says) && !told.contains("canary"), "{tool}: {told}");
+    }
     scene.close();
 }
