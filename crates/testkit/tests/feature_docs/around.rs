@@ -4,7 +4,7 @@ use pod::feature::author::*;
 use serde_json::json;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use testkit::{FeatureHost, FnTool, ScriptedAnswer, conformance};
+use testkit::{FeatureHost, FnTool, Ruling, ScriptedAnswer, conformance, shell_call};
 
 const HIDE: HookKey<ToolShape> = HookKey::new("hide").withhold_on_failure();
 
@@ -37,6 +37,40 @@ fn the_redactor_of_the_document_hides() {
     let mut host = FeatureHost::new().tool(show).install(Hider);
     assert_eq!(host.call("Show", json!({})).text(), "it is [hidden]");
     conformance(|| Hider).assert();
+}
+
+const CONFIRM: HookKey<PreToolCall> = HookKey::new("confirm");
+
+struct Confirm;
+
+impl FeatureModule for Confirm {
+    fn descriptor(&self) -> FeatureDescriptor {
+        FeatureDescriptor::builder(FeatureId::user("confirm")).version("0.1.0").gate(&CONFIRM).build()
+    }
+
+    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        ctx.hooks().gate(&CONFIRM, &Arc::new(Confirming), Confirming::confirm).map(drop)
+    }
+}
+
+struct Confirming;
+
+impl Confirming {
+    fn confirm(&self, call: &ToolCallView) -> Verdict<PreToolCall> {
+        match call.touches.iter().find_map(Touch::command) {
+            Some(command) if command.contains("git push") => Verdict::ask("Is this branch ready for others?"),
+            _ => Verdict::allow(),
+        }
+    }
+}
+
+#[test]
+fn the_gate_of_the_document_asks_a_person() {
+    let mut host = FeatureHost::new().install(Confirm);
+    let asked = host.ask::<PreToolCall>(shell_call("git push"));
+    assert!(matches!(&asked, Ruling::Ask { question } if question.contains("ready for others?")), "{asked:?}");
+    assert_eq!(host.ask::<PreToolCall>(shell_call("git status")), Ruling::Allow);
+    conformance(|| Confirm).assert();
 }
 
 const PATIENT: WrapKey = WrapKey::new("patient").tools(&["Fetch"]);
