@@ -58,6 +58,7 @@ mod prompt;
 mod protocol_client;
 mod recorded_phases;
 mod recording;
+mod redaction;
 mod run;
 mod run_at_terminal;
 mod run_endings;
