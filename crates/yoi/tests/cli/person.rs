@@ -75,9 +75,9 @@ impl AtTerminal {
         let found = |shown: &Shown| shown.text[self.read..].find(text).map(|at| self.read + at + text.len());
         let waits = |shown: &mut Shown| found(shown).is_none() && !shown.over;
         let (shown, _) = changed.wait_timeout_while(shown.lock().unwrap(), PATIENCE, waits).unwrap();
-        let found = found(&shown);
-        assert!(found.is_some(), "`{text}` is not in\n{}", &shown.text[self.read..]);
+        let (found, rest) = (found(&shown), shown.text[self.read..].to_owned());
         drop(shown);
+        assert!(found.is_some(), "`{text}` is not in\n{rest}");
         self.read = found.unwrap();
     }
 

@@ -7,7 +7,8 @@ use crate::scene::{Scene, signal};
 use rustix::process::Signal;
 use serde_json::json;
 
-const PROMPT: &str = "allow it? y: once; p: in this pod; n, or n WORDS for the model: deny; Ctrl-D: leave it waiting: ";
+const PROMPT: &str =
+    "allow this call? y: once; p: in this pod; n, or n WORDS for the model: deny; Ctrl-D: leave it waiting: ";
 
 /// A project in which `touch` asks, and a model that calls it.
 fn scene() -> (Scene, String) {
@@ -118,7 +119,7 @@ fn ctrl_c_cancels() {
     let records = scene.records("r");
     let end = records.iter().rev().find(|record| record["k"] == "turn_finished").unwrap();
     assert_eq!(end["outcome"]["outcome"], "cancelled");
-    scene.yoi(&["approve"]).ends(0).prints(&["nothing waits for approval"]);
+    scene.yoi(&["approve"]).ends(0).prints(&["no call waits for approval"]);
     assert!(!scene.file("made").exists());
     scene.sound("r");
 }
@@ -152,7 +153,7 @@ fn where_nobody_is_to_be_asked_the_call_is_refused() {
     for flag in ["--no-ask", "--quiet", "--json"] {
         let (scene, model) = scene();
         let shown = run(&scene, &model, "y\ny\n", &[flag]).ends(3);
-        assert!(!shown.contains("allow it?"), "{flag}: {shown}");
+        assert!(!shown.contains("allow this call?"), "{flag}: {shown}");
         assert!(scene.records("r").iter().all(|record| record["k"] != "approval_requested"), "{flag}");
         assert!(!scene.file("made").exists(), "{flag}");
     }
