@@ -429,7 +429,8 @@ impl Actor {
         }
         notes.append(&mut self.preamble.notes);
         let queued = inputs.iter().filter_map(|input| self.core.state.queued.get(*input));
-        let limits = queued.map(|input| self.limits.of_input(input.limits)).reduce(RunLimits::meet);
+        let own = queued.map(|input| input.limits).chain(self.core.state.continued().map(|before| before.limits));
+        let limits = own.map(|own| self.limits.of_input(own)).reduce(RunLimits::meet);
         let limits = limits.unwrap_or(self.limits);
         let mut turn = Box::new(Running::start(&mut self.core, *history, notes, inputs, limits));
         if let Some(TurnCancel { by }) = self.submissions.turn_begins() {

@@ -1,5 +1,5 @@
-//! ApprovalReplies of people to what waits for approval: the first valid one counts, and every later one gets that. Does not depend
-//! on the turn machine.
+//! Answers of people to what waits for approval: the first valid one counts, and every later one gets that. Does not depend on
+//! the turn machine.
 
 use super::submit_error::SubmitError;
 use crate::record::{ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, Who};

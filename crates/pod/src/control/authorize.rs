@@ -336,12 +336,18 @@ impl Authorizer {
         if judged.decision.asks() {
             (by_rule, rules) = (Some(said()), policy.proposed(&facts, workspace, *sandbox));
         }
-        let verdict = if judged.decision.allows() || judged.decision.asks() {
+        let may_run = judged.decision.allows() || judged.decision.asks();
+        let gate_may_ask = *person == Person::Later && self.registry.hooks().any::<PreToolCall>("");
+        let resources_digest = match judged.decision.asks() || may_run && gate_may_ask {
+            true => Policy::resources_digest(&facts, workspace, *sandbox),
+            false => String::new(),
+        };
+        let verdict = if may_run {
             CallVerdict::Allow(Box::new(self.allowed(call, registered, prepared)))
         } else {
             CallVerdict::Refuse { reason: said() }
         };
-        let asks = Asks { by_rule, rules, by_gates: Vec::new() };
+        let asks = Asks { by_rule, resources_digest, rules, by_gates: Vec::new() };
         Authorization { asks, ..Authorization::by(format!("{text} ({source})"), verdict) }
     }
 
@@ -368,7 +374,7 @@ impl Authorization {
             return self;
         }
         let CallVerdict::Allow(call) = &self.verdict else { return self };
-        let Asks { by_rule, rules, by_gates } = &self.asks;
+        let Asks { by_rule, resources_digest, rules, by_gates } = &self.asks;
         let Some(tool) = authorizer.registry.tools().get(&call.record.name) else { return self };
         let questions: Vec<_> = by_rule.iter().chain(by_gates.iter().map(|(_, question)| question)).cloned().collect();
         let question = sanitize_lines(&questions.join("\n"), MAX_PROBLEM, authorizer.registry.redactor());
@@ -384,6 +390,7 @@ impl Authorization {
             arguments: call.record.arguments.clone(),
             arguments_digest: call.record.arguments_digest.clone(),
             definition_digest: definition_digest(tool),
+            resources_digest: resources_digest.clone(),
             question,
             rule: self.rule.clone(),
             gates: by_gates.iter().map(|(gate, _)| gate.clone()).collect(),
@@ -425,8 +432,8 @@ impl Authorizer {
         Self { permission, ..self.clone() }
     }
 
-    /// Makes a call ready that a person has allowed: exactly the arguments that were shown, by the tool that was shown, and
-    /// only if no rule refuses them by now.
+    /// Makes a call ready that a person has allowed: exactly the arguments that were shown, by the tool, on the files and in
+    /// the sandbox that were shown, and only if no rule and no gate refuses them by now.
     ///
     /// # Errors
     /// Why the answer counts for nothing.
@@ -436,7 +443,16 @@ impl Authorizer {
         let (judge, asked) = (self.clone(), approval.clone());
         let work = async move { judge.as_shown(&asked) };
         let lost = |lost| Err(format!("its arguments could not be judged: {lost}"));
-        self.callbacks.run(DEADLINE, CancellationToken::new(), work).await.unwrap_or_else(lost)
+        let ready = self.callbacks.run(DEADLINE, CancellationToken::new(), work).await.unwrap_or_else(lost)?;
+        let hooks = self.registry.hooks();
+        if !hooks.any::<PreToolCall>("") {
+            return Ok(ready);
+        }
+        let _order = self.in_order.lock().await;
+        let outcome = hooks.decide::<PreToolCall>(&self.callbacks, || (*ready.view).clone()).await;
+        // A person has answered what they ask.
+        let stands = outcome.decision.allows() || outcome.decision.asks();
+        if stands { Ok(ready) } else { Err(outcome.decision.reason().to_owned()) }
     }
 
     fn as_shown(&self, approval: &ApprovalRequested) -> Result<Box<Authorized>, String> {
@@ -463,6 +479,10 @@ impl Authorizer {
             feature: &registered.feature,
         };
         let Permission { policy, workspace, sandbox, .. } = &*self.permission;
+        workspace.check_roots().map_err(|replaced| replaced.to_string())?;
+        if Policy::resources_digest(&facts, workspace, *sandbox) != approval.resources_digest {
+            return Err("the sandbox, or where a path of the call leads, has changed since".to_owned());
+        }
         let judged = policy.judge_with(&facts, workspace, *sandbox, Person::Later);
         if judged.decision.allows() || judged.decision.asks() {
             return Ok(Box::new(self.allowed(&view, registered, prepared)));

@@ -209,6 +209,8 @@ impl Running {
             ..TurnLimits::steps(limits.max_steps)
         };
         let authorizer = Authorizer::new(core, info.generation);
+        let (mut taking, own) = (inputs.to_vec(), inputs.len());
+        taking.extend(core.state.continued().map(|before| before.input));
         let parked: BTreeSet<CallId> = core.state.parked().collect();
         let (turn, deferred) = match parked.is_empty() {
             true => (Turn::start(history, notes, answers), Vec::new()),
@@ -232,8 +234,8 @@ impl Running {
             before,
             cancelled: false,
             holds: false,
-            taking: inputs.to_vec(),
-            own: inputs.len(),
+            taking,
+            own,
             step_span: Span::none(),
             turn_span,
         }
@@ -284,7 +286,7 @@ impl Running {
         if self.turn.suspended() { Ok(self.turn.handle(Input::Resume)?) } else { Ok(()) }
     }
 
-    /// The inputs that the turn is taking, or took.
+    /// The inputs that the turn is taking, took, or goes on with.
     pub(super) fn taking(&self) -> &[InputId] {
         &self.taking
     }

@@ -19,6 +19,9 @@ pub(super) const BUILT_IN: &str = "default";
 /// The name of the rules in decisions that a person allowed for the session.
 const SESSION: &str = "allowed for this pod";
 
+/// Rules that are proposed for one call; for one that needs more, none is.
+const MAX_PROPOSED: usize = 16;
+
 /// Whether a person can answer a question about a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Person {
@@ -94,9 +97,14 @@ impl Policy {
         person: Person,
     ) -> PolicyDecision {
         let targets = self.targets(call, workspace, now);
-        let answers: Vec<_> = targets.iter().map(|target| self.answer(call, target, now)).collect();
+        let mut answers: Vec<_> = targets.iter().map(|target| self.answer(call, target, now)).collect();
         let lines: Vec<_> = match person {
             Person::Never => Vec::new(),
+            // The call would fail whatever a person answers: its refusal says what helps.
+            Person::Later if answers.iter().any(|answer| answer.is_out_of_reach(now)) => {
+                answers.retain(|answer| answer.decision != RuleDecision::Ask || answer.is_out_of_reach(now));
+                Vec::new()
+            }
             Person::Later => answers.iter().filter_map(|answer| answer.question(call)).collect(),
         };
         let strictest = answers.into_iter().reduce(|a, b| if b.decision > a.decision { b } else { a });
@@ -109,6 +117,22 @@ impl Policy {
             };
         }
         strictest.decide(call, now, self.terms)
+    }
+
+    /// A digest of what the call would act on now: the sandbox, and the files that it names, with their links followed.
+    #[must_use]
+    pub fn resources_digest(call: &CallFacts<'_>, workspace: &Workspace, now: SandboxState) -> String {
+        let mut resources = format!("{:?}", (now.mode, now.enforced));
+        for target in place::targets(call.effect, call.touches, workspace, true) {
+            match target {
+                Target::Path { way, side, resolved, .. } => resources += &format!("{:?}", (way, side, resolved)),
+                Target::Lost { shown, why } => resources += &format!("{:?}", (shown, why)),
+                // Their words are those of the arguments.
+                Target::Host(_) | Target::Remote(_) | Target::Command | Target::Part(..) => {}
+                Target::Session | Target::Nothing => {}
+            }
+        }
+        blake3::hash(resources.as_bytes()).to_hex().to_string()
     }
 
     fn targets(&self, call: &CallFacts<'_>, workspace: &Workspace, now: SandboxState) -> Vec<Target> {
@@ -125,6 +149,9 @@ impl Policy {
         let rules = asking.map(|target| proposed(target, call.tool, self.terms.read)).collect::<Option<Vec<_>>>();
         let mut rules = rules.unwrap_or_default();
         rules.dedup();
+        if rules.len() > MAX_PROPOSED {
+            return Vec::new();
+        }
         let allowed = self.clone().with(&rules).judge(call, workspace, now).decision.allows();
         if allowed { rules } else { Vec::new() }
     }
@@ -232,6 +259,13 @@ impl TargetDecision<'_> {
             Origin::Rule { .. } => format!("the rule `{text}` ({source})"),
             Origin::Nobody => "default: no rule allows it".to_owned(),
         }
+    }
+
+    /// Whether the target needs a directory that was not added, which no answer about a call adds.
+    fn is_out_of_reach(&self, now: SandboxState) -> bool {
+        let is_command = matches!(self.target, Some(Target::Path { command: true, .. }));
+        let needs_dir = matches!(self.origin, Origin::DefaultRule(DefaultRule { remedy: RowRemedy::AddDir, .. }));
+        self.decision == RuleDecision::Ask && needs_dir && (now.confined() || !is_command)
     }
 
     /// What a person is asked about the target.

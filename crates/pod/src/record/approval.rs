@@ -23,6 +23,9 @@ pub struct ApprovalRequested {
     pub arguments_digest: String,
     /// BLAKE3 of the tool's definition, hex: an answer about another definition counts for nothing.
     pub definition_digest: String,
+    /// BLAKE3 of the sandbox and of the files that the call names, with their links followed, hex: an answer about others
+    /// counts for nothing.
+    pub resources_digest: String,
     /// What is asked, for people: a line for each rule and gate that asks.
     pub question: String,
     /// The rule that decided, and where it is written.

@@ -6,8 +6,8 @@ use super::queue::{InputQueue, RecentKeys};
 use super::tasks::TaskState;
 use crate::record::{
     ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ChildProcess, Encoder, FeatureState,
-    FileChanged, HoldCause, HostStarted, InputMode, NotificationQueued, Output, Record, Request, SystemItem,
-    ToolFinished,
+    FileChanged, HoldCause, HostStarted, InputId, InputLimits, InputMode, NotificationQueued, Output, Record, Request,
+    SystemItem, ToolFinished,
 };
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
@@ -25,6 +25,17 @@ pub const MAX_CHANGING: usize = 4096;
 
 /// After this many turns in a row that a crash interrupted, the pod is held: the next one would likely end the same way.
 pub const MAX_CRASHES: u32 = 3;
+
+/// The input that a turn took, or that it goes on with after an interruption.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GoingOn {
+    /// An input of a client.
+    pub input: InputId,
+    /// How often a hook had the model go on with it.
+    pub nth: u32,
+    pub limits: Option<InputLimits>,
+}
 
 /// The state of a session at some point of its log. It holds no item: those go to the history. Its shape is that of
 /// checkpoints: [`checkpoint::VERSION`](super::checkpoint::VERSION) changes with it.
@@ -55,8 +66,8 @@ pub struct SessionState {
     pub usage: Usage,
     /// Cost of all answers, as far as prices were known; none if none was.
     pub cost: Option<Cost>,
-    /// The input of a client that the newest turn took or goes on with, and how often it went on.
-    pub going_on: Option<(u64, u32)>,
+    /// The input of a client that the newest turn took or goes on with.
+    pub going_on: Option<GoingOn>,
     /// The JSON Schema that the answer of the newest turn has to fit, as text.
     pub output_schema: Option<Arc<str>>,
     /// How the newest finished turn ended.
@@ -215,6 +226,12 @@ pub struct IllegalRecord {
 }
 
 impl SessionState {
+    /// The input with which the next turn goes on, because the newest one was interrupted.
+    #[must_use]
+    pub fn continued(&self) -> Option<GoingOn> {
+        self.going_on.filter(|_| matches!(self.last_outcome, Some(Outcome::Interrupted | Outcome::Waiting)))
+    }
+
     /// The calls that wait for a person.
     pub fn parked(&self) -> impl Iterator<Item = CallId> {
         self.open_calls.iter().filter(|(_, call)| call.waits_for().is_some()).map(|(id, _)| *id)
@@ -245,7 +262,9 @@ impl SessionState {
             Record::HostStopped(_) => (self.hosted, self.crashes) = (false, 0),
             Record::Gap(gap) => self.part(gap),
             Record::Recovery(recovery) => {
-                self.crashes += u32::from(recovery.open_turn);
+                // A turn that only waits for a person did nothing that could have ended the process.
+                let waits = !self.open_calls.is_empty() && self.parked().count() == self.open_calls.len();
+                self.crashes += u32::from(recovery.open_turn && !waits);
                 self.recovered(recovery);
             }
             Record::Features(_)
@@ -288,7 +307,8 @@ impl SessionState {
                 if queued.mode == InputMode::Queue || queued.output_schema.is_some() {
                     self.output_schema = queued.output_schema;
                 }
-                self.going_on = Some(queued.again.as_ref().map_or((queued.input, 0), |again| (again.of, again.nth)));
+                let (input, nth) = queued.again.as_ref().map_or((queued.input, 0), |again| (again.of, again.nth));
+                self.going_on = Some(GoingOn { input, nth, limits: queued.limits });
                 // A person said what to do instead.
                 self.refused = None;
                 return Ok(Some(self.count(Item::User { text: queued.text.to_string() })));

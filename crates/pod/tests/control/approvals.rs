@@ -5,14 +5,21 @@ use crate::approval_scene::{
     waits,
 };
 use crate::fixtures::{echo, live, results, sound};
+use authority::SandboxMode;
 use llm_worker::effect::Outcome;
 use llm_worker::tool::Touch;
 use llm_worker::{CallId, ToolEffect};
 use pod::control::{Activity, ApprovalAnswer, HostMode, NewInput, SubmitError};
-use pod::permission::{Person, Rule, RuleDecision};
-use pod::record::{ApprovalDecision, ApprovalScope, InputMode, Record};
+use pod::feature::{
+    FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule, HookKey, HostCapability,
+};
+use pod::hook::{PreToolCall, ToolCallView, Verdict};
+use pod::permission::{Person, Rule, RuleDecision, SandboxState};
+use pod::record::{ApprovalDecision, ApprovalScope, InputLimits, InputMode, Record};
 use pod::session::approvals::MAX_OPEN_APPROVALS;
-use testkit::{PodUnderTest, ScriptedAnswer};
+use std::os::unix::fs::symlink;
+use std::sync::Arc;
+use testkit::{FnTool, PodUnderTest, ScriptedAnswer};
 
 fn input(text: &str) -> NewInput {
     NewInput { text: text.to_owned(), ..NewInput::default() }
@@ -138,6 +145,10 @@ fn a_cancel_ends_what_waits_and_a_later_answer_is_void() {
 /// Stops a pod that waits, changes it, and allows the call: nothing runs, and the model is told why.
 fn void(change: impl FnOnce(&mut PodUnderTest), why: &str) {
     let (pod, [deploy, _]) = scene(deploys());
+    void_for(pod, &deploy, change, why);
+}
+
+fn void_for(pod: PodUnderTest, deploy: &FnTool, change: impl FnOnce(&mut PodUnderTest), why: &str) {
     let live = live(pod);
     let open = asked(&live);
     let mut pod = live.close().pod;
@@ -162,6 +173,96 @@ fn an_allowance_counts_only_for_what_was_shown() {
     void(|pod| pod.tools = vec![canonical], "reads its arguments in another way");
     let denies = [asking(), vec![Rule::new("Deploy", RuleDecision::Deny)]].concat();
     void(|pod| pod.judge_by(denies), "`deny Deploy`");
+    void(|pod| pod.features.push((Arc::new(Freeze), vec![HostCapability::hook::<PreToolCall>()])), "all is frozen");
+    let read_only = SandboxState { mode: SandboxMode::ReadOnly, enforced: true };
+    let sandboxed = move |pod: &mut PodUnderTest| {
+        pod.sandboxed(read_only);
+        pod.judge_by(asking());
+    };
+    void(sandboxed, "the sandbox, or where a path of the call leads, has changed");
+}
+
+#[test]
+fn an_allowance_is_for_the_file_to_which_the_path_led() {
+    let (mut pod, _) = scene(deploys());
+    let deploy = echo("Deploy", ToolEffect::Effectful).touching(vec![Touch::Write("there/a".into())]);
+    pod.tools[0] = deploy.clone();
+    let (one, two, there) = (pod.project.join("one"), pod.project.join("two"), pod.project.join("there"));
+    std::fs::create_dir(&one).unwrap();
+    std::fs::create_dir(&two).unwrap();
+    symlink(&one, &there).unwrap();
+    let elsewhere = |_: &mut PodUnderTest| {
+        std::fs::remove_file(&there).unwrap();
+        symlink(&two, &there).unwrap();
+    };
+    void_for(pod, &deploy, elsewhere, "where a path of the call leads, has changed");
+}
+
+// Its tool reads only directories that were added, so the call failed after the person had allowed it.
+#[test]
+fn what_no_answer_could_allow_is_refused_at_once() {
+    let (mut pod, _) = scene(vec![ScriptedAnswer::calls(&[("Deploy", ARGUMENTS)]), ScriptedAnswer::text("refused")]);
+    let reads = echo("Deploy", ToolEffect::ReadOnly).touching(vec![Touch::Read("/etc/hosts".into())]);
+    pod.tools[0] = reads.clone();
+    pod.sandboxed(SandboxState { mode: SandboxMode::WorkspaceWrite, enforced: true });
+    let live = live(pod);
+    live.ask(live.client().send(input("go"))).unwrap();
+    let over = idle(live);
+    assert!(reads.ran().is_empty() && requested(&over.pod).is_empty());
+    assert!(result(&over.pod, 1).contains("needs approval"), "{}", result(&over.pod, 1));
+    sound(&over.pod, "refused");
+}
+
+/// A feature that refuses every call.
+struct Freeze;
+
+const FREEZE: HookKey<PreToolCall> = HookKey::new("freeze");
+
+impl FeatureModule for Freeze {
+    fn descriptor(&self) -> FeatureDescriptor {
+        FeatureDescriptor::builder(FeatureId::user("freeze")).version("1.0.0").gate(&FREEZE).build()
+    }
+
+    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        let frozen = |_: &(), _: &ToolCallView| Verdict::<PreToolCall>::deny("all is frozen");
+        ctx.hooks().gate(&FREEZE, &Arc::new(()), frozen).map(drop)
+    }
+}
+
+// Each crash counted, although nothing ran; the third one held the pod, and no answer was accepted.
+#[test]
+fn crashes_of_a_pod_that_only_waits_do_not_hold_it() {
+    let (pod, [deploy, _]) = scene(deploys());
+    let mut live = live(pod);
+    let open = asked(&live);
+    for _ in 0..4 {
+        let nth = live.pod.points.came().iter().filter(|point| *point == "commit:input_queued").count();
+        live.pod.points.kill("commit:input_queued", nth);
+        assert!(live.ask(live.client().send(input("lost"))).is_err());
+        live = again(live.wait().pod, vec![ScriptedAnswer::text("deployed")]);
+        assert_eq!(waits(&live).held, None);
+    }
+    answer(&live, allow(&open[0])).unwrap();
+    let over = idle(live);
+    assert_eq!(deploy.ran().len(), 1);
+    sound(&over.pod, "four crashes");
+}
+
+#[test]
+fn a_turn_that_goes_on_has_its_input_and_the_limits_of_it() {
+    let (pod, _) = scene(deploys());
+    let live = live(pod);
+    let limits = Some(InputLimits { max_steps: Some(1), max_cost: None });
+    live.ask(live.client().send(NewInput { limits, ..input("go") })).unwrap();
+    let open = waits(&live).approvals;
+    let more = vec![ScriptedAnswer::calls(&[("Echo", "{}")]), ScriptedAnswer::text("too far")];
+    let live = again(live.close().pod, more);
+    waits(&live);
+    let (client, other) = (live.client(), live.client());
+    let (end, answered) = live.ask(async { tokio::join!(client.wait(1), other.approve(allow(&open[0]))) });
+    assert_eq!(answered.unwrap().decision, ApprovalDecision::Allow);
+    assert_eq!(end.unwrap().outcome, Outcome::StepLimit);
+    sound(&live.close().pod, "a limit");
 }
 
 #[test]

@@ -235,6 +235,7 @@ pub(crate) fn approval_requested(approval: u64, call: CallId, n: u64) -> Record 
         arguments: "{}".into(),
         arguments_digest: DIGEST.to_owned(),
         definition_digest: DIGEST.to_owned(),
+        resources_digest: DIGEST.to_owned(),
         question: format!("may it? {n}"),
         rule: "ask T (user.toml:1)".to_owned(),
         gates: (0..n % 2).map(|n| AskingGate { hook: format!("h{n}"), feature: "example:g".to_owned() }).collect(),

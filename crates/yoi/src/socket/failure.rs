@@ -77,7 +77,10 @@ fn refused(error: &Error, name: &str) -> Failure {
             fail(Exit::Usage, format!("`yoi approve {name}` lists the calls that wait for approval"))
         }
         ErrorKind::Over => fail(Exit::Failed, format!("`yoi log {name}` shows its answer")),
-        ErrorKind::Required => fail(Exit::Config, format!("run `yoi start {name}` again once the key is set")),
+        ErrorKind::Required => fail(
+            Exit::Config,
+            format!("`yoi resume {name}` lets it go on; if a key is missing, set it and run `yoi start {name}` again"),
+        ),
         ErrorKind::Working => {
             Failure::new(Exit::Busy, format!("{name} is working; undo is possible only between turns"))
                 .help(format!("`yoi cancel {name}` ends the turn"))

@@ -11,6 +11,8 @@ use authority::SandboxMode;
 pub(super) struct Asks {
     /// The question of permission.
     pub(super) by_rule: Option<String>,
+    /// What the call would act on: [`crate::permission::Policy::resources_digest`].
+    pub(super) resources_digest: String,
     /// The rules that would allow such calls.
     pub(super) rules: Vec<Rule>,
     /// The gates that ask, and what.

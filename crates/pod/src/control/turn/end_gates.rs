@@ -74,7 +74,7 @@ impl Running {
         gates: &GateOutcome,
         words: &str,
     ) -> Result<Option<InputQueued>, Outcome> {
-        let (of, nth) = core.state.going_on.map_or((0, 1), |(of, nth)| (of, nth + 1));
+        let (of, nth) = core.state.going_on.map_or((0, 1), |of| (of.input, of.nth + 1));
         let Some(run) = gates.runs.iter().find(|run| matches!(run.decision, Decision::Again { .. })) else {
             return Ok(None);
         };
