@@ -13,6 +13,7 @@ use crate::show::question::{self, TypedAnswer};
 use crate::show::terminal::Terminal;
 use crate::socket::block_on;
 use client::cmd_id::cmd_id;
+use pod::control::MAX_DENIAL;
 use pod::session::summary::Summary;
 use protocol::method::{AllowOrDeny, AllowScope, Approve, GetApprovals, Role};
 use protocol::record::{ApprovalRequested, ApprovalResolved};
@@ -29,6 +30,10 @@ pub(crate) fn run(args: &ApproveArgs, env: &Env) -> Result<Exit, Failure> {
     match (&args.name, args.id) {
         (Some(name), Some(id)) => {
             only_a_person("allow or deny its calls")?;
+            if args.deny.as_ref().is_some_and(|words| words.len() > MAX_DENIAL) {
+                let text = format!("the words of a denial can have at most {MAX_DENIAL} bytes");
+                return Err(Failure::new(Exit::Usage, text).help("shorten WORDS of --deny=WORDS"));
+            }
             let name = pods.find(name)?;
             block_on(answer(args, &pods, &name, id))?
         }

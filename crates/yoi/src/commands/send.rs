@@ -31,7 +31,10 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
         let cmd_id = args.key.clone().unwrap_or_else(cmd_id);
         let input = pod.send(SendInput { text, mode, cmd_id, ..SendInput::default() }).await?;
         if args.deny_parked {
-            deny_all(&mut pod).await?;
+            let denied = deny_all(&mut pod).await;
+            denied.map_err(|failure| {
+                failure.help(format!("input {input} is accepted; `yoi status {name}` shows what waits"))
+            })?;
         }
         let status = pod.status().await.ok();
         let is_planner = status.as_ref().is_some_and(|status| status.model == OFFLINE);
@@ -59,7 +62,10 @@ async fn deny_all(pod: &mut LiveClient) -> Result<(), Failure> {
         let words = Some("another input came instead".to_owned());
         let (decision, scope) = (AllowOrDeny::Deny, AllowScope::Once);
         let (id, arguments_digest) = (open.approval, open.arguments_digest);
-        pod.ask(&Approve { id, decision, scope, arguments_digest, words, cmd_id: cmd_id() }).await?;
+        let recorded = pod.ask(&Approve { id, decision, scope, arguments_digest, words, cmd_id: cmd_id() }).await?;
+        if recorded.decision == "allow" {
+            Messages { quiet: false }.warn(&format!("another client allowed the call of approval {id}; it runs"));
+        }
     }
     Ok(())
 }

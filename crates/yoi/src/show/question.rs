@@ -35,12 +35,13 @@ pub(crate) fn lines(asked: &ApprovalRequested) -> Vec<String> {
     lines
 }
 
-/// The arguments by name; a value that is no text as JSON.
+/// The arguments by name: as JSON, except a text that reads as no other JSON value.
 fn fields(arguments: &str) -> Vec<(String, String)> {
     let Ok(Value::Object(fields)) = serde_json::from_str(arguments) else {
         return vec![("arguments".to_owned(), arguments.to_owned())];
     };
-    let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let is_plain = |text: &&str| serde_json::from_str::<Value>(text).is_err();
+    let text = |value: Value| value.as_str().filter(is_plain).map_or_else(|| value.to_string(), str::to_owned);
     fields.into_iter().map(|(name, value)| (name, text(value))).collect()
 }
 
@@ -96,6 +97,13 @@ fn read(line: &str, has_rules: bool) -> Option<TypedAnswer> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_and_another_value_look_different() {
+        let shown = fields(r#"{"a":"5","b":5,"c":"true","d":"[1]","e":"sleep 5"}"#);
+        let shown: Vec<_> = shown.iter().map(|(_, value)| value.as_str()).collect();
+        assert_eq!(shown, [r#""5""#, "5", r#""true""#, r#""[1]""#, "sleep 5"]);
+    }
 
     #[test]
     fn only_a_whole_word_is_an_answer() {

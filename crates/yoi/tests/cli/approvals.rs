@@ -117,6 +117,8 @@ fn words_of_a_denial_reach_the_model_and_scripts_get_their_exit_codes() {
     scene.yoi(&["log", "p"]).ends(0).prints(&["waits for approval 1", "approval 1: denied by yoi approve: not today"]);
     scene.yoi(&["approve", "p", "1", "--scope=pod", "--deny"]).ends(2);
     scene.yoi(&["approve", "p", "--deny"]).ends(2);
+    let long = format!("--deny={}", "x".repeat(2049));
+    scene.yoi(&["approve", "p", "1", &long]).ends(2).says(&["at most 2048 bytes", "shorten WORDS"]);
     asked.host.as_ref().unwrap().end(Signal::TERM);
     scene.sound("p");
 }
