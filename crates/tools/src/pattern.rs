@@ -31,8 +31,10 @@ impl Pattern {
         let everything_below = pattern.strip_suffix('/').map(|dir| format!("{dir}/**"));
         let pattern = everything_below.as_deref().unwrap_or(pattern);
         let built = GlobBuilder::new(pattern).literal_separator(true).empty_alternates(true).build();
-        let glob =
-            built.map_err(|error| fix(format!("`{text}` is not a glob pattern: {}", error.kind())))?.compile_matcher();
+        // Names the missing bracket; the words before it say the same.
+        let why = |error: globset::Error| error.kind().to_string().replace("unclosed character class; ", "");
+        let wrong = |error| fix(format!("`{text}` is not a glob pattern: {}", why(error)));
+        let glob = built.map_err(wrong)?.compile_matcher();
         Ok(Self { glob, name_only: !pattern.contains('/') })
     }
 

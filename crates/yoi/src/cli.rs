@@ -14,7 +14,7 @@ use clap_complete::ArgValueCandidates;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use texts::{ATTACH, COMPLETIONS, EXIT_CODES, HELP, PENDING, START, VARIABLES};
+use texts::{ATTACH, COMPLETIONS, EXIT_CODES, HELP, HELP_BELOW, PENDING, START, VARIABLES};
 
 /// The hidden command that hosts a pod.
 pub(crate) const HOST: &str = "__host";
@@ -219,7 +219,7 @@ pub(crate) struct SendArgs {
     /// The input; `-` reads it from stdin
     #[arg(value_name = "INPUT")]
     pub(crate) text: OsString,
-    /// Wait for the end of the input's turn, and print the answer
+    /// Wait for the end of the input's turn, and print the answer instead of the input's number
     #[arg(long)]
     pub(crate) wait: bool,
     /// Deliver the input at the next step of the running turn instead of in a turn of its own
@@ -291,7 +291,8 @@ pub(crate) struct ScheduleAddArgs {
     pub(crate) text: OsString,
     #[command(flatten)]
     pub(crate) time: ScheduleTime,
-    /// Time zone of --at and --cron, such as Europe/Berlin. The default is the setting `time_zone` of builtin:schedule
+    /// Time zone of --at and --cron, such as Europe/Berlin. The default is the setting `time_zone` of the feature
+    /// builtin:schedule, which must be enabled in the configuration
     #[arg(long, value_name = "ZONE")]
     pub(crate) time_zone: Option<String>,
 }
@@ -476,7 +477,7 @@ pub(crate) struct FeaturesArgs {
 pub(crate) enum FeatureAction {
     /// Create a Rust crate that builds, with one tool, one hook that can refuse calls, saved state and a test
     New(FeatureNewArgs),
-    #[command(about = HELP)]
+    #[command(about = HELP_BELOW)]
     Help(HelpArgs),
 }
 
@@ -560,6 +561,6 @@ pub(crate) enum ConfigAction {
     Init,
     /// Print the JSON Schema of a configuration file
     Schema,
-    #[command(about = HELP)]
+    #[command(about = HELP_BELOW)]
     Help(HelpArgs),
 }

@@ -114,6 +114,8 @@ pub struct OpenReport {
     pub waiting: u64,
     /// Whether the request's fixed part differs from the recorded one.
     pub new_surface: bool,
+    /// The model of the recorded one, if this start has another.
+    pub old_model: Option<String>,
     /// Whether the recorded system prompt still applies although the current one differs.
     pub old_system: bool,
 }
@@ -150,6 +152,8 @@ pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, 
 
     let (surface, encoder, new_surface) = surface(&core, &system);
     let old_system = surface.system != system;
+    let recorded = core.state.surface.as_ref().map(|(recorded, _)| &recorded.model);
+    let old_model = recorded.filter(|model| **model != surface.model).cloned();
     let counters = Counters { calls: core.state.calls, requests: core.state.requests };
     let parked = core.state.parked().collect();
     let history = History::restore_parked(surface.clone(), core.model.dialect(), items, counters, &parked)?;
@@ -178,6 +182,7 @@ pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, 
         survivors,
         waiting,
         new_surface,
+        old_model,
         old_system,
     };
     let preamble = Preamble { records: prelude, notes, environment };

@@ -27,7 +27,11 @@ impl PathGlob {
         }
         let glob = |text: &str| GlobBuilder::new(text).literal_separator(true).backslash_escape(true).build();
         let mut set = GlobSetBuilder::new();
-        let wrong = |e: globset::Error| format!("`path` = `{}` is not a glob pattern: {}", escape_line(text), e.kind());
+        let wrong = |e: globset::Error| {
+            // Names the missing bracket; the words before it say the same.
+            let why = e.kind().to_string().replace("unclosed character class; ", "");
+            format!("`path` = `{}` is not a glob pattern: {why}", escape_line(text))
+        };
         set.add(glob(text).map_err(wrong)?);
         if let Some(directory) = text.strip_suffix("/**").filter(|d| !d.is_empty()) {
             set.add(glob(directory).map_err(wrong)?);

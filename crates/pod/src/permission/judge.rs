@@ -270,7 +270,8 @@ impl TargetDecision<'_> {
 
     /// What a person is asked about the target.
     fn question(&self, call: &CallFacts<'_>) -> Option<String> {
-        (self.decision == RuleDecision::Ask).then(|| format!("{} needs approval by {}", self.what(call), self.rule()))
+        (self.decision == RuleDecision::Ask)
+            .then(|| format!("{} requires your approval because of {}", self.what(call), self.rule()))
     }
 
     fn decide(self, call: &CallFacts<'_>, now: SandboxState, terms: HostTerms) -> PolicyDecision {
@@ -279,7 +280,7 @@ impl TargetDecision<'_> {
         let decision = match self.decision {
             RuleDecision::Allow => Decision::Allow,
             RuleDecision::Ask => {
-                let why = format!("needs approval by {rule}, and this run cannot ask for approval");
+                let why = format!("requires approval because of {rule}, and this run cannot ask for approval");
                 Decision::Refuse { reason: format!("{} {why}\n{}", self.what(call), help()) }
             }
             RuleDecision::Deny => {

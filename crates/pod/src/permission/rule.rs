@@ -198,6 +198,12 @@ impl Rule {
         self.path.is_none() && self.host.is_none() && self.program.is_none()
     }
 
+    /// The command, path or host that the rule is about.
+    #[must_use]
+    pub fn about(&self) -> Option<String> {
+        self.command().or_else(|| self.path.clone()).or_else(|| self.host.clone())
+    }
+
     /// The commands that the rule is about, in the short form: `git status,diff`.
     pub(super) fn command(&self) -> Option<String> {
         let subcommands = self.subcommand.as_ref().map(|listed| format!(" {}", listed.join(","))).unwrap_or_default();

@@ -41,7 +41,7 @@ static WRITE_OUTSIDE: DefaultRule = row("writing outside the project", Deny, Den
 static WRITE_IN_READ_ONLY_MODE: DefaultRule =
     row("writing in read-only mode", Deny, Deny, RowRemedy::By(Remedy::LeaveReadOnly));
 static COMMAND: DefaultRule = row("running commands, and tools with unknown effects", Allow, Ask, RowRemedy::Rule);
-static HOST: DefaultRule = row("reading from a host that the user granted", Allow, Allow, RowRemedy::Rule);
+static HOST: DefaultRule = row("reading from a host that you allowed", Allow, Allow, RowRemedy::Rule);
 static REMOTE: DefaultRule = row("changing something at a host or service", Ask, Ask, RowRemedy::Rule);
 static REMOTE_IN_READ_ONLY_MODE: DefaultRule =
     row("changing something at a host or service, in read-only mode", Deny, Deny, RowRemedy::By(Remedy::LeaveReadOnly));

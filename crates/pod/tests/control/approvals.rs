@@ -39,7 +39,9 @@ fn what_was_shown_runs_once_after_a_stop_and_an_answer_of_another_client() {
     let [question] = &open[..] else { panic!("{open:?}") };
     assert_eq!((question.approval, question.tool.as_str(), &*question.arguments), (1, "Deploy", ARGUMENTS));
     assert!(
-        question.question.contains("Deploy at builtin:testkit needs approval by the rule `ask Deploy` (testkit)"),
+        question
+            .question
+            .contains("Deploy at builtin:testkit requires your approval because of the rule `ask Deploy` (testkit)"),
         "{}",
         question.question
     );
@@ -209,7 +211,7 @@ fn what_no_answer_could_allow_is_refused_at_once() {
     live.ask(live.client().send(input("go"))).unwrap();
     let over = idle(live);
     assert!(reads.ran().is_empty() && requested(&over.pod).is_empty());
-    assert!(result(&over.pod, 1).contains("needs approval"), "{}", result(&over.pod, 1));
+    assert!(result(&over.pod, 1).contains("requires approval"), "{}", result(&over.pod, 1));
     sound(&over.pod, "refused");
 }
 
@@ -356,7 +358,7 @@ fn where_nobody_can_come_a_call_is_refused() {
     let told = result(&pod, 1);
     assert_eq!(
         told,
-        "Deploy at builtin:testkit needs approval by the rule `ask Deploy` (testkit), and this run cannot ask for approval"
+        "Deploy at builtin:testkit requires approval because of the rule `ask Deploy` (testkit), and this run cannot ask for approval"
     );
 }
 

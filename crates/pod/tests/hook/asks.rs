@@ -34,7 +34,7 @@ fn several_questions_about_a_call_are_one_approval() {
     assert!(said.words().is_empty());
     let [asked] = &requested(&pod)[..] else { panic!("{:?}", requested(&pod)) };
     let lines: Vec<_> = asked.question.lines().collect();
-    assert_eq!(lines[0], "Say needs approval by the rule `ask *` (testkit)");
+    assert_eq!(lines[0], "Say requires your approval because of the rule `ask *` (testkit)");
     assert_eq!(lines[1], "builtin:a (gate `a`): is it reviewed?");
     assert!(lines[2].starts_with("builtin:c (gate `c`): is it") && !asked.question.contains('\u{1b}'), "{lines:?}");
     let gates: Vec<_> = asked.gates.iter().map(|gate| gate.hook.as_str()).collect();

@@ -13,8 +13,9 @@ Exit codes:
             or a command of a pod called a command of yoi that only a
             person may use
   4         step, cost or time limit reached
-  5         the provider could not be reached, was overloaded, reported a
-            server error, or sent no complete answer, even after retries
+  5         the provider could not be reached, limited the rate of requests,
+            was overloaded, reported a server error, or sent no complete
+            answer, even after retries
   6         a call waits for your approval; `yoi approve` lists the calls
             that wait
   65        damaged or invalid data: a journal or a model script (the FILE
@@ -90,3 +91,5 @@ other entry is pending: it has no effect until you grant it. A grant is for one
 key with one value; if the value changes, the entry is pending again.";
 
 pub(super) const HELP: &str = "Print the help of yoi, or the help of COMMAND";
+
+pub(super) const HELP_BELOW: &str = "Print this help, or the help of COMMAND";

@@ -165,7 +165,11 @@ fn show(changed: &Changed, status: FileStatus, diff: &str, terminal: bool) {
     let path = escape(Path::new(&changed.path));
     let said = match status {
         FileStatus::AsBefore => {
-            return out::line(&format!("{path} has the content that it had before the pod changed it"));
+            let is = match changed.before {
+                Some(_) => "has the content that it had before the pod changed it",
+                None => "does not exist, as before the pod created it",
+            };
+            return out::line(&format!("no change remains: {path} {is}"));
         }
         FileStatus::AsLeft if changed.between == Between::Nothing => None,
         FileStatus::AsLeft => {

@@ -47,6 +47,9 @@ impl Check {
     }
 }
 
+/// What programs read; people are told of a server.
+const ENDPOINT: &str = "endpoint";
+
 /// Checks everything and leaves with 1 if something is broken.
 pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
     let mut checks = vec![sandbox()];
@@ -77,7 +80,8 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
         out::json(&checks.into_iter().map(row).collect());
     } else {
         for check in &checks {
-            out::line(&format!("{} {:14} {}", symbol_and_name(check.state).0, check.about, check.text));
+            let about = if check.about == ENDPOINT { "server" } else { check.about };
+            out::line(&format!("{} {about:14} {}", symbol_and_name(check.state).0, check.text));
             if let Some(help) = &check.help {
                 out::line(&format!("  help: {help}"));
             }
@@ -189,7 +193,7 @@ fn endpoints(found: Vec<models::EndpointModels>) -> Vec<Check> {
         let line = endpoint.models.first().map(|model| format!("model = \"{model}\" in the configuration uses it"));
         let text =
             format!("{}: {}, {}", endpoint.provider, endpoint.state, count(endpoint.models.len() as u64, "model"));
-        Check { help: line, ..works("endpoint", text) }
+        Check { help: line, ..works(ENDPOINT, text) }
     };
     ready.map(check).collect()
 }

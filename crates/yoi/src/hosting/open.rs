@@ -149,7 +149,13 @@ impl Hosting<'_> {
             messages.say(&format!("{inputs} had not been processed; the model gets {them} first"));
         }
         if found.existed && found.new_surface {
-            messages.say("the model or its tools changed since the last run of this pod");
+            messages.say(&found.old_model.as_ref().map_or_else(
+                || {
+                    "the tools or limits of this pod changed since its last run; it continues with the new ones"
+                        .to_owned()
+                },
+                |model| format!("this pod last used the model {model}; it continues with the new model"),
+            ));
         }
         if found.old_system {
             messages.say("the instruction files changed; this pod keeps the instructions it started with");

@@ -45,16 +45,22 @@ fn fields(arguments: &str) -> Vec<(String, String)> {
     fields.into_iter().map(|(name, value)| (name, text(value))).collect()
 }
 
-/// The rules that an allowance for the pod adds.
+/// The rules that an allowance for the pod adds, in the form that `--allow` takes.
 pub(crate) fn rules(asked: &ApprovalRequested) -> Vec<String> {
     let rule = |rule: &Value| serde_json::from_value::<ProposedRule>(rule.clone()).ok();
-    asked.rules.iter().flatten().filter_map(rule).map(|rule| Rule::from(&rule).to_string()).collect()
+    asked.rules.iter().flatten().filter_map(rule).map(|rule| short(&Rule::from(&rule))).collect()
+}
+
+/// A rule without its decision.
+fn short(rule: &Rule) -> String {
+    rule.about().map_or_else(|| rule.tool.clone(), |about| format!("{} {about}", rule.tool))
 }
 
 /// What an allowance for the pod adds, behind the word that asks for it.
 pub(crate) fn also_allows(asked: &ApprovalRequested, word: &str) -> Option<String> {
     let rules = rules(asked);
-    (!rules.is_empty()).then(|| format!("  {word} also allows: {}", rules.join("; ")))
+    (!rules.is_empty())
+        .then(|| format!("  with {word}, it also allows later calls of this pod that match: {}", rules.join("; ")))
 }
 
 /// Asks until an answer is typed; `show` prints a text without ending the line. `Err` says why there is none.

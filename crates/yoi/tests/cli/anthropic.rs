@@ -62,7 +62,7 @@ fn thinking_goes_back_as_it_came_and_every_request_is_rebuilt() {
     let third = &endpoint.requests()[2].body;
     assert_eq!(third["messages"][1]["content"], thinking(), "after a restart, too");
     let other = run(&scene, &["run", "--pod", "p", "-m", "fake/two", "and you?"]).ends(0);
-    other.says(&["the model or its tools changed"]);
+    other.says(&["this pod last used the model"]);
     let fourth = &endpoint.requests()[3].body;
     assert_eq!(blocks(&fourth["messages"][1]), ["text", "tool_use"], "another model gets none of it");
     assert_eq!(scene.sound("p"), 1);

@@ -64,7 +64,7 @@ fn asked_while_nobody_is_there_killed_restarted_and_answered() {
     let shown = [
         "p 1  Bash (sandbox off)",
         "    command: echo ran >> made",
-        "needs approval",
+        "requires your approval",
         "`yoi approve p 1` allows this call once",
     ];
     scene.yoi(&["approve"]).ends(0).prints(&shown);
@@ -277,7 +277,10 @@ fn an_allowance_for_the_pod_allows_what_its_rules_match() {
     let host = Host::start(&scene, &["go", "-m", &model]);
     let waits = || scene.yoi(&["status", "p", "--json"]).ends(0).json()["state"] == "waiting";
     until("it waits", waits);
-    scene.yoi(&["approve"]).ends(0).prints(&["--scope=pod also allows: allow Bash touch one"]);
+    scene
+        .yoi(&["approve"])
+        .ends(0)
+        .prints(&["with --scope=pod, it also allows later calls of this pod that match: Bash touch one"]);
     scene.yoi(&["approve", "p", "1", "--scope=pod"]).ends(0);
     let second = || scene.yoi(&["status", "p", "--json"]).ends(0).json()["approvals"][0]["approval"] == 2;
     until("the third call asks", second);

@@ -12,7 +12,7 @@ fn the_inbox_takes_answers_that_are_typed_behind_the_question() {
     let asked = Asked::start();
     let scene = &asked.scene;
     let mut person = AtTerminal::start(scene, "y\ny\n", &["approve"]);
-    for shown in ["p 1  Bash (sandbox off)", "command: echo ran >> made", "needs approval"] {
+    for shown in ["p 1  Bash (sandbox off)", "command: echo ran >> made", "requires your approval"] {
         person.sees(shown);
     }
     person.sees(PROMPT);

@@ -35,10 +35,15 @@ fn a_refusal_is_named_unless_the_model_worked_round_it() {
         let model = script(&scene, &answers);
         let done = scene.yoi(&["run", "-q", "-m", &model, "go"]).ends(code);
         assert_eq!(done.out, "that is that\n", "row {at}");
-        assert_eq!(done.err.contains("error: refused: Write .env needs approval"), code == 3, "row {at}: {}", done.err);
+        assert_eq!(
+            done.err.contains("error: refused: Write .env requires approval"),
+            code == 3,
+            "row {at}: {}",
+            done.err
+        );
         let result = scene.yoi(&["run", "--json", "-m", &model, "go"]).ends(code).lines().pop().unwrap();
         let error = result["error"].as_str().unwrap_or_default();
-        assert_eq!(error.contains("refused: Write .env needs approval"), code == 3, "row {at}: {result}");
+        assert_eq!(error.contains("refused: Write .env requires approval"), code == 3, "row {at}: {result}");
     }
 }
 

@@ -166,5 +166,5 @@ fn going_on_where_it_was() {
         .says(&["the model script has no answer left"]);
     assert_eq!(after.out, "", "an old answer is not the answer");
     let other = scene.yoi(&["run", "-c", "-m", "offline", "list the files"]).ends(0);
-    other.says(&["the model or its tools changed"]);
+    other.says(&["this pod last used the model"]);
 }

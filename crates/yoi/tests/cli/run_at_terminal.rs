@@ -26,11 +26,12 @@ fn run(scene: &Scene, model: &str, typed: &str, more: &[&str]) -> AtTerminal {
 /// A run that has asked.
 fn asked(scene: &Scene, model: &str, more: &[&str]) -> AtTerminal {
     let mut person = run(scene, model, "y\ny\n", more);
-    for shown in ["I touch it", "? approval 1: Bash (sandbox workspace-write)", "command: touch made", "needs approval"]
+    for shown in
+        ["I touch it", "? approval 1: Bash (sandbox workspace-write)", "command: touch made", "requires your approval"]
     {
         person.sees(shown);
     }
-    person.sees("p also allows: allow Bash touch made");
+    person.sees("with p, it also allows later calls of this pod that match: Bash touch made");
     person.sees(PROMPT);
     person
 }

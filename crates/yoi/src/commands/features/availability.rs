@@ -44,7 +44,7 @@ pub(super) enum Part {
 pub(super) enum Mark {
     Yes,
     No,
-    /// The result depends on the call.
+    /// The result depends on the call, or on the answer of a person.
     Depends,
     /// A remark that decides nothing.
     Note,
@@ -53,7 +53,7 @@ pub(super) enum Mark {
 /// The steps, under the question that each belongs to.
 pub(super) fn render(steps: &[Step], question: impl Fn(Part) -> &'static str) -> Page {
     let mut page = Page::default();
-    page.line("(✓ yes, ✗ no, ? depends on the call, - remark)");
+    page.line("(✓ yes, ✗ no, ? depends on the call or on your answer, - remark)");
     let mut part = None;
     for step in steps {
         if part != Some(step.part) {
@@ -77,7 +77,7 @@ pub(super) fn effect_text(effect: ToolEffect, what: &str) -> String {
     match effect {
         ToolEffect::ReadOnly => format!("a {what} changes nothing"),
         ToolEffect::Idempotent => {
-            format!("a {what} can change something, but the same {what} twice changes no more than once")
+            format!("a {what} can change something, but repeating the same {what} changes nothing further")
         }
         ToolEffect::Effectful => format!("each {what} can change something"),
     }

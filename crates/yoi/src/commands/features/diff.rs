@@ -3,6 +3,7 @@
 use super::capability_text::{capability, words};
 use super::journal::{PodStart, Starts};
 use super::page::Page;
+use super::table::outcome_words;
 use crate::cli::Span;
 use crate::exit::Failure;
 use pod::feature::HostCapability;
@@ -91,7 +92,7 @@ impl StartDifference {
         for change in &self.changes {
             let (place, field) = change.place();
             if place != under {
-                page.wrapped("", &place.join(" "));
+                page.wrapped("", &in_table_words(&place.join(" ")));
                 under = place;
             }
             let mark = match change.kind {
@@ -157,6 +158,10 @@ impl Change {
     }
 
     fn words(&self) -> String {
+        let brief = |value: &Value| match brief(value) {
+            outcome if self.path.last().is_some_and(|field| field == "outcome") => outcome_words(&outcome).to_owned(),
+            text => text,
+        };
         let alone = |value: &Value| !(value.is_object() || value.is_string());
         match (self.kind, &self.from, &self.to) {
             (Kind::Changed, Some(from), Some(to)) => format!(": {} → {}", brief(from), brief(to)),
@@ -177,9 +182,10 @@ fn in_table_words(field: &str) -> String {
 }
 
 /// Fields of a report, and their names for people.
-const FIELDS: [(&str, &str); 14] = [
+const FIELDS: [(&str, &str); 16] = [
     ("background_tasks", "background task"),
     ("content_digest", "tools and instructions (digest)"),
+    ("degraded", "partly installed"),
     ("denied", "denied"),
     ("diagnostics", "message:"),
     ("disabled_by", "switched off by"),
@@ -187,8 +193,9 @@ const FIELDS: [(&str, &str); 14] = [
     ("granted", "granted"),
     ("installed_hooks", "hook"),
     ("installed_tools", "tool"),
-    ("instructions", "instruction"),
-    ("live", "enabled"),
+    ("instructions", "instructions for the model:"),
+    ("live", "installed"),
+    ("order", "installed features, in their order"),
     ("outcome", "state"),
     ("schema_bytes", "bytes of tool schemas"),
     ("skipped_contributions", "without"),

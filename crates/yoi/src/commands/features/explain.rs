@@ -170,7 +170,7 @@ impl<'a> RouteBuilder<'a> {
     fn permission(&mut self, met: &Expectation) {
         let word = |decision| match decision {
             RuleDecision::Allow => "allow",
-            RuleDecision::Ask => "ask (a pod of `yoi start` waits for your approval, `yoi run` refuses the call)",
+            RuleDecision::Ask => "ask (the call needs your approval; where nobody can give it, yoi refuses the call)",
             RuleDecision::Deny => "deny",
         };
         for said in &met.statements {
@@ -179,8 +179,8 @@ impl<'a> RouteBuilder<'a> {
                 // What a later layer overrules decides nothing.
                 (None, _) if !said.decides => continue,
                 (None, RuleDecision::Allow) => Mark::Yes,
-                (None, RuleDecision::Ask | RuleDecision::Deny) => Mark::No,
-                (Some(_), _) => Mark::Depends,
+                (None, RuleDecision::Deny) => Mark::No,
+                (None, RuleDecision::Ask) | (Some(_), _) => Mark::Depends,
             };
             let on = place.map(|place| format!(", on {place}")).unwrap_or_default();
             let opaque = said.program.is_some() && said.decision != RuleDecision::Allow;
@@ -285,20 +285,16 @@ fn conclusion(tool: &str, verdict: Verdict, expected: &[Expectation], gated: boo
         Verdict::Refused => format!("a call of {tool} is refused"),
         Verdict::Runs => format!("a call of {tool} runs"),
         Verdict::Depends => {
-            let kinds = |allowed: bool| -> String {
-                let fitting = resolved(expected).filter(|met| (met.decision == RuleDecision::Allow) == allowed);
-                fitting.map(|met| met.what).collect::<Vec<_>>().join(", ")
+            let kinds = |decision| -> Vec<&str> {
+                expected.iter().filter(|met| met.decision == decision).map(|met| met.what).collect()
             };
-            match (kinds(true), kinds(false)) {
-                (runs, refused) if refused.is_empty() => {
-                    format!("a call of {tool} runs if it only does this: {runs}{gates}")
-                }
-                (runs, refused) => {
-                    format!(
-                        "a call of {tool} runs if it only does this: {runs}{gates}; a call that does this needs your approval or is refused: {refused}"
-                    )
-                }
-            }
+            let runs = kinds(RuleDecision::Allow).join("; ");
+            let first = format!("a call of {tool} runs if only these apply: {runs}{gates}");
+            let others = [(RuleDecision::Ask, "needs your approval"), (RuleDecision::Deny, "is refused")];
+            let rest = others.into_iter().map(|(decision, result)| (kinds(decision), result));
+            let rest = rest.filter(|(kinds, _)| !kinds.is_empty());
+            let rest = rest.map(|(kinds, result)| format!("It {result} if one of these applies: {}", kinds.join("; ")));
+            std::iter::once(first).chain(rest).collect::<Vec<_>>().join(". ")
         }
     }
 }

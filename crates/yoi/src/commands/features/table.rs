@@ -1,4 +1,4 @@
-//! A plan or a report as a table: on, off, degraded, and why. Both have the same shape where it matters here.
+//! A plan or a report as a table: on, off, partly installed, and why. Both have the same shape where it matters here.
 
 use super::availability::time;
 use super::capability_text::{granted, in_words, list, means, point, scope_text, split_denial, text};
@@ -53,7 +53,7 @@ fn row(page: &mut Page, feature: &Value, width: usize) {
         _ => "✗",
     };
     // Those that are off say so below, with the switch.
-    let shown = if outcome == "disabled" { "" } else { outcome };
+    let shown = if outcome == "disabled" { "" } else { outcome_words(outcome) };
     page.line(format!("{mark} {id:width$}  {:8} {shown}", text(feature, "version")).trim_end());
     let tools = names(feature).collect::<Vec<_>>().join(" ");
     let parts = [
@@ -89,6 +89,11 @@ fn row(page: &mut Page, feature: &Value, width: usize) {
             page.wrapped("    ", &diagnostic_words(message, feature));
         }
     }
+}
+
+/// What came of a feature, for people.
+pub(super) fn outcome_words(outcome: &str) -> &str {
+    if outcome == "degraded" { "partly installed" } else { outcome }
 }
 
 /// A message about a feature; a denial in words.
@@ -157,7 +162,7 @@ fn sum(document: &Value) -> String {
     let count = |outcome: &str| features.iter().filter(|f| text(f, "outcome") == outcome).count();
     let (degraded, on) = (count("degraded"), count("installed") + count("degraded"));
     let mut words = vec![format!("{on} installed")];
-    words.extend((degraded > 0).then(|| format!("{degraded} of them degraded")));
+    words.extend((degraded > 0).then(|| format!("{degraded} of them partly")));
     words.extend(Some(count("skipped")).filter(|n| *n > 0).map(|n| format!("{n} skipped")));
     words.push(format!("{} disabled", count("disabled")));
     format!("{}; {}", words.join(", "), numbered(features.iter().map(|f| names(f).count() as u64).sum(), "tool"))
