@@ -81,8 +81,9 @@ command; every other line is one input:
   /help         list these commands
 A line that begins with a space is always an input. The end of stdin and
 Ctrl-C detach, too. If the process of the pod dies or the connection is lost,
-`yoi attach` waits up to 2 minutes for the pod, and then continues after the
-last record that it printed.";
+`yoi attach` waits up to 2 minutes for the pod. If the pod runs again in this
+time, `yoi attach` continues after the last record that it printed; otherwise
+it ends with an error.";
 
 pub(super) const PENDING: &str = "\
 An entry of a project's yoi.toml is in effect at once if it only tightens your

@@ -104,11 +104,12 @@ fn print(Waiting { name, asked, .. }: &Waiting) {
 /// How to answer.
 fn print_how(Waiting { name, live, asked }: &Waiting) {
     let approval = asked.approval;
-    question::also_allows(asked, "--scope=pod").iter().for_each(|rules| out::line(rules));
     let start = if *live { String::new() } else { format!("`yoi start {name}`, then ") };
     out::line(&format!(
         "  {start}`yoi approve {name} {approval}` allows this call once; with --deny it denies the call"
     ));
+    let for_pod = format!("`yoi approve {name} {approval} --scope=pod`");
+    question::also_allows(asked, &for_pod).iter().for_each(|rules| out::line(rules));
 }
 
 /// The terminal of a person who may answer from the list.
@@ -132,7 +133,7 @@ fn answer_from_list(
             continue;
         }
         let Waiting { name, asked, .. } = one;
-        question::also_allows(&asked, "p").iter().for_each(|rules| out::line(rules));
+        question::also_allows(&asked, "`p`").iter().for_each(|rules| out::line(rules));
         let (decision, scope, words) =
             match question::ask(&mut terminal, &asked, "s: not now", &mut || true, &mut out::raw) {
                 Ok(TypedAnswer::Allow(scope)) => (AllowOrDeny::Allow, scope, None),
@@ -200,7 +201,10 @@ fn report(
     }
     let id = recorded.approval;
     match (recorded.decision.as_str(), wanted) {
-        ("allow", AllowOrDeny::Allow) => say(args, &format!("allowed{call}")),
+        ("allow", AllowOrDeny::Allow) => {
+            let scope = if recorded.scope.as_deref() == Some("pod") { " for this pod" } else { "" };
+            say(args, &format!("allowed{scope}{call}"));
+        }
         ("deny", AllowOrDeny::Deny) => say(args, &format!("denied{call}")),
         ("void", _) => {
             let why = recorded.reason.as_deref().unwrap_or("its turn has ended");

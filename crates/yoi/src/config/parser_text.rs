@@ -45,7 +45,8 @@ pub(crate) fn explain(message: &str, line: &str, before: &str) -> (String, Strin
         }
         (_, Some((unknown, known))) if message.starts_with("unknown variant") => {
             let name = key.map_or_else(|| "this value".to_owned(), |key| format!("`{key}`"));
-            let help = match nearest(unknown, known) {
+            // Two letters are near to too much.
+            let help = match nearest(unknown, known).filter(|_| unknown.len() > 2) {
                 Some(name) => format!("did you mean `{name}`?"),
                 None => SCHEMA.to_owned(),
             };

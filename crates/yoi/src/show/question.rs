@@ -56,11 +56,11 @@ fn short(rule: &Rule) -> String {
     rule.about().map_or_else(|| rule.tool.clone(), |about| format!("{} {about}", rule.tool))
 }
 
-/// What an allowance for the pod adds, behind the word that asks for it.
-pub(crate) fn also_allows(asked: &ApprovalRequested, word: &str) -> Option<String> {
+/// What an allowance for the pod adds, behind what a person types for it.
+pub(crate) fn also_allows(asked: &ApprovalRequested, typed: &str) -> Option<String> {
     let rules = rules(asked);
     (!rules.is_empty())
-        .then(|| format!("  with {word}, it also allows later calls of this pod that match: {}", rules.join("; ")))
+        .then(|| format!("  {typed} allows it and later calls of this pod that match: {}", rules.join("; ")))
 }
 
 /// Asks until an answer is typed; `show` prints a text without ending the line. `Err` says why there is none.

@@ -280,7 +280,7 @@ fn an_allowance_for_the_pod_allows_what_its_rules_match() {
     scene
         .yoi(&["approve"])
         .ends(0)
-        .prints(&["with --scope=pod, it also allows later calls of this pod that match: Bash touch one"]);
+        .prints(&["`yoi approve p 1 --scope=pod` allows it and later calls of this pod that match: Bash touch one"]);
     scene.yoi(&["approve", "p", "1", "--scope=pod"]).ends(0);
     let second = || scene.yoi(&["status", "p", "--json"]).ends(0).json()["approvals"][0]["approval"] == 2;
     until("the third call asks", second);

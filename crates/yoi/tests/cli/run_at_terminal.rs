@@ -31,7 +31,7 @@ fn asked(scene: &Scene, model: &str, more: &[&str]) -> AtTerminal {
     {
         person.sees(shown);
     }
-    person.sees("with p, it also allows later calls of this pod that match: Bash touch made");
+    person.sees("`p` allows it and later calls of this pod that match: Bash touch made");
     person.sees(PROMPT);
     person
 }

@@ -56,7 +56,9 @@ impl Running {
                     records.push(queued.into());
                 }
                 Ok(None) => {
-                    let text = format!("the model went on {MAX_AGAIN} times for this input; it does not again");
+                    let text = format!(
+                        "hooks asked the model {MAX_AGAIN} times to go on with this input; they cannot ask again"
+                    );
                     core.outbox.show(Event::warning(text));
                 }
                 Err(limit) => after.limit = Some(limit),

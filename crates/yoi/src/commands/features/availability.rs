@@ -53,7 +53,7 @@ pub(super) enum Mark {
 /// The steps, under the question that each belongs to.
 pub(super) fn render(steps: &[Step], question: impl Fn(Part) -> &'static str) -> Page {
     let mut page = Page::default();
-    page.line("(✓ yes, ✗ no, ? depends on the call or on your answer, - remark)");
+    page.line("(✓ for it, ✗ against it, ? depends on the call or on your answer, - remark)");
     let mut part = None;
     for step in steps {
         if part != Some(step.part) {
@@ -161,12 +161,12 @@ fn grant(asked: &HostCapability, planned: &PlannedFeature, admission: &Admission
     let denied = denied_words(asked, part);
     match granted {
         true => (Mark::Yes, format!("the feature may {}", words(asked)), source.clone()),
-        false if row.is_some() => (Mark::No, format!("the feature may not {denied}"), source.clone()),
+        false if row.is_some() => (Mark::No, format!("the feature has no permission to {denied}"), source.clone()),
         false => {
             let reason = reason.as_deref().unwrap_or_default();
             let mark = if part.is_some() { Mark::Note } else { Mark::No };
             let planned = serde_json::to_value(planned).unwrap_or_default();
-            (mark, format!("the feature may not {denied}: {}", refusal(reason, &planned)), None)
+            (mark, format!("the feature has no permission to {denied}: {}", refusal(reason, &planned)), None)
         }
     }
 }

@@ -92,7 +92,9 @@ fn planned(env: &Env) -> Result<(Value, Page), Failure> {
     let plan = composed.plan();
     let has_shell = plan.features.iter().any(|feature| feature.feature_id == SHELL && feature.outcome.is_live());
     let plan = json(&plan)?;
-    let mut page = render(&plan);
+    let mut page = Page::default();
+    page.line("what the next start in this directory would install:");
+    page.append(render(&plan));
     if let Some(why) = no_shell.filter(|_| has_shell) {
         page.wrapped("! ", &format!("commands cannot run here, so the model is not offered Bash: {why}"));
     }

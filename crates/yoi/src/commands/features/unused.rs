@@ -51,8 +51,18 @@ impl Unused {
         };
         let (mut unused, mut uncounted) = (Vec::new(), 0);
         for feature in list(&newest.report, "features") {
+            if !["installed", "degraded"].contains(&text(feature, "outcome")) {
+                continue;
+            }
             let id = text(feature, "feature_id");
-            let granted = granted(feature);
+            let tools = list(feature, "installed_tools");
+            let is_there = |held: &HostCapability| match held {
+                HostCapability::ContributeTool { name } => {
+                    tools.iter().any(|tool| tool.as_str() == Some(name.as_ref()))
+                }
+                _ => true,
+            };
+            let granted: Vec<_> = granted(feature).into_iter().filter(is_there).collect();
             for held in &granted {
                 let grant = held.to_string();
                 // What a wider grant is used for is done under that one's door.

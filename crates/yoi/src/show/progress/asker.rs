@@ -52,7 +52,7 @@ impl Asker {
         let Some(mirror) = question::mirror(asked) else { return self.tell(QuestionOutcome::Left) };
         let ApprovalRequested { approval, tool, sandbox, .. } = asked;
         show(&format!("? approval {approval}: {tool} (sandbox {sandbox})\n"));
-        let also = question::also_allows(&mirror, "p");
+        let also = question::also_allows(&mirror, "`p`");
         question::lines(&mirror).iter().chain(&also).for_each(|line| show(&format!("{line}\n")));
         let Self { terminal, cancel, .. } = self;
         let mut stands = || {
