@@ -135,7 +135,7 @@ impl Failure {
         let text = match self.cause {
             FailureCause::Http(HttpErrorKind::Connect) => format!("check that the provider is running and that {url} is its address"),
             FailureCause::Http(HttpErrorKind::Timeout) => format!("the provider at {url} is slow or overloaded: try again, use a smaller model or context, or raise the provider's `timeouts`"),
-            FailureCause::Http(HttpErrorKind::Cut) => "try again; if the error persists, the provider or a proxy closes connections too early: check the logs of both".to_owned(),
+            FailureCause::Http(HttpErrorKind::Cut) => "try again; if the error persists, the provider, or a server in front of it, closes connections too early: check its log".to_owned(),
             FailureCause::Http(HttpErrorKind::Malformed) => format!("check that {url} is the right `base_url` and that `api` names the API of this provider; if both are right, try again"),
             FailureCause::Http(HttpErrorKind::Tls) => format!("check {url} and the system's certificates; local providers usually use http://, not https://"),
             FailureCause::Http(HttpErrorKind::TooLarge) => "ask for a shorter answer, or set a limit on its tokens".to_owned(),

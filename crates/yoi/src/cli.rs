@@ -65,7 +65,8 @@ pub(crate) enum Command {
     /// Send a notification to the model of a running pod; the model reads it at its next step
     #[command(after_help = EXIT_CODES)]
     Notify(NotifyArgs),
-    /// List, add or cancel scheduled prompts, which start turns of a pod at set times
+    /// List, add or cancel scheduled prompts, which start turns of a pod at set times; the feature builtin:schedule must be
+    /// enabled in the configuration
     #[command(disable_help_subcommand = true)]
     Schedule(ScheduleArgs),
     /// Show what a pod is doing, which inputs are waiting, and why it does not continue
@@ -292,7 +293,7 @@ pub(crate) struct ScheduleAddArgs {
     #[command(flatten)]
     pub(crate) time: ScheduleTime,
     /// Time zone of --at and --cron, such as Europe/Berlin. The default is the setting `time_zone` of the feature
-    /// builtin:schedule, which must be enabled in the configuration
+    /// builtin:schedule
     #[arg(long, value_name = "ZONE")]
     pub(crate) time_zone: Option<String>,
 }
@@ -354,12 +355,13 @@ pub(crate) struct ApproveArgs {
     /// Name of the pod, or a unique prefix of it; without NAME, all pods
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: Option<String>,
-    /// Number of the approval; without ID, list the calls that wait; at a terminal, also ask about each of them
+    /// Number of the waiting call. Without ID, list the waiting calls and, at a terminal, ask about each of them
     pub(crate) id: Option<u64>,
     /// Deny the call; the model reads WORDS as the reason
     #[arg(long, value_name = "WORDS", num_args = 0..=1, require_equals = true, default_missing_value = "", requires = "id")]
     pub(crate) deny: Option<String>,
-    /// Allow only this call (`once`, the default), or also later calls of this pod that match the listed rules (`pod`)
+    /// Allow only this call (`once`, the default), or also later calls of this pod that match the rules
+    /// that `yoi approve` shows for this call (`pod`)
     #[arg(long, value_name = "SCOPE", requires = "id", conflicts_with = "deny")]
     pub(crate) scope: Option<ApproveScope>,
     /// Print one JSON document

@@ -79,8 +79,8 @@ command; every other line is one input:
   /status       show what the pod is doing
   /detach       detach; the pod keeps running
   /help         list these commands
-A line that begins with a space is always an input. The end of stdin and
-Ctrl-C detach, too. If the process of the pod dies or the connection is lost,
+To send an input that begins with a slash, put a space before the slash. The
+end of stdin and Ctrl-C detach, too. If the process of the pod dies or the connection is lost,
 `yoi attach` waits up to 2 minutes for the pod. If the pod runs again in this
 time, `yoi attach` continues after the last record that it printed; otherwise
 it ends with an error.";

@@ -211,11 +211,11 @@ pub(super) fn warn(changes: &Changes, say: &dyn Fn(&str)) {
     if changes.commands.is_empty() {
         return;
     }
-    let ran = match changes.commands.len() {
-        1 => "the pod ran 1 command".to_owned(),
-        more => format!("the pod ran {more} commands"),
+    let of = match changes.commands.len() {
+        1 => "this command".to_owned(),
+        more => format!("these {more} commands"),
     };
-    say(&format!("{ran}; yoi does not know which files a command changed:"));
+    say(&format!("yoi does not know which files {of} of the pod changed:"));
     for (seq, command) in changes.commands.iter().rev().take(NAMED) {
         say(&format!("    record {seq}: {}", line(&command_text(command), 100)));
     }

@@ -246,16 +246,18 @@ pub(crate) struct StateConfig {
 pub(crate) enum Mode {
     /// Commands can write only their temporary and cache directories.
     #[value(
-        help = "Tools cannot write in the project; commands can write only their temporary and cache directories and have no network access"
+        help = "Tools cannot write in the project; commands can write only in temporary and cache directories of their own and have no network access"
     )]
     ReadOnly,
     /// Commands can write in the project, in added directories and in temporary directories.
     #[value(
-        help = "Tools and commands can write in the project and in directories of --add-write-dir; commands have no network access"
+        help = "Tools and commands can write in the project and in directories of --add-write-dir; commands have temporary and cache directories of their own, and no network access"
     )]
     WorkspaceWrite,
     /// Commands run without a sandbox; each needs a rule that allows it.
-    #[value(help = "Commands run without a sandbox, with network access; each needs an allow rule")]
+    #[value(
+        help = "Commands run without a sandbox, with network access; each needs your approval or an allow rule (--allow)"
+    )]
     Off,
 }
 

@@ -29,12 +29,25 @@ fn changed() -> Scene {
 fn a_diff_shows_it_and_undo_takes_it_back() {
     let scene = changed();
     let diff = scene.yoi(&["diff", "work"]).ends(0);
-    diff.prints(&["-two\n+2\n", "--- /dev/null", "+new\n", "the pod ran 1 command", "echo by-hand > b.txt"]);
+    diff.prints(&[
+        "-two\n+2\n",
+        "--- /dev/null",
+        "+new\n",
+        "which files this command of the pod changed",
+        "echo by-hand > b.txt",
+    ]);
     let json = scene.yoi(&["diff", "work", "--json"]).ends(0).json();
     assert_eq!(json["files"].as_array().unwrap().len(), 2);
     assert!(json["files"].as_array().unwrap().iter().all(|file| file["standing"] == "as_left"));
     let undone = scene.yoi(&["undo", "work"]).ends(0);
-    undone.prints(&["restored: ", "a.sh", "removed: ", "new.txt", "the pod ran 1 command", "echo by-hand"]);
+    undone.prints(&[
+        "restored: ",
+        "a.sh",
+        "removed: ",
+        "new.txt",
+        "which files this command of the pod changed",
+        "echo by-hand",
+    ]);
     assert_eq!(scene.read("a.sh"), "one\ntwo\n");
     assert_eq!(fs::metadata(scene.file("a.sh")).unwrap().permissions().mode() & 0o7777, 0o750);
     assert!(!scene.file("sub/new.txt").exists());

@@ -293,7 +293,7 @@ fn conclusion(tool: &str, verdict: Verdict, expected: &[Expectation], gated: boo
             let others = [(RuleDecision::Ask, "needs your approval"), (RuleDecision::Deny, "is refused")];
             let rest = others.into_iter().map(|(decision, result)| (kinds(decision), result));
             let rest = rest.filter(|(kinds, _)| !kinds.is_empty());
-            let rest = rest.map(|(kinds, result)| format!("It {result} if one of these applies: {}", kinds.join("; ")));
+            let rest = rest.map(|(kinds, result)| format!("It {result} for: {}", kinds.join("; ")));
             std::iter::once(first).chain(rest).collect::<Vec<_>>().join(". ")
         }
     }
