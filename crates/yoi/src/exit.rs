@@ -29,7 +29,7 @@ pub enum Exit {
     Internal,
     /// The journal could not be written.
     Journal,
-    /// Somebody else holds it.
+    /// Another process holds it.
     Busy,
     Config,
     Signal(u8),

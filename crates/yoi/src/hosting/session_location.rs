@@ -38,7 +38,7 @@ pub(crate) enum WantedSession<'a> {
     Ephemeral,
 }
 
-/// A run's session directory and what becomes of it.
+/// A run's session directory, and whether it is kept.
 pub(crate) struct SessionLocation {
     dir: PathBuf,
     id: Uuid,

@@ -22,7 +22,7 @@ const MAX_LINE: usize = 4096;
 /// The controlling terminal of this process.
 pub(crate) struct Terminal(File);
 
-/// What became of a question.
+/// How a question ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TypedLine {
     Line(String),

@@ -91,7 +91,7 @@ fn row(page: &mut Page, feature: &Value, width: usize) {
     }
 }
 
-/// What came of a feature, for people.
+/// The outcome of a feature's installation, for people.
 pub(super) fn outcome_words(outcome: &str) -> &str {
     if outcome == "degraded" { "partly installed" } else { outcome }
 }

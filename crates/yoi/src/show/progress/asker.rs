@@ -13,11 +13,11 @@ use tokio_util::sync::CancellationToken;
 /// Events that are held while a question is on the screen; the rest waits in the pod.
 const MAX_HELD: usize = 4096;
 
-/// What came of a question.
+/// How a question ended.
 #[derive(Debug)]
 pub(crate) enum QuestionOutcome {
     Answer(ApprovalAnswer),
-    /// Somebody else answered, or the call has ended.
+    /// Another client answered, or the call has ended.
     Over,
     /// The person left it: nothing more is asked.
     Left,
