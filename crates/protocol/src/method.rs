@@ -143,7 +143,7 @@ impl Method {
     #[must_use]
     pub fn role(&self) -> Role {
         match self {
-            Self::Approve(_) => Role::Approver,
+            Self::Approve(_) | Self::SendInput(SendInput { mode: DeliveryMode::DenyParked, .. }) => Role::Approver,
             _ if self.cmd_id().is_some() => Role::Driver,
             _ => Role::Viewer,
         }

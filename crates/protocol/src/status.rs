@@ -224,4 +224,6 @@ pub enum DeliveryMode {
     Queue,
     /// At the next step of the running turn; by the next turn if the running one has no further step.
     Steer,
+    /// As `steer`; until it is taken, each call that waits for a person is denied. Needs the role `approver`.
+    DenyParked,
 }

@@ -5,7 +5,7 @@
 use protocol::error::{Error, ErrorKind};
 use protocol::event::{AlertEvent, DeltaEvent, DeltaPart, Event, Severity};
 use protocol::message::{BadRequest, ClientRequest, Message, answer_line, event_line, record_line, request_line};
-use protocol::method::{AcceptedInput, Attach, GetStatus, Method, Pause, SendInput};
+use protocol::method::{AcceptedInput, Attach, GetStatus, Method, Pause, Role, SendInput};
 use protocol::status::DeliveryMode;
 
 fn read(line: &str) -> Result<ClientRequest, BadRequest> {
@@ -106,4 +106,15 @@ fn what_changes_something_has_a_cmd_id_and_nothing_else_does() {
     let pause = Method::Pause(Pause { cmd_id: "p".to_owned() });
     assert_eq!((pause.cmd_id(), pause.name()), (Some("p"), "pause"));
     assert_eq!(Method::Attach(Attach::default()).cmd_id(), None);
+}
+
+#[test]
+fn an_input_that_denies_calls_needs_the_role_that_answers_them() {
+    let role = |mode: &str| {
+        let line = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"input","params":{{"text":"x","mode":"{mode}","cmd_id":"c"}}}}"#
+        );
+        read(&line).unwrap().method.role()
+    };
+    assert_eq!((role("queue"), role("steer"), role("deny_parked")), (Role::Driver, Role::Driver, Role::Approver));
 }

@@ -76,6 +76,7 @@ pub struct Actor {
 /// notes in the first turn.
 pub(crate) struct Preamble {
     pub(crate) records: Vec<Record>,
+    /// Until a turn has delivered them.
     pub(crate) notes: Vec<SystemItem>,
     /// Describes date, directory and git state as each turn begins; the model is informed if the text changed.
     pub(crate) environment: Box<dyn Fn() -> String + Send>,
@@ -234,7 +235,7 @@ impl Actor {
     fn answer(&mut self) -> Result<(), Fatal> {
         let Self { core, at, answers, .. } = self;
         let At::Turn(turn) = at else { return Ok(()) };
-        let due = answers.due(&core.state.approvals);
+        let due = answers.due(&core.state);
         due.into_iter().try_for_each(|(approval, answer)| turn.answer(core, approval, answer))
     }
 
@@ -272,9 +273,9 @@ impl Actor {
     /// The inputs of the turn that is to begin, as soon as the model can be reached.
     fn due_turn(&self) -> Option<Vec<InputId>> {
         let Core { state, pipeline, stays, .. } = &self.core;
-        // What waits when the pod closes is kept for the next start.
         // A start that no input has recorded yet.
         let is_unrecorded = !stays && !self.preamble.records.is_empty();
+        // What waits when the pod closes is kept for the next start.
         let is_open =
             !is_unrecorded && matches!(self.closing, Closing::Open) && !self.turn_block.is_active() && !self.starts();
         if !is_open || pipeline.changes_queue() {
@@ -427,7 +428,7 @@ impl Actor {
         if state.environment.as_deref() != Some(text.as_str()) {
             notes.push(SystemItem::Environment { generation, text });
         }
-        notes.append(&mut self.preamble.notes);
+        notes.extend(self.preamble.notes.iter().cloned());
         let queued = inputs.iter().filter_map(|input| self.core.state.queued.get(*input));
         let own = queued.map(|input| input.limits).chain(self.core.state.continued().map(|before| before.limits));
         let limits = own.map(|own| self.limits.of_input(own)).reduce(RunLimits::meet);
@@ -450,6 +451,9 @@ impl Actor {
             }
             // Also the clients of inputs that it did not take are told how it ended.
             self.submissions.taken(turn.own().iter().copied());
+            if turn.delivered() {
+                self.preamble.notes.clear();
+            }
             let (history, end, again) = turn.finish(&self.core)?;
             self.at = At::Idle(Box::new(history));
             if let Some(pause) = self.core.stays.then(|| self.model_backoff.turn_ended(&end)).flatten() {

@@ -2,8 +2,10 @@
 //! the turn machine.
 
 use super::submit_error::SubmitError;
-use crate::record::{ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, Who};
+use crate::record::{ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, InputMode, Who};
 use crate::session::approvals::Approvals;
+use crate::session::fold::SessionState;
+use crate::session::queue::QueuedInput;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
@@ -30,6 +32,18 @@ pub struct ApprovalAnswer {
 }
 
 impl ApprovalAnswer {
+    /// The denial by an input that its client sent instead of an answer.
+    fn instead(asked: &ApprovalRequested, input: &QueuedInput) -> Self {
+        Self {
+            approval: asked.approval,
+            allow: false,
+            scope: ApprovalScope::Once,
+            arguments_digest: asked.arguments_digest.clone(),
+            words: Some("another input came instead".to_owned()),
+            by: input.by.clone(),
+        }
+    }
+
     /// The record of the answer. `void`: why it counts for nothing.
     pub(super) fn record(self, void: Option<String>) -> ApprovalResolved {
         let Self { approval, allow, scope, arguments_digest, words, by } = self;
@@ -80,10 +94,14 @@ impl ApprovalReplies {
         drop(reply.send(Err(error)));
     }
 
-    /// The answers for the turn that runs, with their questions.
-    pub(super) fn due(&mut self, approvals: &Approvals) -> Vec<(Arc<ApprovalRequested>, ApprovalAnswer)> {
-        let waiting = std::mem::take(&mut self.waiting);
-        waiting.into_iter().filter_map(|answer| Some((approvals.open.get(&answer.approval)?.clone(), answer))).collect()
+    /// The answers for the turn that runs, with their questions. An input that comes instead of what waits denies all of it.
+    pub(super) fn due(&mut self, state: &SessionState) -> Vec<(Arc<ApprovalRequested>, ApprovalAnswer)> {
+        let open = &state.approvals.open;
+        let instead = state.queued.iter().find(|waiting| waiting.mode == InputMode::DenyParked);
+        let denied =
+            instead.into_iter().flat_map(|input| open.values().map(|asked| ApprovalAnswer::instead(asked, input)));
+        let waiting = std::mem::take(&mut self.waiting).into_iter().chain(denied);
+        waiting.filter_map(|answer| Some((open.get(&answer.approval)?.clone(), answer))).collect()
     }
 
     /// Replies to the clients whose answers are in the log by now.

@@ -103,15 +103,14 @@ impl Batch {
         Self { turn: None, records }
     }
 
-    /// The piggybacked records, then the turn's facts in their order.
+    /// The piggybacked records, then the turn's facts in their order; `approval` is the next free number.
     pub(crate) fn of_turn(
         request: CommitRequest<Journaled>,
         turn: &TurnInfo,
-        newest: ApprovalId,
+        mut approval: ApprovalId,
         mut records: Vec<Record>,
     ) -> Self {
-        let mut approvals = newest..;
-        request.facts().iter().for_each(|fact| add_record(&mut records, fact, turn, &mut approvals));
+        request.facts().iter().for_each(|fact| add_record(&mut records, fact, turn, &mut approval));
         Self { turn: Some(request), records }
     }
 
@@ -165,13 +164,8 @@ impl Acknowledged<Journaled> for Ack {
     }
 }
 
-/// One fact, one record; an authorization has one for each verdict.
-fn add_record(
-    records: &mut Vec<Record>,
-    fact: &Fact<Journaled>,
-    turn: &TurnInfo,
-    approvals: &mut impl Iterator<Item = ApprovalId>,
-) {
+/// One fact, one record; an authorization has one for each verdict. `approval` is the next free number.
+fn add_record(records: &mut Vec<Record>, fact: &Fact<Journaled>, turn: &TurnInfo, approval: &mut ApprovalId) {
     records.push(match fact {
         Fact::Judged(verdicts) => return records.extend(verdicts.iter().cloned().map(Record::from)),
         Fact::TurnStarted => TurnStarted { turn: turn.number }.into(),
@@ -193,8 +187,9 @@ fn add_record(
             Response { stop: stop.clone(), usage: *usage, cost, shortfall: *shortfall }.into()
         }
         Fact::Parked { question, .. } => {
-            let approval = approvals.next().unwrap_or(ApprovalId::MAX);
-            ApprovalRequested { approval, ..(**question).clone() }.into()
+            let requested = ApprovalRequested { approval: *approval, ..(**question).clone() };
+            *approval = approval.saturating_add(1);
+            requested.into()
         }
         Fact::Resolved(resolved) => (**resolved).clone().into(),
         Fact::Started { start, .. } => start.record.clone().into(),

@@ -1,6 +1,6 @@
 //! What the pod takes next of what waits. Pure: it sees the queue and the hold, and decides.
 
-use crate::record::{HoldCause, InputId, InputMode};
+use crate::record::{HoldCause, InputId};
 use crate::session::fold::SessionState;
 use crate::session::queue::{InputQueue, QueuedInput};
 use llm_worker::effect::Outcome;
@@ -47,7 +47,7 @@ pub(super) fn next_turn(state: &SessionState, rule: TakeRule) -> Option<Vec<Inpu
 
 /// The steered inputs, for the next step of the running turn.
 pub(super) fn joining(queue: &InputQueue) -> impl Iterator<Item = &QueuedInput> {
-    queue.iter().filter(|waiting| waiting.mode == InputMode::Steer)
+    queue.iter().filter(|waiting| waiting.mode.steers())
 }
 
 /// What goes on with the turn before comes first, then what was meant for it.

@@ -296,6 +296,11 @@ impl Running {
         self.taking.get(..self.own).unwrap_or_default()
     }
 
+    /// Whether the items that it began with are in the log.
+    pub(super) fn delivered(&self) -> bool {
+        self.deferred.is_empty()
+    }
+
     /// What the turn does, for people.
     pub(super) fn activity(&self, core: &Core) -> Activity {
         if self.turn.is_held() {

@@ -66,6 +66,7 @@ pub fn queued(queued: &QueuedInput) -> Queued {
     let mode = match mode {
         InputMode::Queue => DeliveryMode::Queue,
         InputMode::Steer => DeliveryMode::Steer,
+        InputMode::DenyParked => DeliveryMode::DenyParked,
     };
     Queued { input: *input, mode, text: text.chars().take(protocol::MAX_SHOWN).collect() }
 }
@@ -157,6 +158,7 @@ pub(super) fn mode(mode: DeliveryMode) -> InputMode {
     match mode {
         DeliveryMode::Queue => InputMode::Queue,
         DeliveryMode::Steer => InputMode::Steer,
+        DeliveryMode::DenyParked => InputMode::DenyParked,
     }
 }
 

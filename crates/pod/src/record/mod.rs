@@ -170,6 +170,7 @@ impl Record {
             | Self::InputMoved(_)
             | Self::ApprovalRequested(_)
             | Self::ApprovalResolved(_) => 2,
+            Self::InputQueued(queued) if queued.mode == InputMode::DenyParked => 2,
             Self::HostStarted(_)
             | Self::HostStopped(_)
             | Self::Recovery(_)

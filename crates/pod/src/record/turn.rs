@@ -34,9 +34,20 @@ pub enum InputMode {
     Queue,
     /// At the next step of the running turn; by the next turn if the running one has no further step.
     Steer,
+    /// As [`Self::Steer`]; until it is taken, each call that waits for a person is denied.
+    DenyParked,
 }
 
 impl InputMode {
+    /// Whether the running turn takes it.
+    #[must_use]
+    pub fn steers(self) -> bool {
+        match self {
+            Self::Queue => false,
+            Self::Steer | Self::DenyParked => true,
+        }
+    }
+
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
     fn is_default(&self) -> bool {
         *self == Self::default()

@@ -6,8 +6,8 @@ use super::queue::{InputQueue, RecentKeys};
 use super::tasks::TaskState;
 use crate::record::{
     ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ChildProcess, Encoder, FeatureState,
-    FileChanged, HoldCause, HostStarted, InputId, InputLimits, InputMode, NotificationQueued, Output, Record, Request,
-    SystemItem, ToolFinished,
+    FileChanged, HoldCause, HostStarted, InputId, InputLimits, NotificationQueued, Output, Record, Request, SystemItem,
+    ToolFinished,
 };
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
@@ -304,7 +304,7 @@ impl SessionState {
                     return illegal("no turn is open, or its input was not queued or was already taken");
                 };
                 // A steered input only adds to what the turn does.
-                if queued.mode == InputMode::Queue || queued.output_schema.is_some() {
+                if !queued.mode.steers() || queued.output_schema.is_some() {
                     self.output_schema = queued.output_schema;
                 }
                 let (input, nth) = queued.again.as_ref().map_or((queued.input, 0), |again| (again.of, again.nth));

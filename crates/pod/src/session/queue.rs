@@ -1,7 +1,7 @@
 //! Accepted inputs that no turn has taken, in the order in which turns will take them. Pure: the fold changes it, and
 //! what the actor does next is decided in `control::queue`.
 
-use crate::record::{Again, InputEdited, InputId, InputLimits, InputMode, InputMoved, InputQueued};
+use crate::record::{Again, InputEdited, InputId, InputLimits, InputMode, InputMoved, InputQueued, Who};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,6 +23,8 @@ pub struct QueuedInput {
     pub output_schema: Option<Arc<str>>,
     /// The gate that had the model go on; its input comes before all others.
     pub again: Option<Again>,
+    /// The client that sent it.
+    pub by: Option<Who>,
 }
 
 /// The newest keys, each with the number that it was accepted with; newest last.
@@ -81,12 +83,11 @@ impl InputQueue {
     }
 
     pub(super) fn push(&mut self, queued: &InputQueued) {
-        let InputQueued { input, text, mode, limits, output_schema, key, whole: _, by: _, again } = queued;
-        let (text, again) = (text.as_str().into(), again.clone());
-        let output_schema = output_schema.as_deref().map(Arc::from);
-        self.waiting.push_back(QueuedInput { input: *input, text, mode: *mode, limits: *limits, output_schema, again });
+        let InputQueued { input, text, mode, limits, output_schema, key, whole: _, by, again } = queued.clone();
+        let (text, output_schema) = (text.into(), output_schema.map(Arc::from));
+        self.waiting.push_back(QueuedInput { input, text, mode, limits, output_schema, again, by });
         if let Some(key) = key {
-            self.keys.push(key.clone(), *input);
+            self.keys.push(key, input);
         }
     }
 

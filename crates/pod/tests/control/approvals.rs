@@ -1,11 +1,11 @@
 //! A call that needs approval waits for a person, across restarts; one answer counts, and exactly what was shown runs.
 
 use crate::approval_scene::{
-    ARGUMENTS, again, allow, answer, asked, asking, both, deny, deployments, deploys, idle, requested, resolved, scene,
-    waits,
+    ARGUMENTS, again, allow, answer, asked, asking, both, deny, deployments, deploys, idle, person, requested,
+    resolved, scene, waits,
 };
 use crate::fixtures::{echo, live, results, sound};
-use authority::SandboxMode;
+use authority::{Ambient, Redactor, SandboxMode, Secret};
 use llm_worker::effect::Outcome;
 use llm_worker::tool::Touch;
 use llm_worker::{CallId, ToolEffect};
@@ -15,11 +15,11 @@ use pod::feature::{
 };
 use pod::hook::{PreToolCall, ToolCallView, Verdict};
 use pod::permission::{Person, Rule, RuleDecision, SandboxState};
-use pod::record::{ApprovalDecision, ApprovalScope, InputLimits, InputMode, Record};
+use pod::record::{ApprovalDecision, ApprovalResolved, ApprovalScope, InputLimits, InputMode, Record};
 use pod::session::approvals::MAX_OPEN_APPROVALS;
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
-use testkit::{FnTool, PodUnderTest, ScriptedAnswer};
+use testkit::{FnTool, Over, PodUnderTest, ScriptedAnswer};
 
 fn input(text: &str) -> NewInput {
     NewInput { text: text.to_owned(), ..NewInput::default() }
@@ -129,6 +129,68 @@ fn input_is_accepted_while_a_call_waits_and_comes_after_its_result() {
     sound(&over.pod, "input while waiting");
 }
 
+/// Two calls that wait, and the answer behind them.
+fn two_deploys() -> Vec<ScriptedAnswer> {
+    vec![
+        ScriptedAnswer::calls(&[("Deploy", ARGUMENTS), ("Deploy", r#"{"path":"b"}"#)]),
+        ScriptedAnswer::text("instead"),
+    ]
+}
+
+fn instead() -> NewInput {
+    NewInput { mode: InputMode::DenyParked, by: person("three"), ..input("do this instead") }
+}
+
+/// Both calls were denied for the input that came instead, and the turn took it.
+fn denied_instead(over: &Over, deploy: &FnTool) {
+    assert!(deploy.ran().is_empty() && deployments(&over.pod).is_empty());
+    let by = |answer: &ApprovalResolved| (answer.decision, answer.by.clone());
+    let answers: Vec<_> = resolved(&over.pod).iter().map(by).collect();
+    assert_eq!(answers, [(ApprovalDecision::Deny, person("three")), (ApprovalDecision::Deny, person("three"))]);
+    assert_eq!(result(&over.pod, 2), "a person denied this call: another input came instead");
+    assert_eq!(over.state().last_answer.as_deref(), Some("instead"));
+    assert!(over.state().queued.is_empty());
+    sound(&over.pod, "instead");
+}
+
+#[test]
+fn an_input_instead_denies_all_that_waits() {
+    let (pod, [deploy, _]) = scene(two_deploys());
+    let live = live(pod);
+    assert_eq!(asked(&live).len(), 2);
+    live.ask(live.client().send(instead())).unwrap();
+    let over = idle(live);
+    assert_eq!(over.state().turns, 1, "it joins the turn");
+    denied_instead(&over, &deploy);
+}
+
+#[test]
+fn an_input_instead_denies_also_after_a_crash_behind_its_record() {
+    let (pod, [deploy, _]) = scene(two_deploys());
+    let live = live(pod);
+    asked(&live);
+    let nth = live.pod.points.came().iter().filter(|point| *point == "input_queued").count();
+    live.pod.points.kill("input_queued", nth);
+    assert!(live.ask(live.client().send(instead())).is_err());
+    let pod = live.wait().pod;
+    assert_eq!(pod.restored().state.queued.len(), 1, "it was recorded");
+    let over = idle(again(pod, vec![ScriptedAnswer::text("instead")]));
+    denied_instead(&over, &deploy);
+}
+
+#[test]
+fn a_secret_in_the_words_of_a_denial_is_in_no_record() {
+    let (mut pod, _) = scene(deploys());
+    pod.redactor = Redactor::new(&[Secret::new(&Ambient::claim(), "KEY", "hunter2hunter2".to_owned())]).unwrap();
+    let live = live(pod);
+    let open = asked(&live);
+    let recorded = answer(&live, deny(&open[0], "not with hunter2hunter2")).unwrap();
+    assert!(!format!("{recorded:?}").contains("hunter2"), "{recorded:?}");
+    let over = idle(live);
+    let records = format!("{:?}", over.pod.records());
+    assert!(records.contains("not with ") && !records.contains("hunter2"));
+}
+
 #[test]
 fn a_cancel_ends_what_waits_and_a_later_answer_is_void() {
     let (pod, [deploy, _]) = scene(deploys());
@@ -142,6 +204,31 @@ fn a_cancel_ends_what_waits_and_a_later_answer_is_void() {
     assert_eq!(over.state().last_outcome, Some(Outcome::Cancelled));
     assert!(deploy.ran().is_empty() && resolved(&over.pod).is_empty());
     sound(&over.pod, "cancelled");
+}
+
+#[test]
+fn a_note_of_a_start_comes_behind_a_turn_that_was_cancelled_while_it_waited() {
+    let (pod, _) = scene(deploys());
+    let live = live(pod);
+    asked(&live);
+    live.pod.points.kill("commit:host_stopped", 0);
+    let pod = live.close().pod;
+    *pod.survivors.lock().unwrap() = Err("they do not end".to_owned());
+    let live = again(pod, vec![ScriptedAnswer::text("one"), ScriptedAnswer::text("two")]);
+    waits(&live);
+    live.ask(live.client().cancel(None));
+    live.until(|status| status.held.is_some());
+    for text in ["next", "further"] {
+        live.ask(live.client().send(input(text))).unwrap();
+        live.until(|status| status.activity == Activity::Idle && status.queued.is_empty());
+    }
+    let over = live.close();
+    let told = |(_, record): &(u64, Record)| match record {
+        Record::SystemItem(item) => item.text().contains("they do not end"),
+        _ => false,
+    };
+    assert_eq!(over.pod.records().iter().filter(|record| told(record)).count(), 1, "the model is told once");
+    sound(&over.pod, "a note");
 }
 
 /// Stops a pod that waits, changes it, and allows the call: nothing runs, and the model is told why.

@@ -77,7 +77,11 @@ fn mirror<T: serde::de::DeserializeOwned>(value: impl serde::Serialize) -> T {
 fn status(state: &SessionState, seq: u64, known: &Known) -> Status {
     let turn = state.turn_open.then_some(state.turns);
     let queued = |waiting: &QueuedInput| {
-        let mode = if waiting.mode == InputMode::Steer { DeliveryMode::Steer } else { DeliveryMode::Queue };
+        let mode = match waiting.mode {
+            InputMode::Queue => DeliveryMode::Queue,
+            InputMode::Steer => DeliveryMode::Steer,
+            InputMode::DenyParked => DeliveryMode::DenyParked,
+        };
         Queued { input: waiting.input, mode, text: waiting.text.chars().take(200).collect() }
     };
     Status {

@@ -3,8 +3,9 @@
 use crate::cli::SendArgs;
 use crate::commands::ending::{self, EndedIn, FinishedRun};
 use crate::commands::input;
-use crate::commands::live::{kept, live, waits};
+use crate::commands::live::{kept, live_as, waits};
 use crate::commands::output_schema::AnswerForm;
+use crate::commands::person::only_a_person;
 use crate::compose::model::OFFLINE;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -12,9 +13,9 @@ use crate::hosting::messages::Messages;
 use crate::pods::Pods;
 use crate::show::out;
 use crate::show::progress::OutputStyle;
-use crate::socket::{LiveClient, block_on};
+use crate::socket::block_on;
 use client::cmd_id::cmd_id;
-use protocol::method::{AllowOrDeny, AllowScope, Approve, GetApprovals, SendInput};
+use protocol::method::{Role, SendInput};
 use protocol::status::DeliveryMode;
 use std::time::Instant;
 
@@ -24,18 +25,19 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
     let began = Instant::now();
     let pods = Pods::of(env)?;
     let name = pods.find(&args.name)?;
+    if args.deny_parked {
+        only_a_person("deny calls that wait for approval")?;
+    }
     let text = input::given(&args.text, env)?;
     block_on(async {
-        let mut pod = live(&pods, &name, COMMAND).await?;
-        let mode = if args.steer || args.deny_parked { DeliveryMode::Steer } else { DeliveryMode::Queue };
+        let (mode, role) = match (args.deny_parked, args.steer) {
+            (true, _) => (DeliveryMode::DenyParked, Role::Approver),
+            (false, true) => (DeliveryMode::Steer, Role::Driver),
+            (false, false) => (DeliveryMode::Queue, Role::Driver),
+        };
+        let mut pod = live_as(&pods, &name, COMMAND, role).await?;
         let cmd_id = args.key.clone().unwrap_or_else(cmd_id);
         let input = pod.send(SendInput { text, mode, cmd_id, ..SendInput::default() }).await?;
-        if args.deny_parked {
-            let denied = deny_all(&mut pod).await;
-            denied.map_err(|failure| {
-                failure.help(format!("input {input} is accepted; `yoi status {name}` shows what waits"))
-            })?;
-        }
         let status = pod.status().await.ok();
         let is_planner = status.as_ref().is_some_and(|status| status.model == OFFLINE);
         let waiting = status.and_then(|status| waits(&status, &name));
@@ -54,18 +56,4 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
         let style = OutputStyle { json, terminal, quiet: true, stream: false, colour };
         Ok(ending::report(&ended, EndedIn::live(&name, is_planner), style, began.elapsed()))
     })?
-}
-
-/// Denies every call that waits for a person: the input that was accepted comes with the next request.
-async fn deny_all(pod: &mut LiveClient) -> Result<(), Failure> {
-    for open in pod.ask(&GetApprovals {}).await?.approvals {
-        let words = Some("another input came instead".to_owned());
-        let (decision, scope) = (AllowOrDeny::Deny, AllowScope::Once);
-        let (id, arguments_digest) = (open.approval, open.arguments_digest);
-        let recorded = pod.ask(&Approve { id, decision, scope, arguments_digest, words, cmd_id: cmd_id() }).await?;
-        if recorded.decision == "allow" {
-            Messages { quiet: false }.warn(&format!("another client allowed the call of approval {id}; it runs"));
-        }
-    }
-    Ok(())
 }

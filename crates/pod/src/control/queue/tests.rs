@@ -1,6 +1,7 @@
 //! The queue and the decisions about it, against a plain list.
 
 use super::*;
+use crate::record::InputMode;
 use crate::record::{
     HoldCause, InputConsumed, InputEdited, InputMoved, InputQueued, InputWithdrawn, NotificationQueued, Record,
     Resumed, Suspended, TurnFinished, TurnStarted,
@@ -12,6 +13,7 @@ use proptest::prelude::*;
 enum Step {
     Queue,
     Steer,
+    DenyParked,
     Withdraw(usize),
     Edit(usize),
     Move(usize, Option<usize>),
@@ -27,6 +29,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => Just(Step::Queue),
         2 => Just(Step::Steer),
+        1 => Just(Step::DenyParked),
         1 => any::<usize>().prop_map(Step::Withdraw),
         1 => any::<usize>().prop_map(Step::Edit),
         1 => (any::<usize>(), any::<Option<usize>>()).prop_map(|(which, before)| Step::Move(which, before)),
@@ -67,6 +70,7 @@ impl Expected {
         match step {
             Step::Queue => self.accept(InputMode::Queue),
             Step::Steer => self.accept(InputMode::Steer),
+            Step::DenyParked => self.accept(InputMode::DenyParked),
             Step::Withdraw(which) => {
                 let Some((at, input)) = self.pick(which) else { return };
                 self.fold(InputWithdrawn { input, by: None });
@@ -124,7 +128,7 @@ impl Expected {
         };
         assert!(self.state.held.is_none(), "a held pod begins no turn");
         assert!(inputs.len() <= 1, "one input, one turn");
-        let first = self.waiting.iter().find(|(_, mode)| *mode == InputMode::Steer).or(self.waiting.first());
+        let first = self.waiting.iter().find(|(_, mode)| *mode != InputMode::Queue).or(self.waiting.first());
         assert_eq!(inputs.first(), first.map(|(input, _)| input), "what was steered first, then the oldest");
         self.fold(TurnStarted { turn: self.state.turns + 1 });
         let joined: Vec<_> = joining(&self.state.queued).map(|waiting| waiting.input).collect();

@@ -33,7 +33,9 @@ impl Running {
             return Ok(());
         }
         if !answer.allow {
-            let reason = core.registry.redactor().text(&answer.denial()).into_owned();
+            let words = answer.words.as_ref().map(|words| core.registry.redactor().text(words).into_owned());
+            let answer = ApprovalAnswer { words, ..answer };
+            let reason = answer.denial();
             let resolution = Box::new(answer.record(None));
             return Ok(self.turn.handle(Input::Resolved { id: call, resolution, run: Err(reason) })?);
         }
