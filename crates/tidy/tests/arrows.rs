@@ -28,6 +28,8 @@ const ARROWS: &[Row] = &[
     Row { name: "protocol",      ours: &[],                                                     never: &["clap", "crossterm", "hyper", "ratatui", "rustix", "tokio", "toml"] },
     // a connection to a pod and one model of it; draws nothing, no pod, no store
     Row { name: "client",        ours: &["protocol"],                                           never: &["clap", "crossterm", "hyper", "ratatui", "rustix", "toml"] },
+    // cells as lines: data in, spans out; no terminal, no clock, no pod
+    Row { name: "tui",           ours: &["authority"],                                          never: &["clap", "crossterm", "hyper", "ratatui", "rustix", "serde_json", "tokio", "toml"] },
     // what a command line would run; no policy, pods, tools, files
     Row { name: "shell",         ours: &[],                                                     never: &["clap", "hyper", "rustix", "serde_json", "tokio", "toml"] },
     // the named process; no concrete tools, vendors, terminals, argv
@@ -35,7 +37,7 @@ const ARROWS: &[Row] = &[
     // the built-in features, through the public door; no sockets, store files, pod internals
     Row { name: "builtins",      ours: &["authority", "http-client", "llm-worker", "pod", "shell", "tools"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     // the binary: the composition root
-    Row { name: "yoi",           ours: &["authority", "builtins", "client", "llm-worker", "offline", "pod", "protocol", "provider", "session-store", "tools"], never: &[] },
+    Row { name: "yoi",           ours: &["authority", "builtins", "client", "llm-worker", "offline", "pod", "protocol", "provider", "session-store", "tools", "tui"], never: &[] },
     // scripted model, failing store, wait points: for authors of features
     Row { name: "testkit",       ours: &["authority", "llm-worker", "pod", "session-store"],    never: &["clap", "hyper"] },
     // the budget table

@@ -1,0 +1,21 @@
+//! What people see, as lines: pure functions from data and a width to lines of spans with a meaning.
+//!
+//! Nothing here reads or writes a terminal, a file, a clock or the environment; the caller knows the width and whether
+//! there may be colours, and prints. A [`Span`] is made of any text: characters that mislead become visible escapes.
+
+mod call;
+mod diff;
+mod finished;
+mod line;
+mod markdown;
+mod note;
+mod style;
+mod table;
+
+pub use call::{CallBody, CallCell, CallState, duration};
+pub use diff::diff;
+pub use finished::finished;
+pub use line::{Line, Span, columns};
+pub use markdown::markdown;
+pub use note::{joined, labelled};
+pub use style::{Theme, Tone};

@@ -1,0 +1,278 @@
+//! Markdown as lines. What has no look without colours keeps its sign there.
+
+use crate::line::{Line, Span};
+use crate::style::{Theme, Tone};
+use crate::table::{self, Table};
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+
+/// Lists and quotes inside one another that are indented; deeper ones stand at the same place.
+const MAX_DEPTH: usize = 12;
+
+/// Columns of a rule.
+const RULE: usize = 24;
+
+/// A Markdown text as lines of at most `width` columns, without an empty line at its ends.
+#[must_use]
+pub fn markdown(source: &str, width: usize, theme: Theme) -> Vec<Line> {
+    let mut page = Page { width: width.max(1), theme, ..Page::default() };
+    parser(source).for_each(|event| page.event(event));
+    page.paragraph();
+    page.lines
+}
+
+pub(crate) fn parser(source: &str) -> Parser<'_> {
+    Parser::new_ext(source, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS)
+}
+
+/// What stands before the lines of a list item or a quote.
+#[derive(Default)]
+struct Margin {
+    /// Before the next line only.
+    first: Option<Line>,
+    rest: Line,
+}
+
+#[derive(Default)]
+struct Page {
+    width: usize,
+    theme: Theme,
+    lines: Vec<Line>,
+    /// The text since the last line that was printed.
+    line: Line,
+    tones: Vec<Tone>,
+    margins: Vec<Margin>,
+    /// The next number of each list around here; none for bullets.
+    lists: Vec<Option<u64>>,
+    /// Where links that are open lead to.
+    links: Vec<(String, String)>,
+    code: Option<String>,
+    table: Option<Table>,
+    /// Something was printed that the next block stands apart from.
+    apart: bool,
+}
+
+impl Page {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text) => self.text(&text),
+            Event::Code(code) => self.code(&code),
+            Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => self.text(&text),
+            Event::InlineHtml(html) => self.text(&html),
+            Event::Html(html) => {
+                for line in html.lines() {
+                    self.line.push(Span::new(line, Tone::Dim));
+                    self.paragraph();
+                    self.apart = false;
+                }
+            }
+            Event::SoftBreak => self.text(" "),
+            Event::HardBreak => {
+                self.paragraph();
+                self.apart = false;
+            }
+            Event::Rule => {
+                self.paragraph();
+                self.line.push(Span::new(&"─".repeat(RULE.min(self.width)), Tone::Dim));
+                self.paragraph();
+            }
+            Event::TaskListMarker(done) => self.text(if done { "[x] " } else { "[ ] " }),
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Heading { level, .. } => {
+                self.paragraph();
+                self.tones.push(Tone::Heading);
+                if self.theme == Theme::Plain {
+                    self.inline(&format!("{} ", "#".repeat(level as usize)), Tone::Heading);
+                }
+            }
+            Tag::BlockQuote(_) => self.nest(Margin { first: None, rest: Line::of("│ ", Tone::Dim) }),
+            Tag::CodeBlock(_) => {
+                self.paragraph();
+                self.code = Some(String::new());
+            }
+            Tag::List(first) => {
+                // A list in an item stands directly below it.
+                let inside = !self.lists.is_empty();
+                self.paragraph();
+                self.apart &= !inside;
+                self.lists.push(first);
+            }
+            Tag::Item => {
+                let sign = match self.lists.last_mut() {
+                    Some(Some(number)) => {
+                        let sign = format!("{number}. ");
+                        *number = number.saturating_add(1);
+                        sign
+                    }
+                    Some(None) | None => "• ".to_owned(),
+                };
+                let rest = Line::of(&" ".repeat(sign.chars().count()), Tone::Plain);
+                self.nest(Margin { first: Some(Line::of(&sign, Tone::Plain)), rest });
+            }
+            Tag::Emphasis => self.mark("*", Tone::Emphasis),
+            Tag::Strong => self.mark("**", Tone::Strong),
+            Tag::Strikethrough => self.mark("~~", Tone::Struck),
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
+                self.links.push((dest_url.into_string(), String::new()));
+                self.tones.push(Tone::Link);
+            }
+            Tag::Table(alignments) => {
+                self.paragraph();
+                self.table = Some(Table::new(alignments));
+            }
+            Tag::Paragraph | Tag::HtmlBlock => {
+                self.paragraph();
+                // Behind what an item begins with.
+                self.apart |= self.margins.last().is_some_and(|margin| margin.first.is_none());
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Heading(_) => {
+                self.tones.pop();
+                self.paragraph();
+            }
+            TagEnd::BlockQuote(_) => self.leave(),
+            TagEnd::CodeBlock => self.end_code(),
+            TagEnd::List(_) => {
+                self.lists.pop();
+                self.apart |= self.lists.is_empty();
+            }
+            TagEnd::Item => {
+                // Items of one line stand together; those with paragraphs apart.
+                let is_loose = self.line.is_empty();
+                self.leave();
+                self.apart &= is_loose;
+            }
+            TagEnd::Emphasis => self.unmark("*"),
+            TagEnd::Strong => self.unmark("**"),
+            TagEnd::Strikethrough => self.unmark("~~"),
+            TagEnd::Link | TagEnd::Image => {
+                self.tones.pop();
+                if let Some((target, said)) = self.links.pop()
+                    && target != said
+                    && !target.is_empty()
+                {
+                    self.inline(&format!(" ({target})"), Tone::Dim);
+                }
+            }
+            TagEnd::TableCell => {
+                let cell = std::mem::take(&mut self.line);
+                self.table.iter_mut().for_each(|table| table.cell(cell.clone()));
+            }
+            TagEnd::TableHead | TagEnd::TableRow => self.table.iter_mut().for_each(Table::end_row),
+            TagEnd::Table => self.end_table(),
+            TagEnd::Paragraph | TagEnd::HtmlBlock => self.paragraph(),
+            _ => {}
+        }
+    }
+
+    fn tone(&self) -> Tone {
+        self.tones.last().copied().unwrap_or_default()
+    }
+
+    fn mark(&mut self, sign: &str, tone: Tone) {
+        // In a heading it stays what the heading is.
+        let tone = if self.tone() == Tone::Heading { Tone::Heading } else { tone };
+        self.tones.push(tone);
+        self.sign(sign);
+    }
+
+    fn unmark(&mut self, sign: &str) {
+        self.sign(sign);
+        self.tones.pop();
+    }
+
+    fn sign(&mut self, sign: &str) {
+        if self.theme == Theme::Plain {
+            self.inline(sign, self.tone());
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if let Some(code) = &mut self.code {
+            code.push_str(text);
+            return;
+        }
+        self.links.iter_mut().for_each(|(_, said)| said.push_str(text));
+        self.inline(text, self.tone());
+    }
+
+    fn code(&mut self, code: &str) {
+        self.links.iter_mut().for_each(|(_, said)| said.push_str(code));
+        let plain = self.theme == Theme::Plain;
+        self.inline(&if plain { format!("`{code}`") } else { code.to_owned() }, Tone::Code);
+    }
+
+    fn inline(&mut self, text: &str, tone: Tone) {
+        self.line.append(&Line::of_output(text, tone));
+    }
+
+    fn nest(&mut self, margin: Margin) {
+        self.paragraph();
+        self.margins.push(margin);
+    }
+
+    fn leave(&mut self) {
+        self.paragraph();
+        // An item without a text still has its sign.
+        if self.margins.last().is_some_and(|margin| margin.first.is_some()) {
+            self.print(|first, _| vec![first.clone()]);
+        }
+        self.margins.pop();
+    }
+
+    /// Ends the text that is open.
+    fn paragraph(&mut self) {
+        if self.line.is_empty() {
+            return;
+        }
+        let (line, width) = (std::mem::take(&mut self.line), self.width);
+        self.print(|first, rest| line.wrap(width, first, rest));
+        self.apart = true;
+    }
+
+    fn end_code(&mut self) {
+        let Some(code) = self.code.take() else { return };
+        let width = self.width;
+        self.margins.push(Margin { first: None, rest: Line::of("  ", Tone::Plain) });
+        for line in code.strip_suffix('\n').unwrap_or(&code).split('\n') {
+            self.print(|first, rest| Line::of_output(line, Tone::Code).chop(width, first, rest));
+            self.apart = false;
+        }
+        self.margins.pop();
+        self.apart = true;
+    }
+
+    fn end_table(&mut self) {
+        let Some(rows) = self.table.take() else { return };
+        let margin: usize = self.margins.iter().map(|margin| margin.rest.width()).sum();
+        for line in table::lines(&rows, self.width.saturating_sub(margin).max(1)) {
+            let width = self.width;
+            self.print(|first, rest| line.wrap(width, first, rest));
+            self.apart = false;
+        }
+        self.apart = true;
+    }
+
+    /// Prints lines behind the prefixes of the first one and of the others.
+    fn print(&mut self, lines: impl FnOnce(&Line, &Line) -> Vec<Line>) {
+        if self.apart && !self.lines.is_empty() {
+            self.lines.push(Line::default());
+        }
+        let (mut first, mut rest) = (Line::default(), Line::default());
+        for margin in self.margins.iter_mut().take(MAX_DEPTH) {
+            first.append(&margin.first.take().unwrap_or_else(|| margin.rest.clone()));
+            rest.append(&margin.rest);
+        }
+        self.lines.extend(lines(&first, &rest));
+    }
+}

@@ -1,0 +1,62 @@
+//! Meanings of text, and how a terminal of 16 colours shows them. Does not depend on text.
+
+/// What a piece of text means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tone {
+    #[default]
+    Plain,
+    Heading,
+    Strong,
+    Emphasis,
+    Struck,
+    Code,
+    Link,
+    /// Incidental.
+    Dim,
+    Added,
+    Removed,
+    Ok,
+    Failed,
+    Refused,
+    /// It waits for a person.
+    Waiting,
+}
+
+/// How meanings look. The caller decides whether there may be colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Theme {
+    /// No escape sequences: signs say what colours would.
+    #[default]
+    Plain,
+    /// The terminal's own 16 colours, so that dark and light ones are both readable.
+    Colour,
+}
+
+impl Theme {
+    /// With colours or without.
+    #[must_use]
+    pub fn new(colour: bool) -> Self {
+        if colour { Self::Colour } else { Self::Plain }
+    }
+
+    /// The parameters of the sequence that begins this look; none where there is nothing to begin.
+    pub(crate) fn begin(self, tone: Tone) -> Option<&'static str> {
+        if self == Self::Plain {
+            return None;
+        }
+        Some(match tone {
+            Tone::Plain => return None,
+            Tone::Heading | Tone::Strong => "1",
+            Tone::Emphasis => "3",
+            Tone::Struck => "9",
+            Tone::Code => "36",
+            Tone::Link => "4",
+            Tone::Dim => "2",
+            Tone::Added | Tone::Ok => "32",
+            Tone::Removed => "31",
+            Tone::Failed => "1;31",
+            Tone::Refused => "33",
+            Tone::Waiting => "1;33",
+        })
+    }
+}
