@@ -46,8 +46,8 @@ fn written(request: &ClientRequest) -> String {
         };
     }
     each! {
-        Hello Attach Page GetStatus GetFeatures GetApprovals SendInput Wait EditInput Withdraw MoveInput Approve Notify CallTool
-        SetDraft Cancel Pause Resume Undo Shutdown
+        Hello Attach Page GetStatus GetFeatures GetApprovals GetPastCalls SendInput Wait EditInput Withdraw MoveInput Approve
+        ForgetRules Notify CallTool SetDraft Cancel Pause Resume Undo Shutdown
     }
 }
 

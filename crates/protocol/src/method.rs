@@ -83,8 +83,12 @@ methods! {
     Wait = "wait" -> TurnEnded,
     /// What waits for a person, with all arguments.
     GetApprovals = "approvals" -> OpenApprovals,
+    /// The recorded calls that the rules of a question would have matched.
+    GetPastCalls = "past_calls" -> MatchedCalls,
     /// Answers what waits for a person. The first answer counts, and every later one gets it.
     Approve = "approve" -> ApprovalResolved,
+    /// Takes back rules that were allowed for the pod.
+    ForgetRules = "forget_rules" -> Done,
     /// Replaces the text of an input that waits.
     EditInput = "edit_input" -> Done,
     /// Takes back an input that waits.
@@ -120,6 +124,7 @@ impl Method {
             | Self::GetStatus(_)
             | Self::GetFeatures(_)
             | Self::GetApprovals(_)
+            | Self::GetPastCalls(_)
             | Self::Wait(_) => {
                 return None;
             }
@@ -127,6 +132,7 @@ impl Method {
             Self::SendInput(SendInput { cmd_id, .. })
             | Self::EditInput(EditInput { cmd_id, .. })
             | Self::Approve(Approve { cmd_id, .. })
+            | Self::ForgetRules(ForgetRules { cmd_id, .. })
             | Self::Withdraw(Withdraw { cmd_id, .. })
             | Self::MoveInput(MoveInput { cmd_id, .. })
             | Self::Notify(Notify { cmd_id, .. })
@@ -143,7 +149,9 @@ impl Method {
     #[must_use]
     pub fn role(&self) -> Role {
         match self {
-            Self::Approve(_) | Self::SendInput(SendInput { mode: DeliveryMode::DenyParked, .. }) => Role::Approver,
+            Self::Approve(_)
+            | Self::ForgetRules(_)
+            | Self::SendInput(SendInput { mode: DeliveryMode::DenyParked, .. }) => Role::Approver,
             _ if self.cmd_id().is_some() => Role::Driver,
             _ => Role::Viewer,
         }
@@ -337,6 +345,50 @@ pub struct GetApprovals {}
 pub struct OpenApprovals {
     /// By number, at most 32.
     pub approvals: Vec<ApprovalRequested>,
+    /// The rules that were allowed for the pod, oldest first, at most 256.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<PodRule>,
+}
+
+/// A rule that was allowed for the pod.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PodRule {
+    /// Its number, which stays.
+    pub number: u64,
+    /// The approval that it was allowed with.
+    pub approval: u64,
+    pub scope: AllowScope,
+    /// As in the record `approval_requested`.
+    pub rule: Value,
+}
+
+/// Parameters of `past_calls`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GetPastCalls {
+    /// The number of an approval that waits.
+    pub id: u64,
+}
+
+/// The answer to `past_calls`: calls with a result that the rules, in the user's configuration, would have matched.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MatchedCalls {
+    /// Newest first, at most 10.
+    pub calls: Vec<MatchedCall>,
+    /// How many match.
+    pub matched: u64,
+    /// How many calls were looked at, the newest ones.
+    pub searched: u64,
+    /// Whether these were all.
+    pub complete: bool,
+}
+
+/// A call with a result.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MatchedCall {
+    pub call: String,
+    pub tool: String,
+    /// The first 200 characters.
+    pub arguments: String,
 }
 
 /// Parameters of `approve`.
@@ -372,6 +424,17 @@ pub enum AllowScope {
     Once,
     /// Also later calls of this pod that the rules of the question match.
     Pod,
+    /// As `pod`; the client also writes the rules into the configuration of its user. Offered if the question says
+    /// `configurable`.
+    Rule,
+}
+
+/// Parameters of `forget_rules`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ForgetRules {
+    /// Their numbers.
+    pub rules: Vec<u64>,
+    pub cmd_id: String,
 }
 
 /// Parameters of `edit_input`.

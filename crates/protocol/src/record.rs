@@ -179,6 +179,7 @@ bodies! {
     VerdictGiven = "verdict",
     ApprovalRequested = "approval_requested",
     ApprovalResolved = "approval_resolved",
+    RulesForgotten = "rules_forgotten",
     ToolStarted = "tool_started",
     ToolRepeated = "tool_repeated",
     ToolFinished = "tool_finished",
@@ -372,6 +373,8 @@ mirrors! {
         sandbox: String,
         /// The rules that would allow such calls without a question.
         rules?: Vec<Value>,
+        /// Whether these rules also do in the user's configuration.
+        configurable?: bool,
     }
     /// A gate that asks; part of [`ApprovalRequested`].
     AskingGate {
@@ -383,10 +386,15 @@ mirrors! {
         approval: u64,
         /// `allow`, `deny` or `void`.
         decision: String,
-        /// `once` if absent.
+        /// `pod` or `rule`; `once` if absent.
         scope?: String,
         arguments_digest: String,
         reason?: String,
+        by?: Who,
+    }
+    /// Rules that were allowed for the pod were taken back.
+    RulesForgotten {
+        rules: Vec<Value>,
         by?: Who,
     }
     /// A call was about to run.

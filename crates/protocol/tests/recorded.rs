@@ -38,8 +38,8 @@ fn request_and_answer(request: &ClientRequest, answer: &RawValue) -> (String, Va
         };
     }
     each! {
-        Hello Attach Page GetStatus GetFeatures GetApprovals Approve SendInput Wait EditInput Withdraw MoveInput Notify CallTool SetDraft Cancel Pause
-        Resume Undo Shutdown
+        Hello Attach Page GetStatus GetFeatures GetApprovals GetPastCalls Approve ForgetRules SendInput Wait EditInput Withdraw
+        MoveInput Notify CallTool SetDraft Cancel Pause Resume Undo Shutdown
     }
 }
 

@@ -170,7 +170,12 @@ impl PodUnderTest {
 
     /// Judges calls by these rules alone, instead of allowing everything.
     pub fn judge_by(&mut self, rules: Vec<Rule>) {
-        let policy = Policy::new(TERMS, vec![Layer::new("testkit", rules).expect("rules")]);
+        self.judge_by_layers(vec![Layer::new("testkit", rules).expect("rules")]);
+    }
+
+    /// As [`Self::judge_by`], by several layers.
+    pub fn judge_by_layers(&mut self, layers: Vec<Layer>) {
+        let policy = Policy::new(TERMS, layers);
         self.permission = Arc::new(Permission { policy, ..(*self.permission).clone() });
     }
 

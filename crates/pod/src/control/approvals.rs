@@ -123,5 +123,10 @@ fn unfit(open: &ApprovalRequested, answer: &ApprovalAnswer) -> Option<SubmitErro
     if answer.words.as_ref().is_some_and(|words| words.len() > MAX_DENIAL) {
         return Some(SubmitError::TooLong(format!("the words of a denial can have at most {MAX_DENIAL} bytes")));
     }
-    (answer.scope == ApprovalScope::Pod && open.rules.is_empty()).then_some(SubmitError::NoRule(answer.approval))
+    match answer.scope {
+        ApprovalScope::Once => None,
+        ApprovalScope::Pod | ApprovalScope::Rule if open.rules.is_empty() => Some(SubmitError::NoRule(answer.approval)),
+        ApprovalScope::Rule if !open.configurable => Some(SubmitError::NoConfigurableRule(answer.approval)),
+        ApprovalScope::Pod | ApprovalScope::Rule => None,
+    }
 }

@@ -10,8 +10,9 @@ use crate::feature::{FeatureRegistry, RegisteredTool, sanitize_lines};
 use crate::foreign::Callbacks;
 use crate::foreign::attribution;
 use crate::hook::{HookPoint, PreToolCall, ToolArguments, ToolCallView};
-use crate::permission::{CallFacts, Person, Policy, Rule, RuleRef, SandboxState, says_what_changes};
-use crate::record::{ApprovalRequested, Decision, GateNote, ProposedRule, ToolStarted, TransformNote, VerdictGiven};
+use crate::permission::{CallFacts, Person, Policy, Proposal, Rule, RuleRef, SandboxState, says_what_changes};
+use crate::record::{ApprovalRequested, Decision, GateNote, ToolStarted, TransformNote, VerdictGiven};
+use crate::session::approvals::AllowedRule;
 use asked::{Asks, definition_digest, sandbox_text};
 use authority::{Door, Redactor, Shut, Workspace};
 use llm_worker::CallId;
@@ -35,6 +36,7 @@ pub struct Permission {
 }
 
 mod asked;
+pub(super) mod past_calls;
 #[cfg(test)]
 mod tests;
 
@@ -332,9 +334,9 @@ impl Authorizer {
         let judged = policy.judge_with(&facts, workspace, *sandbox, *person);
         let RuleRef { text, source, .. } = &judged.rule;
         let said = || sanitize_lines(judged.decision.reason(), MAX_PROBLEM, redactor);
-        let (mut by_rule, mut rules) = (None, Vec::new());
+        let (mut by_rule, mut proposal) = (None, Proposal::default());
         if judged.decision.asks() {
-            (by_rule, rules) = (Some(said()), policy.proposed(&facts, workspace, *sandbox));
+            (by_rule, proposal) = (Some(said()), policy.proposed(&facts, workspace, *sandbox));
         }
         let may_run = judged.decision.allows() || judged.decision.asks();
         let gate_may_ask = *person == Person::Later && self.registry.hooks().any::<PreToolCall>("");
@@ -347,7 +349,7 @@ impl Authorizer {
         } else {
             CallVerdict::Refuse { reason: said() }
         };
-        let asks = Asks { by_rule, resources_digest, rules, by_gates: Vec::new() };
+        let asks = Asks { by_rule, resources_digest, proposal, by_gates: Vec::new() };
         Authorization { asks, ..Authorization::by(format!("{text} ({source})"), verdict) }
     }
 
@@ -374,12 +376,12 @@ impl Authorization {
             return self;
         }
         let CallVerdict::Allow(call) = &self.verdict else { return self };
-        let Asks { by_rule, resources_digest, rules, by_gates } = &self.asks;
+        let Asks { by_rule, resources_digest, proposal, by_gates } = &self.asks;
         let Some(tool) = authorizer.registry.tools().get(&call.record.name) else { return self };
         let questions: Vec<_> = by_rule.iter().chain(by_gates.iter().map(|(_, question)| question)).cloned().collect();
         let question = sanitize_lines(&questions.join("\n"), MAX_PROBLEM, authorizer.registry.redactor());
         // A rule never overrides a gate.
-        let rules = if by_gates.is_empty() { rules.iter().map(ProposedRule::from).collect() } else { Vec::new() };
+        let proposal = if by_gates.is_empty() { proposal.clone() } else { Proposal::default() };
         let requested = ApprovalRequested {
             // Given with its batch.
             approval: 0,
@@ -395,7 +397,8 @@ impl Authorization {
             rule: self.rule.clone(),
             gates: by_gates.iter().map(|(gate, _)| gate.clone()).collect(),
             sandbox: sandbox_text(authorizer.permission.sandbox.mode).to_owned(),
-            rules,
+            rules: proposal.rules.iter().filter_map(Rule::proposed).collect(),
+            configurable: proposal.configurable,
         };
         Self { verdict: CallVerdict::Ask(Box::new(requested)), ..self }
     }
@@ -417,12 +420,12 @@ impl Authorization {
 
 impl Authorizer {
     /// An authorizer that also goes by these rules, which a person allowed for the session.
-    pub(crate) fn with_rules(&self, rules: &[ProposedRule]) -> Self {
+    pub(crate) fn with_rules(&self, rules: &[AllowedRule]) -> Self {
         if rules.is_empty() {
             return self.clone();
         }
         let Permission { policy, workspace, sandbox, person } = (*self.permission).clone();
-        let rules: Vec<_> = rules.iter().map(Rule::from).collect();
+        let rules: Vec<_> = rules.iter().map(|allowed| Rule::from(&allowed.rule)).collect();
         let permission = Permission { policy: policy.with(&rules), workspace, sandbox, person };
         Self { permission: Arc::new(permission), ..self.clone() }
     }

@@ -2,6 +2,7 @@
 
 use super::approvals::ApprovalAnswer;
 use super::authorize::Permission;
+use super::authorize::past_calls::{PastCalls, PastSearch};
 use super::between_turns::{BetweenTurns, Opened};
 use super::client_calls::ClientTools;
 use super::core::Core;
@@ -14,8 +15,9 @@ use crate::feature::{FeatureRegistry, Lines, MAX_NOTIFICATION, MAX_PER_TURN, Reg
 use crate::hook::MAX_OUTPUT_SCHEMA;
 use crate::mailbox::events::Event;
 use crate::mailbox::requests::{Declined, Notification, answered};
-use crate::record::{ApprovalResolved, ClientCall, InputId, InputLimits, InputMode, Record, Who};
+use crate::record::{ApprovalId, ApprovalResolved, ClientCall, InputId, InputLimits, InputMode, Record, Who};
 use llm_worker::Price;
+use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
@@ -38,6 +40,9 @@ pub(super) enum Command {
     Status(oneshot::Sender<PodStatus>),
     Wait(InputId, EndWaiter),
     Approve(ApprovalAnswer, Reply<ApprovalResolved>),
+    /// Takes back rules of these numbers.
+    ForgetRules(Vec<u64>, Option<Who>, Reply<()>),
+    PastCalls(ApprovalId, Reply<Box<PastSearch>>),
     Notify(Notification, oneshot::Sender<Result<u64, Declined>>),
     /// Journals a call that is about to run.
     Call(ClientCall, Reply<()>),
@@ -356,6 +361,26 @@ impl Client {
     pub async fn approve(&self, answer: ApprovalAnswer) -> Result<ApprovalResolved, SubmitError> {
         let (reply, recorded) = oneshot::channel();
         self.ask(Command::Approve(answer, reply), recorded).await
+    }
+
+    /// The recorded calls that the rules of a question would have matched; `dir` is the session.
+    ///
+    /// # Errors
+    /// There is no such question, the journal cannot be read, or the pod has ended.
+    pub async fn past_calls(&self, approval: ApprovalId, dir: &Path) -> Result<PastCalls, SubmitError> {
+        let (reply, search) = oneshot::channel();
+        let search = self.ask(Command::PastCalls(approval, reply), search).await?;
+        let newest = *self.folded.borrow();
+        search.run(dir, newest).await
+    }
+
+    /// Takes back rules that were allowed for the pod, by their numbers. Returns once that is durable.
+    ///
+    /// # Errors
+    /// There is no rule of one of the numbers, the disk refused, or the pod has ended.
+    pub async fn forget_rules(&self, numbers: Vec<u64>, by: Option<Who>) -> Result<(), SubmitError> {
+        let (reply, done) = oneshot::channel();
+        self.ask(Command::ForgetRules(numbers, by, reply), done).await
     }
 
     /// Leaves the model a text, which the next step delivers; with `wake` an idle pod begins a turn for it. Returns once

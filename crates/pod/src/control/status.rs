@@ -1,6 +1,7 @@
 //! The state of a live pod, for the people and programs that ask. Does not depend on turns.
 
 use crate::record::{ApprovalRequested, ChildProcess};
+use crate::session::approvals::AllowedRule;
 use crate::session::fold::Hold;
 use crate::session::queue::QueuedInput;
 use crate::session::tasks::{OpenTaskRun, TaskEnd, TaskState};
@@ -23,6 +24,8 @@ pub struct PodStatus {
     pub queued: Vec<QueuedInput>,
     /// What waits for a person, by number.
     pub approvals: Vec<Arc<ApprovalRequested>>,
+    /// The rules that were allowed for the pod, oldest first.
+    pub rules: Vec<AllowedRule>,
     /// Notifications that wait for the next step.
     pub notices: usize,
     pub turns: u64,

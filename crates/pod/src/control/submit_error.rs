@@ -44,6 +44,15 @@ pub enum SubmitError {
     /// No rule can allow such calls.
     #[error("approval {0} can be given once only")]
     NoRule(ApprovalId),
+    /// The rules would not do in the user's configuration.
+    #[error("no rule in your configuration would allow the call of approval {0}: other rules come after it")]
+    NoConfigurableRule(ApprovalId),
+    /// No rule of this number is allowed for the pod.
+    #[error("there is no rule {0}")]
+    NoRuleNumber(u64),
+    /// Past calls could not be judged.
+    #[error("the past calls could not be judged: {0}")]
+    Unjudged(String),
     /// The pod cannot be resumed before this is there.
     #[error("{0}")]
     Required(String),
@@ -82,8 +91,10 @@ impl SubmitError {
             | Self::Over(_)
             | Self::NoApproval(_)
             | Self::OtherArguments(_)
-            | Self::NoRule(_) => ErrorKind::FixInput,
-            Self::Closed | Self::Disk(_) | Self::Required(_) => ErrorKind::Unavailable,
+            | Self::NoRule(_)
+            | Self::NoConfigurableRule(_)
+            | Self::NoRuleNumber(_) => ErrorKind::FixInput,
+            Self::Closed | Self::Disk(_) | Self::Required(_) | Self::Unjudged(_) => ErrorKind::Unavailable,
         }
     }
 }

@@ -1,16 +1,20 @@
 //! What the pod knows, in the protocol's types.
 
 use crate::control::{
-    self, Activity, AlertLevel, ApprovalAnswer, BackgroundTaskView, ModelWait, PodStatus, SubmitError, TurnEnd,
+    self, Activity, AlertLevel, ApprovalAnswer, BackgroundTaskView, ModelWait, PastCall, PastCalls, PodStatus,
+    SubmitError, TurnEnd,
 };
 use crate::record::{ApprovalRequested, ApprovalScope, ChildProcess, InputLimits, InputMode, JobStarter, Who};
+use crate::session::approvals::AllowedRule;
 use crate::session::queue::QueuedInput;
 use crate::session::tasks::{OpenTaskRun, TaskEnd};
 use llm_worker::Cost;
 use llm_worker::effect::Delta;
 use protocol::error::{Error, ErrorKind};
 use protocol::event::{AlertEvent, DeltaPart, Severity};
-use protocol::method::{AllowOrDeny, AllowScope, Approve, TurnBudget, TurnEnded};
+use protocol::method::{
+    AllowOrDeny, AllowScope, Approve, MatchedCall, MatchedCalls, OpenApprovals, PodRule, TurnBudget, TurnEnded,
+};
 use protocol::record as mirror;
 use protocol::status::{
     ApprovalStatus, BackgroundTaskStatus, DeliveryMode, EndedRunStatus, HoldStatus, Host, JobStatus, ModelRetry,
@@ -87,11 +91,39 @@ pub(super) fn answer(approve: Approve, by: Who) -> ApprovalAnswer {
         scope: match scope {
             AllowScope::Once => ApprovalScope::Once,
             AllowScope::Pod => ApprovalScope::Pod,
+            AllowScope::Rule => ApprovalScope::Rule,
         },
         arguments_digest,
         words,
         by: Some(by),
     }
+}
+
+/// What waits for a person, and what was allowed for the pod.
+pub(super) fn approvals(status: &PodStatus) -> OpenApprovals {
+    let approvals = status.approvals.iter().map(|open| same(&**open)).collect();
+    OpenApprovals { approvals, rules: status.rules.iter().map(pod_rule).collect() }
+}
+
+fn pod_rule(allowed: &AllowedRule) -> PodRule {
+    let AllowedRule { number, approval, scope, rule } = allowed;
+    let scope = match scope {
+        ApprovalScope::Once => AllowScope::Once,
+        ApprovalScope::Pod => AllowScope::Pod,
+        ApprovalScope::Rule => AllowScope::Rule,
+    };
+    PodRule { number: *number, approval: *approval, scope, rule: serde_json::to_value(rule).unwrap_or_default() }
+}
+
+/// The recorded calls that proposed rules match.
+pub(super) fn past_calls(past: PastCalls) -> MatchedCalls {
+    let PastCalls { calls, matched, searched, complete } = past;
+    let shown = |PastCall { call, tool, arguments }: PastCall| MatchedCall {
+        call: call.to_string(),
+        tool,
+        arguments: arguments.chars().take(protocol::MAX_SHOWN).collect(),
+    };
+    MatchedCalls { calls: calls.into_iter().map(shown).collect(), matched, searched, complete }
 }
 
 /// Background tasks, as a status shows them: the first [`protocol::MAX_TASKS`], and how many more there are.
@@ -199,12 +231,16 @@ pub(super) fn error(error: &SubmitError) -> Error {
         SubmitError::TooLong(_) | SubmitError::Unstorable(_) => ErrorKind::TooLong,
         SubmitError::Refused(_) => ErrorKind::Refused,
         SubmitError::ToolFailed(_) => ErrorKind::Failed,
-        SubmitError::NoTool(_) | SubmitError::Arguments(_) => ErrorKind::Params,
+        SubmitError::NoTool(_) | SubmitError::Arguments(_) | SubmitError::NoRuleNumber(_) => ErrorKind::Params,
         SubmitError::ReadOnly(_) => ErrorKind::NotAllowed,
         SubmitError::Busy | SubmitError::TooMany(_) => ErrorKind::Busy,
         SubmitError::NotWaiting(_) => ErrorKind::NotWaiting,
         SubmitError::Over(_) => ErrorKind::Over,
-        SubmitError::NoApproval(_) | SubmitError::OtherArguments(_) | SubmitError::NoRule(_) => ErrorKind::NoApproval,
+        SubmitError::NoApproval(_)
+        | SubmitError::OtherArguments(_)
+        | SubmitError::NoRule(_)
+        | SubmitError::NoConfigurableRule(_) => ErrorKind::NoApproval,
+        SubmitError::Unjudged(_) => ErrorKind::Internal,
         SubmitError::Required(_) => ErrorKind::Required,
         SubmitError::Working => ErrorKind::Working,
         SubmitError::Closed => ErrorKind::Closing,

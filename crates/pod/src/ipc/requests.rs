@@ -10,8 +10,8 @@ use crate::record::Who;
 use llm_worker::ToolOutput;
 use protocol::error::{Error, ErrorKind};
 use protocol::method::{
-    AcceptedInput, Attach, Attached, CallTool, Cancel, Done, EditInput, Method, MoveInput, Notify, OpenApprovals, Page,
-    RecordPage, Report, SendInput, SetDraft, Shutdown, ToolAnswer, Undo, Wait, Withdraw,
+    AcceptedInput, Attach, Attached, CallTool, Cancel, Done, EditInput, ForgetRules, GetPastCalls, Method, MoveInput,
+    Notify, Page, RecordPage, Report, SendInput, SetDraft, Shutdown, ToolAnswer, Undo, Wait, Withdraw,
 };
 use protocol::record::{ApprovalResolved, RecordLine};
 use protocol::{MAX_CMD_ID, MAX_PAGE, MAX_PAGE_BYTES};
@@ -53,9 +53,10 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
         }
         Method::GetApprovals(_) => {
             let status = client.status().await.ok_or(SubmitError::Closed).map_err(refused)?;
-            let approvals = status.approvals.iter().map(|open| convert::same(&**open)).collect();
-            return answer(&OpenApprovals { approvals });
+            return answer(&convert::approvals(&status));
         }
+        Method::GetPastCalls(GetPastCalls { id }) => return past_calls(hub, id).await,
+        Method::ForgetRules(ForgetRules { rules, .. }) => client.forget_rules(rules, by).await,
         Method::Approve(approve) => {
             let recorded = client.approve(convert::answer(approve, who)).await.map_err(refused)?;
             return answer(&convert::same::<ApprovalResolved>(&recorded));
@@ -103,6 +104,13 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
     };
     done.map_err(refused)?;
     answer(&Done {})
+}
+
+/// It reads as much as many pages, so it takes its turn among those who read them.
+async fn past_calls(hub: &Hub, approval: u64) -> Answer {
+    let _turn = hub.pages.acquire().await.map_err(internal)?;
+    let past = hub.client.past_calls(approval, &hub.dir).await.map_err(refused)?;
+    answer(&convert::past_calls(past))
 }
 
 /// No turn begins meanwhile. A client that leaves does not interrupt it.

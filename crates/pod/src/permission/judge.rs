@@ -66,6 +66,34 @@ pub struct PolicyDecision {
     pub rule: RuleRef,
 }
 
+/// The rules that would allow such calls.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Proposal {
+    /// None if no rules can.
+    pub rules: Vec<Rule>,
+    /// Whether they also do behind the rules of the user's configuration.
+    pub configurable: bool,
+}
+
+/// Rules that may be added to the user's configuration.
+#[derive(Debug)]
+pub struct RuleTrial {
+    rules: Layer,
+    /// With these rules.
+    policy: Policy,
+}
+
+impl RuleTrial {
+    /// Whether the call is allowed with the rules, and one of them matches a part of it.
+    #[must_use]
+    pub fn matches(&self, call: &CallFacts<'_>, workspace: &Workspace, now: SandboxState) -> bool {
+        let Self { rules, policy } = self;
+        let (ruled_as, read) = (policy.terms.ruled_as(call.tool), policy.terms.read);
+        policy.targets(call, workspace, now).iter().any(|target| rules.speaks(ruled_as, read, target).is_some())
+            && policy.judge(call, workspace, now).decision.allows()
+    }
+}
+
 /// The rule that made a decision, and its source; for the `verdict` record and for messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleRef {
@@ -143,17 +171,17 @@ impl Policy {
 
     /// The narrowest rules that would allow a call which needs approval; none if no rules can.
     #[must_use]
-    pub fn proposed(&self, call: &CallFacts<'_>, workspace: &Workspace, now: SandboxState) -> Vec<Rule> {
+    pub fn proposed(&self, call: &CallFacts<'_>, workspace: &Workspace, now: SandboxState) -> Proposal {
         let targets = self.targets(call, workspace, now);
         let asking = targets.iter().filter(|target| self.answer(call, target, now).decision == RuleDecision::Ask);
         let rules = asking.map(|target| proposed(target, call.tool, self.terms.read)).collect::<Option<Vec<_>>>();
         let mut rules = rules.unwrap_or_default();
         rules.dedup();
-        if rules.len() > MAX_PROPOSED {
-            return Vec::new();
+        if rules.len() > MAX_PROPOSED || !self.clone().with(&rules).judge(call, workspace, now).decision.allows() {
+            return Proposal::default();
         }
-        let allowed = self.clone().with(&rules).judge(call, workspace, now).decision.allows();
-        if allowed { rules } else { Vec::new() }
+        let configurable = self.clone().configured(&rules).judge(call, workspace, now).decision.allows();
+        Proposal { rules, configurable }
     }
 
     /// This policy with the rules that a person allowed for a session, as the innermost layer.
@@ -162,6 +190,19 @@ impl Policy {
         // Each of them was valid when it was proposed.
         self.layers.extend(Layer::new(SESSION, rules.to_vec()));
         self
+    }
+
+    /// This policy with more rules behind those of the user's configuration.
+    fn configured(mut self, rules: &[Rule]) -> Self {
+        let at = self.layers.iter().position(|layer| layer.tightens).unwrap_or(self.layers.len());
+        self.layers.splice(at..at, Layer::new(SESSION, rules.to_vec()));
+        self
+    }
+
+    /// These rules, in the user's configuration, for finding out what they match; none if one of them is not valid.
+    #[must_use]
+    pub fn trial(&self, rules: &[Rule]) -> Option<RuleTrial> {
+        Some(RuleTrial { rules: Layer::new(SESSION, rules.to_vec()).ok()?, policy: self.clone().configured(rules) })
     }
 
     /// Whether a rule of a person allows this call. False if only the built-in table allows it.

@@ -26,7 +26,7 @@ mod table;
 pub(crate) mod tests;
 
 pub use explain::{ActionKind, Expectation, RuleStatement};
-pub use judge::{CallFacts, Person, Policy, PolicyDecision, RuleRef, SandboxState};
+pub use judge::{CallFacts, Person, Policy, PolicyDecision, Proposal, RuleRef, RuleTrial, SandboxState};
 pub(crate) use place::says_what_changes;
 pub use remedy::{AlternativeRemedy, HostTerms, Remedy};
 pub use rule::{Layer, Rule, RuleDecision, RuleError};

@@ -3,7 +3,7 @@
 use super::glob::PathGlob;
 use super::place::Target;
 use super::program::Programs;
-use crate::record::ProposedRule;
+use crate::record::{ProposedDecision, ProposedRule};
 use authority::HostPattern;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -80,6 +80,8 @@ impl RuleError {
 #[derive(Clone, Debug)]
 pub struct Layer {
     pub(super) rules: Vec<Placed>,
+    /// It comes after the rules of the user's configuration, and can tighten them.
+    pub(super) tightens: bool,
 }
 
 /// A checked rule with its origin.
@@ -162,7 +164,13 @@ impl Layer {
             let scope = Scope::of(&rule).map_err(|problem| error(index, problem))?;
             checked.push(Placed { rule, source, scope });
         }
-        Ok(Self { rules: checked })
+        Ok(Self { rules: checked, tightens: false })
+    }
+
+    /// Says that the layer comes after the rules of the user's configuration, and can tighten them.
+    #[must_use]
+    pub fn tightening(self) -> Self {
+        Self { tightens: true, ..self }
     }
 
     /// Whether a rule of the layer is about the programs that commands of these tools run.
@@ -198,6 +206,14 @@ impl Rule {
         self.path.is_none() && self.host.is_none() && self.program.is_none()
     }
 
+    /// The rule for the records of an approval; none if it does not allow.
+    #[must_use]
+    pub fn proposed(&self) -> Option<ProposedRule> {
+        let Self { tool, path, host, program, subcommand, decision } = self.clone();
+        let decision = (decision == RuleDecision::Allow).then_some(ProposedDecision::Allow)?;
+        Some(ProposedRule { tool, path, host, program, subcommand, decision })
+    }
+
     /// The command, path or host that the rule is about.
     #[must_use]
     pub fn about(&self) -> Option<String> {
@@ -211,16 +227,10 @@ impl Rule {
     }
 }
 
-impl From<&Rule> for ProposedRule {
-    fn from(rule: &Rule) -> Self {
-        let Rule { tool, path, host, program, subcommand, decision } = rule.clone();
-        Self { tool, path, host, program, subcommand, decision: decision.word().to_owned() }
-    }
-}
-
 impl From<&ProposedRule> for Rule {
     fn from(proposed: &ProposedRule) -> Self {
-        let ProposedRule { tool, path, host, program, subcommand, decision: _ } = proposed.clone();
+        let ProposedRule { tool, path, host, program, subcommand, decision: ProposedDecision::Allow } =
+            proposed.clone();
         Self { tool, path, host, program, subcommand, decision: RuleDecision::Allow }
     }
 }

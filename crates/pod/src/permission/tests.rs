@@ -390,3 +390,44 @@ fn hosts_are_judged_by_their_names() {
         assert!(Layer::new("test", vec![bad]).is_err());
     }
 }
+
+#[test]
+fn proposed_rules_do_in_the_configuration_unless_a_later_layer_asks() {
+    let world = World::new();
+    let touches = [Touch::Shell("git status && ls".into())];
+    let call = CallFacts { tool: "Bash", effect: Effectful, touches: &touches, feature: &FEATURE };
+    let proposed = |layers| Policy::new(TERMS, layers).proposed(&call, &world.workspace, OFF);
+    let texts = |rules: &[Rule]| rules.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let by_user = proposed(vec![layer("user.toml", &[("Bash", None, Ask)])]);
+    assert_eq!(texts(&by_user.rules), ["allow Bash git status", "allow Bash ls"]);
+    assert!(by_user.configurable, "they come last in the file");
+    let project = || layer("yoi.toml", &[("Bash", None, Ask)]).tightening();
+    let by_project = proposed(vec![layer("user.toml", &[("Read", None, Ask)]), project()]);
+    assert_eq!(texts(&by_project.rules), ["allow Bash git status", "allow Bash ls"]);
+    assert!(!by_project.configurable, "the file of the project comes after them");
+    assert_eq!(proposed(vec![layer("user.toml", &[("Bash", None, Deny)])]), Proposal::default());
+}
+
+#[test]
+fn a_trial_matches_calls_that_its_rules_would_let_through() {
+    let world = World::new();
+    let rules = vec![
+        Rule { program: Some("git".into()), subcommand: Some(vec!["status".into()]), ..Rule::new("Bash", Allow) },
+        rule("Read", Some(".env"), Allow),
+    ];
+    let policy = Policy::new(TERMS, vec![layer("user.toml", &[("Write", None, Deny)])]);
+    let matches = |tool: &str, touches: &[Touch], now| {
+        let call = CallFacts { tool, effect: Effectful, touches, feature: &FEATURE };
+        policy.trial(&rules).unwrap().matches(&call, &world.workspace, now)
+    };
+    let shell = |text: &str| [Touch::Shell(text.into())];
+    for now in [OFF, CONFINED] {
+        assert!(matches("Bash", &shell("git status -s"), now));
+        assert!(!matches("Bash", &shell("git push"), now), "another subcommand");
+        assert!(!matches("Bash", &shell("git status > f"), OFF), "not plain");
+    }
+    assert!(!matches("Bash", &shell("git status; rm x"), OFF), "its other part still needs approval");
+    assert!(matches("Bash", &shell("git status; rm x"), CONFINED), "its other part needs none");
+    assert!(matches("Bash", &shell("cat .env"), CONFINED), "a rule about reading is one about commands, too");
+    assert!(!matches("Write", &[Touch::Write(world.path(".env"))], CONFINED));
+}

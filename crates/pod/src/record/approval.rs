@@ -38,10 +38,15 @@ pub struct ApprovalRequested {
     /// The rules that would allow such calls without a question; none if no rule can.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<ProposedRule>,
+    /// Whether these rules would also allow the call behind the rules of the user's configuration.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub configurable: bool,
 }
 
-/// A rule that would allow such calls, with the fields of a rule in the configuration.
+/// A rule that would allow such calls, with the fields of a rule in the configuration. One with a field or a decision that
+/// this program does not know is not read: without it, the rule would allow more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ProposedRule {
     pub tool: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,8 +57,14 @@ pub struct ProposedRule {
     pub program: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subcommand: Option<Vec<String>>,
-    /// Always `allow`.
-    pub decision: String,
+    pub decision: ProposedDecision,
+}
+
+/// What a proposed rule decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProposedDecision {
+    Allow,
 }
 
 /// A gate that asks a person about a call.
@@ -82,6 +93,8 @@ pub enum ApprovalScope {
     Once,
     /// Also later calls of this pod that the approval's rules match.
     Pod,
+    /// As `Pod`; the client also writes the rules into the user's configuration.
+    Rule,
 }
 
 impl ApprovalScope {
@@ -107,4 +120,28 @@ pub struct ApprovalResolved {
     /// Who answered; none if the host made it void.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Who>,
+}
+
+/// Body of `rules_forgotten`: rules that were allowed for this pod count no more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RulesForgotten {
+    /// Those that were allowed before; others change nothing.
+    pub rules: Vec<ProposedRule>,
+    /// Who took them back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Who>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proposed_rule_that_is_not_understood_whole_is_refused() {
+        let read = |text: &str| serde_json::from_str::<ProposedRule>(text);
+        let rule = read(r#"{"tool":"Bash","program":"git","decision":"allow"}"#).unwrap();
+        assert_eq!(serde_json::to_string(&rule).unwrap(), r#"{"tool":"Bash","program":"git","decision":"allow"}"#);
+        assert!(read(r#"{"tool":"Bash","program":"git","decision":"deny"}"#).is_err());
+        assert!(read(r#"{"tool":"Bash","program":"git","decision":"allow","only_on":"monday"}"#).is_err());
+    }
 }

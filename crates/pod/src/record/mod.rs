@@ -13,7 +13,8 @@ mod task;
 mod turn;
 
 pub use approval::{
-    ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, AskingGate, ProposedRule,
+    ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, AskingGate, ProposedDecision,
+    ProposedRule, RulesForgotten,
 };
 pub use call::{GateNote, HookName, ToolFinished, ToolRepeated, ToolStarted, TransformNote, VerdictGiven};
 pub use client::ClientCall;
@@ -126,6 +127,8 @@ records! {
     ApprovalRequested = "approval_requested" / 1,
     /// An approval has its answer.
     ApprovalResolved = "approval_resolved" / 1,
+    /// Rules that were allowed for the pod were taken back.
+    RulesForgotten = "rules_forgotten" / 1,
     /// A call was about to run.
     ToolStarted = "tool_started" / 1,
     /// A call is about to run again.
@@ -169,7 +172,8 @@ impl Record {
             | Self::InputEdited(_)
             | Self::InputMoved(_)
             | Self::ApprovalRequested(_)
-            | Self::ApprovalResolved(_) => 2,
+            | Self::ApprovalResolved(_)
+            | Self::RulesForgotten(_) => 2,
             Self::InputQueued(queued) if queued.mode == InputMode::DenyParked => 2,
             Self::HostStarted(_)
             | Self::HostStopped(_)
@@ -228,6 +232,7 @@ impl Record {
             | Self::VerdictGiven(_)
             | Self::ApprovalRequested(_)
             | Self::ApprovalResolved(_)
+            | Self::RulesForgotten(_)
             | Self::ToolStarted(_)
             | Self::ToolRepeated(_)
             | Self::FeatureState(_)

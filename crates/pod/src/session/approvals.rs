@@ -1,7 +1,9 @@
 //! The approvals of a session: those that wait for a person, the newest answers, and the rules that were allowed for the
 //! rest of the session. Pure: the fold changes it.
 
-use crate::record::{ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, ProposedRule};
+use crate::record::{
+    ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, ProposedRule, RulesForgotten,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -26,7 +28,22 @@ pub struct Approvals {
     /// The newest answers, newest last.
     pub resolved: VecDeque<ApprovalResolved>,
     /// Rules that allow calls of this session, oldest first.
-    pub rules: Vec<ProposedRule>,
+    pub rules: Vec<AllowedRule>,
+    /// The highest number of such a rule.
+    pub rule_numbers: u64,
+}
+
+/// A rule that a person allowed for the rest of the session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AllowedRule {
+    /// Its number in the session, from 1.
+    pub number: u64,
+    /// The approval that it was allowed with.
+    pub approval: ApprovalId,
+    /// `Rule` if it was to be written into the user's configuration.
+    pub scope: ApprovalScope,
+    pub rule: ProposedRule,
 }
 
 impl Approvals {
@@ -48,13 +65,24 @@ impl Approvals {
             return false;
         }
         let rules = self.open.remove(&resolved.approval).map(|open| open.rules.clone()).unwrap_or_default();
-        if resolved.decision == ApprovalDecision::Allow && resolved.scope == ApprovalScope::Pod {
-            let new: Vec<_> = rules.into_iter().filter(|rule| !self.rules.contains(rule)).collect();
-            self.rules.extend(new);
-            self.rules.drain(..self.rules.len().saturating_sub(MAX_SESSION_RULES));
+        if resolved.decision == ApprovalDecision::Allow && resolved.scope != ApprovalScope::Once {
+            rules.into_iter().for_each(|rule| self.allow(rule, resolved));
         }
         self.remember(resolved.clone());
         true
+    }
+
+    fn allow(&mut self, rule: ProposedRule, ApprovalResolved { approval, scope, .. }: &ApprovalResolved) {
+        if !self.rules.iter().any(|known| known.rule == rule) {
+            self.rule_numbers += 1;
+            self.rules.push(AllowedRule { number: self.rule_numbers, approval: *approval, scope: *scope, rule });
+            self.rules.drain(..self.rules.len().saturating_sub(MAX_SESSION_RULES));
+        }
+    }
+
+    /// Takes rules back; those that are not there change nothing.
+    pub(super) fn forget(&mut self, forgotten: &RulesForgotten) {
+        self.rules.retain(|known| !forgotten.rules.contains(&known.rule));
     }
 
     /// The call of an approval got its result without an answer.

@@ -367,6 +367,7 @@ impl SessionState {
                     return illegal(why);
                 }
             }
+            Record::RulesForgotten(forgotten) => self.approvals.forget(forgotten),
             Record::ToolStarted(started) => match self.open_calls.get_mut(&started.call) {
                 Some(open) if !open.may_start(&started.arguments_digest) => {
                     return illegal("a person was asked about its call and has not allowed these arguments");

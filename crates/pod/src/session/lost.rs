@@ -76,6 +76,8 @@ impl SessionState {
         self.open_calls.values_mut().for_each(|call| call.records_lost_after_start = true);
         // A lost record may have changed it.
         self.environment = None;
+        // A lost record may have taken them back.
+        self.approvals.rules.clear();
     }
 
     /// Handles a recovery that reported the loss: from here on every record must fit again.
@@ -160,6 +162,7 @@ impl Bridge {
             | Record::GrantsUsed(_)
             | Record::ToolRepeated(_)
             | Record::Gap(_)
+            | Record::RulesForgotten(_)
             | Record::Other { .. } => {}
         }
         true

@@ -12,8 +12,8 @@ use pod::record::{
     ClientCall, Decision, DirectoryMoved, Encoder, FeatureState, FileChanged, Gap, GateNote, GrantsUsed, HoldCause,
     HostStopped, InputConsumed, InputEdited, InputMode, InputMoved, InputQueued, InputWithdrawn, ItemAdded, JobEnd,
     JobEndKind, JobStarter, NotificationQueued, Output, ProposedRule, Record, Recovery, Request, Response, Resumed,
-    Stored, SurfaceSet, Suspended, SystemItem, TaskRunState, ToolFinished, ToolStarted, TriggerKind, TurnFinished,
-    TurnStarted, VerdictGiven, Who,
+    RulesForgotten, Stored, SurfaceSet, Suspended, SystemItem, TaskRunState, ToolFinished, ToolStarted, TriggerKind,
+    TurnFinished, TurnStarted, VerdictGiven, Who,
 };
 use pod::session::fold::SessionState;
 use serde_json::json;
@@ -43,6 +43,7 @@ pub(crate) fn line(seq: u64, time: u64, record: &Record) -> String {
         Record::VerdictGiven(body) => serde_json::to_value(body),
         Record::ApprovalRequested(body) => serde_json::to_value(body),
         Record::ApprovalResolved(body) => serde_json::to_value(body),
+        Record::RulesForgotten(body) => serde_json::to_value(body),
         Record::ToolStarted(body) => serde_json::to_value(body),
         Record::ToolRepeated(body) => serde_json::to_value(body),
         Record::ToolFinished(body) => serde_json::to_value(body),
@@ -240,9 +241,20 @@ pub(crate) fn approval_requested(approval: u64, call: CallId, n: u64) -> Record 
         rule: "ask T (user.toml:1)".to_owned(),
         gates: (0..n % 2).map(|n| AskingGate { hook: format!("h{n}"), feature: "example:g".to_owned() }).collect(),
         sandbox: "off".to_owned(),
-        rules: (0..n % 3).map(|n| ProposedRule::from(&Rule::new(format!("T{n}"), RuleDecision::Allow))).collect(),
+        rules: (0..n % 3).map(proposed).collect(),
+        configurable: n.is_multiple_of(4),
     }
     .into()
+}
+
+fn proposed(n: u64) -> ProposedRule {
+    let rule = Rule { host: Some("example.org".to_owned()), ..Rule::new(format!("T{n}"), RuleDecision::Allow) };
+    rule.proposed().unwrap()
+}
+
+/// Takes back a rule that may have been allowed.
+fn forgotten(n: u64) -> Record {
+    RulesForgotten { rules: vec![proposed(n % 3)], by: who(n) }.into()
 }
 
 /// What a host writes last.
@@ -253,9 +265,13 @@ fn ended(n: u64) -> Record {
     }
 }
 
-/// A question, or the answer to the first one that waits.
+/// A question, the answer to the first one that waits, or a rule that is taken back.
 fn approval(n: u64, next: u64, call: CallId, state: Option<&SessionState>) -> Record {
-    if n.is_multiple_of(2) { approval_requested(next, call, n) } else { approval_resolved(n, state) }
+    match n % 14 {
+        11 => forgotten(n),
+        12 => approval_requested(next, call, n),
+        _ => approval_resolved(n, state),
+    }
 }
 
 fn approval_resolved(n: u64, state: Option<&SessionState>) -> Record {
@@ -263,7 +279,7 @@ fn approval_resolved(n: u64, state: Option<&SessionState>) -> Record {
     ApprovalResolved {
         approval: open.unwrap_or(n),
         decision: [ApprovalDecision::Allow, ApprovalDecision::Deny, ApprovalDecision::Void][(n / 14 % 3) as usize],
-        scope: if n.is_multiple_of(2) { ApprovalScope::Once } else { ApprovalScope::Pod },
+        scope: [ApprovalScope::Once, ApprovalScope::Pod, ApprovalScope::Rule][(n % 3) as usize],
         arguments_digest: DIGEST.to_owned(),
         reason: n.is_multiple_of(3).then(|| format!("reason {n}")),
         by: who(n),
@@ -432,7 +448,7 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
             0 => Suspended { reason: "full".to_owned(), cause: None, by: None }.into(),
             1 => Resumed::default().into(),
             2 | 3 => ended(n),
-            12 | 13 => approval(n, next(|s| s.approvals.newest), open, state),
+            11..=13 => approval(n, next(|s| s.approvals.newest), open, state),
             4 => DirectoryMoved { call: Some(open), from: format!("/p/{n}"), to: "/q".to_owned(), made: None }.into(),
             5 => called(n),
             _ => item(Item::User { text: "never here".to_owned() }),

@@ -11,12 +11,14 @@ use crate::show::count::count;
 use crate::show::escape::{journal_line, line};
 use crate::show::out;
 use crate::show::progress::brief;
+use crate::show::question::short;
 use authority::text::{Escaper, Lines, escape_line};
 use llm_worker::{Item, ResultStatus};
+use pod::permission::Rule;
 use pod::record::{
     ApprovalDecision, ApprovalRequested, ApprovalResolved, ApprovalScope, BackgroundTask, ChildProcess, ClientCall,
-    DirectoryMoved, HoldCause, HookName, HostStarted, InputEdited, InputId, InputQueued, JobEndKind, Record, Recovery,
-    Stored, SystemItem, TaskRunState, ToolFinished, ToolRepeated,
+    DirectoryMoved, Gap, HoldCause, HookName, HostStarted, InputEdited, InputId, InputQueued, JobEndKind, Record,
+    Recovery, RulesForgotten, Stored, SystemItem, TaskRunState, ToolFinished, ToolRepeated,
 };
 use pod::session::restore::{decode, duration, utc};
 use session_store::{BlobError, BlobView, OwnedFrame, Reader};
@@ -202,12 +204,23 @@ fn answered(answer: &ApprovalResolved) -> String {
     let decision = match (answer.decision, answer.scope) {
         (ApprovalDecision::Allow, ApprovalScope::Once) => "allowed",
         (ApprovalDecision::Allow, ApprovalScope::Pod) => "allowed for this pod",
+        (ApprovalDecision::Allow, ApprovalScope::Rule) => "allowed for this pod and by a rule",
         (ApprovalDecision::Deny, _) => "denied",
         (ApprovalDecision::Void, _) => "void",
     };
     let by = answer.by.as_ref().map_or_else(String::new, |by| format!(" by {}", escape_line(&by.client)));
     let reason = answer.reason.as_ref().map_or_else(String::new, |reason| format!(": {}", indent(reason)));
     format!("? approval {}: {decision}{by}{reason}", answer.approval)
+}
+
+fn forgotten(RulesForgotten { rules, by }: &RulesForgotten) -> String {
+    let by = by.as_ref().map_or_else(String::new, |by| format!(" by {}", escape_line(&by.client)));
+    let rules: Vec<_> = rules.iter().map(|rule| escape_line(&short(&Rule::from(rule))).into_owned()).collect();
+    format!("? no longer allowed for this pod{by}: {}", rules.join("; "))
+}
+
+fn lost(Gap { first, last, reason }: &Gap) -> Option<String> {
+    reason.as_ref().map(|_| format!("! records {first} to {last} are lost"))
 }
 
 fn job(process: &ChildProcess) -> String {
@@ -295,23 +308,23 @@ impl Transcript {
             Record::ItemAdded(added) => self.item(&added.item)?,
             Record::ApprovalRequested(question) => asked(question),
             Record::ApprovalResolved(answer) => answered(answer),
+            Record::RulesForgotten(gone) => forgotten(gone),
             Record::VerdictGiven(verdict) if !verdict.decision.allows() && !verdict.decision.asks() => {
                 let call = verdict.call.map_or_else(|| "-".to_owned(), |call| call.to_string());
                 format!("⊘ {call} {}: {}", verdict.rule, indent(verdict.decision.reason()))
             }
             Record::ToolRepeated(again) => repeated(again),
             Record::ToolFinished(finished) => self.result(finished),
-            Record::FileChanged(change) if change.call.is_none() => {
-                format!("  undo {}", authority::escape(Path::new(&change.path)))
+            Record::FileChanged(change) => {
+                let does = if change.call.is_none() { "undo" } else { "changes" };
+                format!("  {does} {}", authority::escape(Path::new(&change.path)))
             }
-            Record::FileChanged(change) => format!("  changes {}", authority::escape(Path::new(&change.path))),
             Record::DirectoryMoved(DirectoryMoved { call, from, to, .. }) => {
                 let does = if call.is_none() { "undo: moves" } else { "moves" };
                 let (from, to) = (Path::new(from), Path::new(to));
                 format!("  {does} {} to {}", authority::escape(from), authority::escape(to))
             }
-            Record::Gap(gap) if gap.reason.is_none() => return None,
-            Record::Gap(gap) => format!("! records {} to {} are lost", gap.first, gap.last),
+            Record::Gap(gap) => lost(gap)?,
             Record::Suspended(suspended) => {
                 let disk = matches!(suspended.cause, None | Some(HoldCause::Disk));
                 let what = if disk { "suspended" } else { "held" };

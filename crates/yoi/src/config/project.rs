@@ -130,7 +130,8 @@ impl Config {
         if let Some(allowing) = FileRules::of(format!("{}, granted", text.shown()), allowing.into_iter()) {
             self.rules.insert(0, allowing);
         }
-        self.rules.extend(FileRules::of(text.shown().to_owned(), narrowing.into_iter()));
+        let narrowing = FileRules::of(text.shown().to_owned(), narrowing.into_iter());
+        self.rules.extend(narrowing.map(|rules| FileRules { tightens: true, ..rules }));
     }
 
     /// Switches off and requires; gives what else was granted.

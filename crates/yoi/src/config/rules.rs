@@ -10,6 +10,8 @@ use pod::permission::{Layer, Rule, RuleError};
 pub(crate) struct FileRules {
     pub(crate) source: Source,
     pub(crate) rules: Vec<WrittenRule>,
+    /// Of a project's file: they come after the user's own.
+    pub(crate) tightens: bool,
 }
 
 /// A rule as it stands in a file.
@@ -45,7 +47,7 @@ impl FileRules {
     /// A file's rules; nothing of a file that has none.
     pub(crate) fn of(source: Source, rules: impl Iterator<Item = WrittenRule>) -> Option<Self> {
         let rules: Vec<WrittenRule> = rules.collect();
-        (!rules.is_empty()).then_some(Self { source, rules })
+        (!rules.is_empty()).then_some(Self { source, rules, tightens: false })
     }
 }
 
@@ -72,9 +74,9 @@ impl Config {
     }
 }
 
-fn layer(FileRules { source, rules }: &FileRules) -> Result<Layer, Failure> {
+fn layer(FileRules { source, rules, tightens }: &FileRules) -> Result<Layer, Failure> {
     let placed = rules.iter().map(|written| (written.rule.clone(), written.source.clone())).collect();
-    Layer::placed(source.clone(), placed).map_err(|error| {
+    let layer = Layer::placed(source.clone(), placed).map_err(|error| {
         let RuleError { source_name, index, problem } = error;
         let key = problem.split('`').nth(1);
         let message = match rules.get(index) {
@@ -88,5 +90,6 @@ fn layer(FileRules { source, rules }: &FileRules) -> Result<Layer, Failure> {
             Some(_) | None => "tool = \"Bash\" and decision = \"deny\"",
         };
         Failure::new(Exit::Config, message).help(format!("write a rule such as {example}"))
-    })
+    })?;
+    Ok(if *tightens { layer.tightening() } else { layer })
 }

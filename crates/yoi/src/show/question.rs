@@ -52,7 +52,7 @@ pub(crate) fn rules(asked: &ApprovalRequested) -> Vec<String> {
 }
 
 /// A rule without its decision.
-fn short(rule: &Rule) -> String {
+pub(crate) fn short(rule: &Rule) -> String {
     rule.about().map_or_else(|| rule.tool.clone(), |about| format!("{} {about}", rule.tool))
 }
 

@@ -1,6 +1,8 @@
 //! What the actor does for its clients. Does not depend on commits in flight.
 
 use super::super::approvals::ApprovalAnswer;
+use super::super::authorize::past_calls::PastSearch;
+use super::super::between_turns::Opened;
 use super::super::client::{Command, Reload, Reply};
 use super::super::core::Fatal;
 use super::super::pipeline::ActorCommit;
@@ -9,7 +11,7 @@ use super::super::submit_error::SubmitError;
 use super::closing::Closing;
 use super::{Actor, At};
 use crate::mailbox::requests::{Declined, DriverRequest, Wakeup};
-use crate::record::{ApprovalResolved, HoldCause, Record, Resumed, Suspended, Who};
+use crate::record::{ApprovalResolved, HoldCause, Record, Resumed, RulesForgotten, Suspended, Who};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -36,6 +38,11 @@ impl Actor {
             }
             (Command::Wait(input, end), _) => submissions.wait(core, input, end),
             (Command::Approve(answer, reply), _) => self.approve(answer, reply),
+            (Command::ForgetRules(numbers, by, reply), _) => self.forget_rules(&numbers, by, reply),
+            // The client may have ended.
+            (Command::PastCalls(approval, reply), _) => {
+                drop(reply.send(PastSearch::new(core, approval).map(Box::new)));
+            }
             (Command::Pause(by, reply), _) => self.hold(by, reply),
             (Command::Resume(by, reply), _) => self.resume(by, reply),
             (Command::Notify(notification, reply), at) => match (&self.closing, core.pipeline.trouble()) {
@@ -51,19 +58,7 @@ impl Actor {
                 (_, _) => drop(reply),
             },
             (Command::Call(call, reply), _) => self.commit_for_client(call.into(), reply),
-            (Command::BetweenTurns(reply), at) => {
-                let idle = matches!(at, At::Idle(_)) && submissions.is_idle();
-                let answer = match self.closing {
-                    Closing::Open if idle && !self.starts() => {
-                        self.turn_block.open(self.core.store.blobs.clone()).ok_or(SubmitError::Working)
-                    }
-                    Closing::Open => Err(SubmitError::Working),
-                    Closing::Asked(_) | Closing::FlushingObservers(_) | Closing::Stopping | Closing::Stopped => {
-                        Err(SubmitError::Closed)
-                    }
-                };
-                drop(reply.send(answer));
-            }
+            (Command::BetweenTurns(reply), _) => self.between_turns(reply),
             (Command::Append(records, reply), _) => {
                 self.replies.push_back(reply);
                 self.core.append_actor_commit(ActorCommit::Client, records);
@@ -86,6 +81,21 @@ impl Actor {
         Ok(())
     }
 
+    fn between_turns(&mut self, reply: Reply<Opened>) {
+        let idle = matches!(self.at, At::Idle(_)) && self.submissions.is_idle();
+        let answer = match self.closing {
+            Closing::Open if idle && !self.starts() => {
+                self.turn_block.open(self.core.store.blobs.clone()).ok_or(SubmitError::Working)
+            }
+            Closing::Open => Err(SubmitError::Working),
+            Closing::Asked(_) | Closing::FlushingObservers(_) | Closing::Stopping | Closing::Stopped => {
+                Err(SubmitError::Closed)
+            }
+        };
+        // The client may have ended.
+        drop(reply.send(answer));
+    }
+
     fn approve(&mut self, answer: ApprovalAnswer, reply: Reply<ApprovalResolved>) {
         let Self { core, at, answers, closing, .. } = self;
         let idle = matches!(at, At::Idle(_) | At::Between);
@@ -97,6 +107,19 @@ impl Actor {
             (_, _, _) => SubmitError::Closed,
         };
         drop(reply.send(Err(error)));
+    }
+
+    fn forget_rules(&mut self, numbers: &[u64], by: Option<Who>, reply: Reply<()>) {
+        let known = &self.core.state.approvals.rules;
+        let of_number = |number: &u64| {
+            let allowed = known.iter().find(|allowed| allowed.number == *number);
+            allowed.map(|allowed| allowed.rule.clone()).ok_or(SubmitError::NoRuleNumber(*number))
+        };
+        match numbers.iter().map(of_number).collect::<Result<Vec<_>, _>>() {
+            Ok(rules) if rules.is_empty() => drop(reply.send(Ok(()))),
+            Ok(rules) => self.commit_for_client(RulesForgotten { rules, by }.into(), reply),
+            Err(error) => drop(reply.send(Err(error))),
+        }
     }
 
     fn hold(&mut self, by: Option<Who>, reply: Reply<()>) {
@@ -142,6 +165,7 @@ impl Actor {
             disk: core.pipeline.trouble().map(str::to_owned),
             queued: state.queued.iter().cloned().collect(),
             approvals: state.approvals.open.values().cloned().collect(),
+            rules: state.approvals.rules.clone(),
             notices: state.notices.len(),
             turns: state.turns,
             requests: state.requests,

@@ -2,7 +2,7 @@
 
 use crate::feature::RegisteredTool;
 use crate::hook::GateOutcome;
-use crate::permission::{Person, Rule};
+use crate::permission::{Person, Proposal};
 use crate::record::{AskingGate, Decision};
 use authority::SandboxMode;
 
@@ -14,7 +14,7 @@ pub(super) struct Asks {
     /// What the call would act on: [`crate::permission::Policy::resources_digest`].
     pub(super) resources_digest: String,
     /// The rules that would allow such calls.
-    pub(super) rules: Vec<Rule>,
+    pub(super) proposal: Proposal,
     /// The gates that ask, and what.
     pub(super) by_gates: Vec<(AskingGate, String)>,
 }

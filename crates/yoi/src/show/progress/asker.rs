@@ -68,6 +68,7 @@ impl Asker {
         let (allow, scope, words) = match typed {
             Ok(TypedAnswer::Allow(AllowScope::Once)) => (true, ApprovalScope::Once, None),
             Ok(TypedAnswer::Allow(AllowScope::Pod)) => (true, ApprovalScope::Pod, None),
+            Ok(TypedAnswer::Allow(AllowScope::Rule)) => (true, ApprovalScope::Rule, None),
             Ok(TypedAnswer::Deny(words)) => (false, ApprovalScope::Once, words),
             none => {
                 show("\n");

@@ -1,0 +1,156 @@
+//! The calls of the journal that proposed rules would have matched. They are judged as a new call is: their tool parses the
+//! recorded arguments, and the rules match what it names. Runs nothing.
+
+use super::super::core::Core;
+use super::super::submit_error::SubmitError;
+use super::{Authorizer, DEADLINE, Permission, prepare};
+use crate::permission::{CallFacts, Rule, RuleTrial};
+use crate::record::{ApprovalId, ApprovalRequested, Record};
+use crate::session::restore::{RestoreError, decode};
+use llm_worker::{CallId, Item};
+use session_store::Reader;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// Calls that are shown of those that match.
+pub const MAX_SHOWN_CALLS: usize = 10;
+
+/// The newest calls that are looked at.
+const MAX_CALLS: usize = 500;
+
+/// Bytes of records that are looked at.
+const MAX_BYTES: usize = 32 << 20;
+
+/// Records and bytes that are read at a time.
+const PAGE: (usize, usize) = (1000, 4 << 20);
+
+/// How long the calls are judged; a part of [`DEADLINE`], behind which a tool counts as stuck.
+const TIME: Duration = Duration::from_secs(3);
+
+/// The calls that ended and that some rules would have matched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PastCalls {
+    /// The newest ones, newest first.
+    pub calls: Vec<PastCall>,
+    /// How many match.
+    pub matched: u64,
+    /// How many calls were looked at.
+    pub searched: u64,
+    /// Whether these were all calls of the session.
+    pub complete: bool,
+}
+
+/// A call that ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PastCall {
+    pub call: CallId,
+    pub tool: String,
+    /// As they ran; of a call that did not run, as they were asked about or as the model wrote them.
+    pub arguments: Arc<str>,
+}
+
+/// The search for the calls that the rules of one question match.
+pub(in super::super) struct PastSearch {
+    authorizer: Authorizer,
+    rules: Vec<Rule>,
+}
+
+impl PastSearch {
+    /// For the rules of a question that waits.
+    pub(in super::super) fn new(core: &Core, approval: ApprovalId) -> Result<Self, SubmitError> {
+        let open: &ApprovalRequested =
+            core.state.approvals.open.get(&approval).ok_or(SubmitError::NoApproval(approval))?;
+        let authorizer = Authorizer::new(core, core.state.surface_generation);
+        let authorizer = authorizer.with_rules(&core.state.approvals.rules);
+        Ok(Self { authorizer, rules: open.rules.iter().map(Rule::from).collect() })
+    }
+
+    /// Searches the records of the session in `dir`, up to the newest that was folded.
+    pub(in super::super) async fn run(self, dir: &Path, newest: u64) -> Result<PastCalls, SubmitError> {
+        let dir = dir.to_path_buf();
+        let unread = |why: String| SubmitError::Disk(format!("the journal cannot be read: {why}"));
+        let read = tokio::task::spawn_blocking(move || ended(&dir, newest));
+        let (calls, complete) =
+            read.await.map_err(|error| unread(error.to_string()))?.map_err(|error| unread(error.to_string()))?;
+        let callbacks = self.authorizer.callbacks.clone();
+        let work = async move { self.among(calls, complete) };
+        let judged = callbacks.run(DEADLINE, CancellationToken::new(), work).await;
+        judged.map_err(|lost| SubmitError::Unjudged(lost.to_string()))
+    }
+
+    fn among(&self, calls: Vec<PastCall>, complete: bool) -> PastCalls {
+        let Permission { policy, .. } = &*self.authorizer.permission;
+        let Some(trial) = policy.trial(&self.rules) else { return PastCalls::default() };
+        let (until, mut past) = (Instant::now() + TIME, PastCalls { complete, ..PastCalls::default() });
+        for call in calls {
+            if Instant::now() > until {
+                past.complete = false;
+                break;
+            }
+            past.searched += 1;
+            if self.matches(&trial, &call) {
+                past.matched += 1;
+                if past.calls.len() < MAX_SHOWN_CALLS {
+                    past.calls.push(call);
+                }
+            }
+        }
+        past
+    }
+
+    fn matches(&self, trial: &RuleTrial, call: &PastCall) -> bool {
+        let Some(tool) = self.authorizer.registry.tools().get(&call.tool) else { return false };
+        if self.authorizer.callbacks.is_disabled(&tool.feature) {
+            return false;
+        }
+        let Ok(prepared) = prepare(tool, &call.arguments) else { return false };
+        let facts = CallFacts {
+            tool: &call.tool,
+            effect: tool.definition.effect,
+            touches: &prepared.touches,
+            feature: &tool.feature,
+        };
+        let Permission { workspace, sandbox, .. } = &*self.authorizer.permission;
+        trial.matches(&facts, workspace, *sandbox)
+    }
+}
+
+/// The newest calls with a result, newest first, and whether these are all.
+fn ended(dir: &Path, newest: u64) -> Result<(Vec<PastCall>, bool), RestoreError> {
+    let reader = Reader::open(dir)?.upto(newest);
+    let (mut ended, mut arguments, mut calls) = (BTreeSet::new(), BTreeMap::new(), Vec::new());
+    let (mut before, mut bytes) = (newest + 1, 0);
+    while before > 1 {
+        let page = reader.page(before, PAGE.0, PAGE.1)?;
+        before = page.first().map_or(1, |frame| frame.seq);
+        for frame in page.into_iter().rev() {
+            bytes += frame.line.len();
+            match frame.kind.as_str() {
+                "item" | "approval_requested" | "tool_started" | "tool_finished" => {}
+                _ => continue,
+            }
+            let record = decode(&frame)?;
+            if let Record::ToolFinished(finished) = record {
+                ended.insert(finished.call);
+            } else if let Record::ToolStarted(started) = record {
+                arguments.entry(started.call).or_insert(started.arguments);
+            } else if let Record::ApprovalRequested(asked) = record {
+                arguments.entry(asked.call).or_insert(asked.arguments);
+            } else if let Record::ItemAdded(added) = record
+                && let Item::ToolCall { id, name, arguments: raw } = added.item
+                && ended.remove(&id)
+            {
+                let arguments = arguments.remove(&id).unwrap_or_else(|| raw.into());
+                calls.push(PastCall { call: id, tool: name, arguments });
+            }
+            if calls.len() >= MAX_CALLS || bytes >= MAX_BYTES {
+                return Ok((calls, frame.seq <= 1));
+            }
+        }
+    }
+    Ok((calls, true))
+}
