@@ -375,6 +375,15 @@ mirrors! {
         rules?: Vec<Value>,
         /// Whether these rules also do in the user's configuration.
         configurable?: bool,
+        /// When the call is denied, if nobody has answered.
+        expires?: ApprovalExpiry,
+    }
+    /// The end of the time for an answer; part of [`ApprovalRequested`].
+    ApprovalExpiry {
+        /// Milliseconds since 1970, by the wall clock.
+        at_ms: u64,
+        /// The whole time, in milliseconds.
+        after_ms: u64,
     }
     /// A gate that asks; part of [`ApprovalRequested`].
     AskingGate {

@@ -112,6 +112,10 @@ pub struct ApprovalStatus {
     pub tool: String,
     /// The first 200 characters.
     pub question: String,
+    /// When the call is denied, if nobody has answered: milliseconds since 1970, by the wall clock. None: it waits without
+    /// an end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_ms: Option<u64>,
 }
 
 /// The model could not be reached; the pod tries again by itself.

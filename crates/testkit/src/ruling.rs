@@ -11,6 +11,8 @@ pub enum Ruling {
     /// A person is asked, and the call waits.
     Ask {
         question: String,
+        /// The time for an answer, if it ends.
+        expires_after: Option<Duration>,
     },
     /// This call does not run.
     Deny {
@@ -39,7 +41,9 @@ impl From<Decision> for Ruling {
     fn from(decision: Decision) -> Self {
         match decision {
             Decision::Allow => Self::Allow,
-            Decision::Ask { question } => Self::Ask { question },
+            Decision::Ask { question, expires_after_ms } => {
+                Self::Ask { question, expires_after: expires_after_ms.map(Duration::from_millis) }
+            }
             Decision::Refuse { reason } | Decision::Invalid { reason } => Self::Deny { reason },
             Decision::Abort { reason } => Self::Abort { reason },
             Decision::Pause { reason } => Self::Pause { reason },

@@ -125,7 +125,8 @@ pub(super) fn fold(status: &mut Status, record: &RecordView, crashes: u32) {
         }
         RecordBody::ApprovalRequested(asked) => {
             let (approval, call, tool) = (asked.approval, asked.call.clone(), asked.tool.clone());
-            status.approvals.push(ApprovalStatus { approval, call, tool, question: shown(&asked.question) });
+            let (question, expires_ms) = (shown(&asked.question), asked.expires.as_ref().map(|expires| expires.at_ms));
+            status.approvals.push(ApprovalStatus { approval, call, tool, question, expires_ms });
             status.approvals.truncate(MAX_WAITING);
         }
         RecordBody::ApprovalResolved(answer) => {

@@ -14,6 +14,7 @@
 mod closing;
 mod commands;
 
+use super::approval_ends::ApprovalEnds;
 use super::approvals::ApprovalReplies;
 use super::between_turns::TurnBlock;
 use super::client::{Client, Command, Reply, TurnCancel, client};
@@ -59,6 +60,7 @@ pub struct Actor {
     submissions: Submissions,
     tasks: Tasks,
     answers: ApprovalReplies,
+    approval_ends: ApprovalEnds,
     /// The clients that wait for an [`ActorCommit::Client`], in the order of the commits.
     replies: VecDeque<Reply<()>>,
     turn_block: TurnBlock,
@@ -112,6 +114,7 @@ enum DriverEvent {
     Retry,
     TurnBlockEnded,
     ModelPauseEnded,
+    ApprovalEnded,
     Shown,
 }
 
@@ -129,6 +132,7 @@ impl Actor {
             preamble,
             submissions: Submissions::default(),
             answers: ApprovalReplies::default(),
+            approval_ends: ApprovalEnds::default(),
             replies: VecDeque::new(),
             turn_block: TurnBlock::default(),
             model_backoff: ModelBackoff::default(),
@@ -231,10 +235,12 @@ impl Actor {
         Ok(())
     }
 
-    /// Hands the answers of people to the turn.
+    /// Denies what nobody answered in time, then hands the answers of people to the turn.
     fn answer(&mut self) -> Result<(), Fatal> {
-        let Self { core, at, answers, .. } = self;
+        let Self { core, at, answers, approval_ends, .. } = self;
         let At::Turn(turn) = at else { return Ok(()) };
+        let ended = approval_ends.ended(&turn.unanswered(core), &core.store.clock);
+        ended.iter().try_for_each(|asked| turn.expire(asked))?;
         let due = answers.due(&core.state);
         due.into_iter().try_for_each(|(approval, answer)| turn.answer(core, approval, answer))
     }
@@ -288,17 +294,28 @@ impl Actor {
     async fn next(&mut self, cancel: &CancellationToken) -> DriverEvent {
         let model_at = self.waits_for_model().map(|pause| pause.until);
         let Self {
-            core, at, commands, asked, submissions, tasks: background, turn_block, closing, observer_flush, ..
+            core,
+            at,
+            commands,
+            asked,
+            submissions,
+            tasks: background,
+            turn_block,
+            closing,
+            observer_flush,
+            approval_ends,
+            ..
         } = self;
         let (room, behind) = (!core.outbox.is_full(), !core.outbox.is_empty());
         let (mut accepts_requests, mut suspended, mut cancellable) = (core.accepts_feature_requests(), false, false);
-        let (mut tasks, mut stream) = (None, None);
+        let (mut tasks, mut stream, mut approval_at) = (None, None, None);
         match at {
             At::Turn(turn) => {
                 accepts_requests &= turn.accepts_feature_requests();
                 suspended = turn.suspended();
                 cancellable = !turn.is_cancelled();
                 (tasks, stream) = turn.parts();
+                approval_at = approval_ends.look_at(&core.store.clock);
             }
             // Nothing may follow the last record.
             At::Idle(_) | At::Between => accepts_requests &= !matches!(closing, Closing::Stopping),
@@ -321,6 +338,7 @@ impl Actor {
             () = sleep_until(retry_at) => DriverEvent::Retry,
             () = sleep_until(model_at) => DriverEvent::ModelPauseEnded,
             () = sleep_until(task_at) => DriverEvent::TaskDue,
+            () = sleep_until(approval_at) => DriverEvent::ApprovalEnded,
         }
     }
 
@@ -368,6 +386,7 @@ impl Actor {
                 DriverEvent::Cancelled
                 | DriverEvent::TurnBlockEnded
                 | DriverEvent::ModelPauseEnded
+                | DriverEvent::ApprovalEnded
                 | DriverEvent::Shown,
                 _,
             )

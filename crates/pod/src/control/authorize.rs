@@ -19,6 +19,7 @@ use llm_worker::CallId;
 use llm_worker::ToolEffect;
 use llm_worker::effect::{CallVerdict, CallView, Input};
 use llm_worker::tool::{Prepared, Touch};
+use session_store::Clock;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Mutex, Semaphore};
@@ -127,7 +128,9 @@ impl Authorization {
         let decision = match &verdict {
             CallVerdict::Allow(_) => Decision::Allow,
             // The gates that ask have records of their own.
-            CallVerdict::Ask(_) => asks.by_rule.map_or(Decision::Allow, |question| Decision::Ask { question }),
+            CallVerdict::Ask(_) => {
+                asks.by_rule.map_or(Decision::Allow, |question| Decision::Ask { question, expires_after_ms: None })
+            }
             CallVerdict::Refuse { reason } => Decision::Refuse { reason: reason.clone() },
             CallVerdict::Invalid { problem } => Decision::Invalid { reason: problem.clone() },
             CallVerdict::Abort { reason } => Decision::Abort { reason: reason.clone() },
@@ -146,6 +149,7 @@ pub(crate) struct Authorizer {
     generation: u64,
     /// `<session>/<epoch>`, the prefix of every idempotency key.
     key: Arc<str>,
+    clock: Clock,
     /// A permit for each call that is being authorized: parsing runs code of tools, which may hang.
     slots: Arc<Semaphore>,
     /// Calls that pass hooks are judged one after another, in their order: a gate may count them.
@@ -160,6 +164,7 @@ impl Authorizer {
             callbacks: core.callbacks.clone(),
             generation,
             key: core.store.key.clone(),
+            clock: core.store.clock.clone(),
             slots: Arc::new(Semaphore::new(SLOTS)),
             in_order: Arc::default(),
         }
@@ -376,10 +381,9 @@ impl Authorization {
             return self;
         }
         let CallVerdict::Allow(call) = &self.verdict else { return self };
-        let Asks { by_rule, resources_digest, proposal, by_gates } = &self.asks;
+        let Asks { by_rule: _, resources_digest, proposal, by_gates } = &self.asks;
         let Some(tool) = authorizer.registry.tools().get(&call.record.name) else { return self };
-        let questions: Vec<_> = by_rule.iter().chain(by_gates.iter().map(|(_, question)| question)).cloned().collect();
-        let question = sanitize_lines(&questions.join("\n"), MAX_PROBLEM, authorizer.registry.redactor());
+        let question = sanitize_lines(&self.asks.question(), MAX_PROBLEM, authorizer.registry.redactor());
         // A rule never overrides a gate.
         let proposal = if by_gates.is_empty() { proposal.clone() } else { Proposal::default() };
         let requested = ApprovalRequested {
@@ -395,10 +399,11 @@ impl Authorization {
             resources_digest: resources_digest.clone(),
             question,
             rule: self.rule.clone(),
-            gates: by_gates.iter().map(|(gate, _)| gate.clone()).collect(),
+            gates: by_gates.iter().map(|asked| asked.gate.clone()).collect(),
             sandbox: sandbox_text(authorizer.permission.sandbox.mode).to_owned(),
             rules: proposal.rules.iter().filter_map(Rule::proposed).collect(),
             configurable: proposal.configurable,
+            expires: self.asks.expires(&authorizer.clock),
         };
         Self { verdict: CallVerdict::Ask(Box::new(requested)), ..self }
     }

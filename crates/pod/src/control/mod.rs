@@ -1,6 +1,7 @@
 //! The one task that owns a pod's state.
 
 mod actor;
+mod approval_ends;
 mod approvals;
 mod around;
 mod authorize;

@@ -229,7 +229,7 @@ fn signed(decision: Decision, feature: &FeatureId, hook: &str, redactor: &Redact
     };
     match decision {
         Decision::Allow | Decision::Retry { .. } => decision,
-        Decision::Ask { question } => Decision::Ask { question: sign(question) },
+        Decision::Ask { question, expires_after_ms } => Decision::Ask { question: sign(question), expires_after_ms },
         Decision::Again { words } => {
             let words = sanitize_lines(&words, MAX_AGAIN_WORDS, redactor);
             // Without words there is nothing to go on with.

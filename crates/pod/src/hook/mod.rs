@@ -38,8 +38,8 @@ pub use typed::{
     TurnEndView, TurnError,
 };
 pub use verdict::{
-    Change, MAX_AGAIN, MAX_AGAIN_WORDS, MAX_REASON, MAX_RETRIES, MAX_RETRY_WAIT, MayAbort, MayAllow, MayAsk, MayDeny,
-    MayFinish, MayGoOn, MayPause, MayRetry, Verdict,
+    Change, MAX_AGAIN, MAX_AGAIN_WORDS, MAX_EXPIRY, MAX_REASON, MAX_RETRIES, MAX_RETRY_WAIT, MayAbort, MayAllow,
+    MayAsk, MayDeny, MayFinish, MayGoOn, MayPause, MayRetry, Verdict,
 };
 pub use wrap::ToolWrap;
 pub(crate) use wrap::{WrapAfter, WrapAgain, WrapBefore};

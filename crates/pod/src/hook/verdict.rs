@@ -3,6 +3,7 @@
 //! An author's gate returns a [`Verdict`]; it contains the [`Decision`] that the host journals.
 
 use super::typed::{Point, PostAssistant, PreRequest, PreToolCall, PromptSubmit, TurnEnd, TurnError};
+use crate::feature::millis;
 use crate::record::Decision;
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -15,6 +16,9 @@ pub const MAX_RETRIES: u32 = 3;
 
 /// The longest wait before a request that a gate has sent again.
 pub const MAX_RETRY_WAIT: Duration = Duration::from_secs(5 * 60);
+
+/// The longest time that [`Verdict::expires_after`] takes.
+pub const MAX_EXPIRY: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// Turns that gates may add to one input of a person.
 pub const MAX_AGAIN: u32 = 3;
@@ -62,7 +66,17 @@ impl<P: MayAsk> Verdict<P> {
     /// Ask a person; a later gate may still refuse. The call waits, also across restarts, while other calls run. Several
     /// questions about one call are one approval. Where nobody can answer, the call is refused with the question as reason.
     pub fn ask(question: impl Into<String>) -> Self {
-        Self::of(Decision::Ask { question: question.into() })
+        Self::of(Decision::Ask { question: question.into(), expires_after_ms: None })
+    }
+
+    /// Deny the call when nobody has answered for this time, at least a second and at most [`MAX_EXPIRY`]. The host
+    /// denies it also if the time ends while the pod is stopped: at its next start. Of several questions about one call
+    /// the earliest end counts. Changes only a verdict that asks.
+    pub fn expires_after(mut self, time: Duration) -> Self {
+        if let Decision::Ask { expires_after_ms, .. } = &mut self.decision {
+            *expires_after_ms = Some(millis(time.clamp(Duration::from_secs(1), MAX_EXPIRY)));
+        }
+        self
     }
 }
 
@@ -90,7 +104,7 @@ impl<P: MayRetry> Verdict<P> {
     /// and only after errors of the kinds `Retry` and `Unavailable`.
     pub fn retry(after: Duration) -> Self {
         let after = after.min(MAX_RETRY_WAIT);
-        Self::of(Decision::Retry { after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX) })
+        Self::of(Decision::Retry { after_ms: millis(after) })
     }
 }
 

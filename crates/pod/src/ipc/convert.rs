@@ -79,7 +79,13 @@ pub fn queued(queued: &QueuedInput) -> Queued {
 #[must_use]
 pub fn approval(open: &ApprovalRequested) -> ApprovalStatus {
     let question = open.question.chars().take(protocol::MAX_SHOWN).collect();
-    ApprovalStatus { approval: open.approval, call: open.call.to_string(), tool: open.tool.clone(), question }
+    ApprovalStatus {
+        approval: open.approval,
+        call: open.call.to_string(),
+        tool: open.tool.clone(),
+        question,
+        expires_ms: open.expires.map(|expires| expires.at_ms),
+    }
 }
 
 /// A client's answer.

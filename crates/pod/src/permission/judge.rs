@@ -140,7 +140,7 @@ impl Policy {
         if strictest.decision == RuleDecision::Ask && !lines.is_empty() {
             let (source, text) = strictest.origin();
             return PolicyDecision {
-                decision: Decision::Ask { question: lines.join("\n") },
+                decision: Decision::Ask { question: lines.join("\n"), expires_after_ms: None },
                 rule: RuleRef { source, text },
             };
         }

@@ -41,6 +41,18 @@ pub struct ApprovalRequested {
     /// Whether these rules would also allow the call behind the rules of the user's configuration.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub configurable: bool,
+    /// When the host denies the call, if nobody has answered; none: it waits without an end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<ApprovalExpiry>,
+}
+
+/// The end of the time for an answer; a part of [`ApprovalRequested`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovalExpiry {
+    /// By the wall clock, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// The whole time, in milliseconds: the call never waits longer in one process, whatever the clock shows.
+    pub after_ms: u64,
 }
 
 /// A rule that would allow such calls, with the fields of a rule in the configuration. One with a field or a decision that
@@ -114,10 +126,10 @@ pub struct ApprovalResolved {
     pub scope: ApprovalScope,
     /// As in the question.
     pub arguments_digest: String,
-    /// The words of a person who denied, or why the approval is void.
+    /// The words of a person who denied, that nobody answered in time, or why the approval is void.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Who answered; none if the host made it void.
+    /// Who answered; none if the host did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Who>,
 }

@@ -8,6 +8,8 @@ pub enum Decision {
     /// A person is asked; the call waits.
     Ask {
         question: String,
+        /// The call is denied when nobody has answered for this time.
+        expires_after_ms: Option<u64>,
     },
     /// Refused by permission or by a gate.
     Refuse {
@@ -56,7 +58,7 @@ impl Decision {
         match self {
             Self::Allow | Self::Retry { .. } => "",
             Self::Again { words: reason }
-            | Self::Ask { question: reason }
+            | Self::Ask { question: reason, .. }
             | Self::Refuse { reason }
             | Self::Invalid { reason }
             | Self::Abort { reason }
@@ -64,10 +66,19 @@ impl Decision {
         }
     }
 
-    /// The time before a request is sent again.
+    /// The time before a request is sent again, or after which a call that waits for a person is denied.
     #[must_use]
     pub fn after_ms(&self) -> Option<u64> {
-        if let Self::Retry { after_ms } = self { Some(*after_ms) } else { None }
+        match self {
+            Self::Retry { after_ms } => Some(*after_ms),
+            Self::Ask { expires_after_ms, .. } => *expires_after_ms,
+            Self::Allow
+            | Self::Refuse { .. }
+            | Self::Invalid { .. }
+            | Self::Abort { .. }
+            | Self::Pause { .. }
+            | Self::Again { .. } => None,
+        }
     }
 
     /// Whether it is a refusal, after which no other gate is asked.
@@ -95,7 +106,7 @@ impl Decision {
     pub(super) fn read(word: &str, reason: String, after_ms: Option<u64>) -> Result<Self, String> {
         Ok(match word {
             "allow" => Self::Allow,
-            "ask" => Self::Ask { question: reason },
+            "ask" => Self::Ask { question: reason, expires_after_ms: after_ms },
             "refuse" => Self::Refuse { reason },
             "invalid" => Self::Invalid { reason },
             "abort" => Self::Abort { reason },

@@ -13,8 +13,8 @@ mod task;
 mod turn;
 
 pub use approval::{
-    ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, AskingGate, ProposedDecision,
-    ProposedRule, RulesForgotten,
+    ApprovalDecision, ApprovalExpiry, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, AskingGate,
+    ProposedDecision, ProposedRule, RulesForgotten,
 };
 pub use call::{GateNote, HookName, ToolFinished, ToolRepeated, ToolStarted, TransformNote, VerdictGiven};
 pub use client::ClientCall;

@@ -3,9 +3,11 @@
 use crate::fixtures::{echo, live, pod};
 use llm_worker::{StopReason, ToolEffect};
 use pod::control::{Activity, ApprovalAnswer, Client, HostMode, PodStatus, SubmitError};
+use pod::feature::author::*;
 use pod::permission::{Person, Rule, RuleDecision};
 use pod::record::{ApprovalRequested, ApprovalResolved, ApprovalScope, Record, ToolStarted, Who};
 use std::sync::Arc;
+use std::time::Duration;
 use testkit::{FnTool, LivePod, ModelScript, Over, PodUnderTest, ScriptedAnswer};
 
 /// The arguments of the call that asks: as the model writes them.
@@ -31,6 +33,40 @@ pub(crate) fn deploys() -> Vec<ScriptedAnswer> {
     let calls = ScriptedAnswer::new().call(0, "Deploy", ARGUMENTS).call(1, "Echo", "{}");
     vec![calls.stop(StopReason::ToolUse), ScriptedAnswer::text("deployed")]
 }
+
+/// A feature whose gate asks about calls of these tools, each for a time.
+pub(crate) struct Confirms(pub(crate) Vec<(&'static str, Duration)>);
+
+const CONFIRM: HookKey<PreToolCall> = HookKey::new("confirm");
+
+impl FeatureModule for Confirms {
+    fn descriptor(&self) -> FeatureDescriptor {
+        FeatureDescriptor::builder(FeatureId::user("confirms")).version("1.0.0").gate(&CONFIRM).build()
+    }
+
+    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        ctx.hooks().gate(&CONFIRM, &Arc::new(self.0.clone()), confirmed).map(drop)
+    }
+}
+
+fn confirmed(asks: &Vec<(&'static str, Duration)>, call: &ToolCallView) -> Verdict<PreToolCall> {
+    match asks.iter().find(|(tool, _)| *tool == call.tool) {
+        Some((_, time)) => Verdict::ask("may it?").expires_after(*time),
+        None => Verdict::allow(),
+    }
+}
+
+/// A pod that stays, whose gate asks about calls of `Deploy` for ten minutes, and of `Echo` as long as `echo` says.
+pub(crate) fn expiring(answers: Vec<ScriptedAnswer>, echo: Option<Duration>) -> (PodUnderTest, [FnTool; 2]) {
+    let (mut pod, tools) = scene(answers);
+    pod.judge_by(vec![Rule::new("*", RuleDecision::Allow)]);
+    let asks = [Some(("Deploy", TEN_MINUTES)), echo.map(|time| ("Echo", time))].into_iter().flatten().collect();
+    pod.features.push((Arc::new(Confirms(asks)), vec![HostCapability::hook::<PreToolCall>()]));
+    (pod, tools)
+}
+
+/// The time for an answer.
+pub(crate) const TEN_MINUTES: Duration = Duration::from_secs(600);
 
 /// A person at a client.
 pub(crate) fn person(client: &str) -> Option<Who> {

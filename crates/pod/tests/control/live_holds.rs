@@ -31,7 +31,7 @@ fn status(live: &LivePod) -> PodStatus {
 }
 
 /// Waits for something that no record tells.
-fn spin(live: &LivePod, wanted: impl Fn(&PodStatus) -> bool) {
+pub(crate) fn spin(live: &LivePod, wanted: impl Fn(&PodStatus) -> bool) {
     let began = Instant::now();
     while !wanted(&status(live)) {
         assert!(began.elapsed() < PATIENCE, "{:?}", status(live));

@@ -5,6 +5,7 @@
 mod actor;
 mod aggregate_bounds;
 mod allowed_rules;
+mod approval_expiry;
 mod approval_kills;
 mod approval_scene;
 mod approvals;

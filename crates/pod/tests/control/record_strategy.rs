@@ -8,12 +8,12 @@ use llm_worker::{
 };
 use pod::permission::{Rule, RuleDecision};
 use pod::record::{
-    ApprovalDecision, ApprovalRequested, ApprovalResolved, ApprovalScope, AskingGate, BackgroundTask, ChildProcess,
-    ClientCall, Decision, DirectoryMoved, Encoder, FeatureState, FileChanged, Gap, GateNote, GrantsUsed, HoldCause,
-    HostStopped, InputConsumed, InputEdited, InputMode, InputMoved, InputQueued, InputWithdrawn, ItemAdded, JobEnd,
-    JobEndKind, JobStarter, NotificationQueued, Output, ProposedRule, Record, Recovery, Request, Response, Resumed,
-    RulesForgotten, Stored, SurfaceSet, Suspended, SystemItem, TaskRunState, ToolFinished, ToolStarted, TriggerKind,
-    TurnFinished, TurnStarted, VerdictGiven, Who,
+    ApprovalDecision, ApprovalExpiry, ApprovalRequested, ApprovalResolved, ApprovalScope, AskingGate, BackgroundTask,
+    ChildProcess, ClientCall, Decision, DirectoryMoved, Encoder, FeatureState, FileChanged, Gap, GateNote, GrantsUsed,
+    HoldCause, HostStopped, InputConsumed, InputEdited, InputMode, InputMoved, InputQueued, InputWithdrawn, ItemAdded,
+    JobEnd, JobEndKind, JobStarter, NotificationQueued, Output, ProposedRule, Record, Recovery, Request, Response,
+    Resumed, RulesForgotten, Stored, SurfaceSet, Suspended, SystemItem, TaskRunState, ToolFinished, ToolStarted,
+    TriggerKind, TurnFinished, TurnStarted, VerdictGiven, Who,
 };
 use pod::session::fold::SessionState;
 use serde_json::json;
@@ -243,6 +243,7 @@ pub(crate) fn approval_requested(approval: u64, call: CallId, n: u64) -> Record 
         sandbox: "off".to_owned(),
         rules: (0..n % 3).map(proposed).collect(),
         configurable: n.is_multiple_of(4),
+        expires: n.is_multiple_of(3).then_some(ApprovalExpiry { at_ms: n, after_ms: n }),
     }
     .into()
 }

@@ -6,6 +6,7 @@ use pod::feature::HookKey;
 use pod::hook::{PreToolCall, PublicPreToolCallDecision, ToolCallView, Verdict};
 use pod::permission::{Person, Rule, RuleDecision};
 use pod::record::{ApprovalRequested, Record};
+use std::time::Duration;
 use testkit::PodUnderTest;
 
 fn says(name: &'static str, verdict: fn() -> PublicPreToolCallDecision) -> Installed {
@@ -23,9 +24,10 @@ fn requested(pod: &PodUnderTest) -> Vec<ApprovalRequested> {
 #[test]
 fn several_questions_about_a_call_are_one_approval() {
     let gates = vec![
-        says("a", || Verdict::ask("is it reviewed?")),
-        says("b", Verdict::allow),
-        says("c", || Verdict::ask("is it\u{1b}[2J Friday?")),
+        says("a", || Verdict::ask("is it reviewed?").expires_after(Duration::from_secs(90))),
+        says("b", || Verdict::allow().expires_after(Duration::from_secs(1))),
+        says("c", || Verdict::ask("is it\u{1b}[2J Friday?").expires_after(Duration::from_secs(60))),
+        says("d", || Verdict::ask("sure?")),
     ];
     let (mut pod, said) = pod(&["hello"], gates);
     pod.judge_by(vec![Rule::new("*", RuleDecision::Ask)]);
@@ -38,8 +40,9 @@ fn several_questions_about_a_call_are_one_approval() {
     assert_eq!(lines[1], "builtin:a (gate `a`): is it reviewed?");
     assert!(lines[2].starts_with("builtin:c (gate `c`): is it") && !asked.question.contains('\u{1b}'), "{lines:?}");
     let gates: Vec<_> = asked.gates.iter().map(|gate| gate.hook.as_str()).collect();
-    assert_eq!((gates, asked.rules.len()), (vec!["a", "c"], 0), "a rule is not offered past a gate");
-    assert_eq!(decisions(&pod), ["ask", "allow", "ask", "ask"]);
+    assert_eq!((gates, asked.rules.len()), (vec!["a", "c", "d"], 0), "a rule is not offered past a gate");
+    assert_eq!(asked.expires.map(|expires| expires.after_ms), Some(60_000), "the earliest end");
+    assert_eq!(decisions(&pod), ["ask", "allow", "ask", "ask", "ask"]);
     let state = pod.state();
     assert_eq!((state.approvals.open.len(), state.last_outcome), (1, Some(Outcome::Waiting)));
 }

@@ -58,7 +58,9 @@ struct Confirming;
 impl Confirming {
     fn confirm(&self, call: &ToolCallView) -> Verdict<PreToolCall> {
         match call.touches.iter().find_map(Touch::command) {
-            Some(command) if command.contains("git push") => Verdict::ask("Is this branch ready for others?"),
+            Some(command) if command.contains("git push") => {
+                Verdict::ask("Is this branch ready for others?").expires_after(Duration::from_secs(600))
+            }
             _ => Verdict::allow(),
         }
     }
@@ -68,7 +70,8 @@ impl Confirming {
 fn the_gate_of_the_document_asks_a_person() {
     let mut host = FeatureHost::new().install(Confirm);
     let asked = host.ask::<PreToolCall>(shell_call("git push"));
-    assert!(matches!(&asked, Ruling::Ask { question } if question.contains("ready for others?")), "{asked:?}");
+    let Ruling::Ask { question, expires_after } = asked else { panic!("{asked:?}") };
+    assert!(question.contains("ready for others?") && expires_after == Some(Duration::from_secs(600)), "{question}");
     assert_eq!(host.ask::<PreToolCall>(shell_call("git status")), Ruling::Allow);
     conformance(|| Confirm).assert();
 }

@@ -3,8 +3,9 @@
 use crate::feature::RegisteredTool;
 use crate::hook::GateOutcome;
 use crate::permission::{Person, Proposal};
-use crate::record::{AskingGate, Decision};
+use crate::record::{ApprovalExpiry, AskingGate, Decision};
 use authority::SandboxMode;
+use session_store::Clock;
 
 /// What is asked about one call: several questions are one approval.
 #[derive(Debug, Default)]
@@ -15,25 +16,47 @@ pub(super) struct Asks {
     pub(super) resources_digest: String,
     /// The rules that would allow such calls.
     pub(super) proposal: Proposal,
-    /// The gates that ask, and what.
-    pub(super) by_gates: Vec<(AskingGate, String)>,
+    /// What gates ask.
+    pub(super) by_gates: Vec<GateQuestion>,
+}
+
+/// What a gate asks.
+#[derive(Debug)]
+pub(super) struct GateQuestion {
+    pub(super) gate: AskingGate,
+    pub(super) question: String,
+    pub(super) expires_after_ms: Option<u64>,
+}
+
+impl Asks {
+    /// What is asked, a line for each rule and gate.
+    pub(super) fn question(&self) -> String {
+        let by_gates = self.by_gates.iter().map(|asked| &asked.question);
+        self.by_rule.iter().chain(by_gates).cloned().collect::<Vec<_>>().join("\n")
+    }
+
+    /// When the call is denied if nobody answers: the earliest end that a gate asks for.
+    pub(super) fn expires(&self, clock: &Clock) -> Option<ApprovalExpiry> {
+        let after_ms = self.by_gates.iter().filter_map(|asked| asked.expires_after_ms).min()?;
+        Some(ApprovalExpiry { at_ms: (clock() / 1000).saturating_add(after_ms), after_ms })
+    }
 }
 
 /// The questions of gates. Where nobody can answer, they are refusals.
-pub(super) fn of_gates(mut outcome: GateOutcome, person: Person) -> (GateOutcome, Vec<(AskingGate, String)>) {
+pub(super) fn of_gates(mut outcome: GateOutcome, person: Person) -> (GateOutcome, Vec<GateQuestion>) {
     let mut asks = Vec::new();
     for run in &mut outcome.runs {
-        let Decision::Ask { question } = &run.decision else { continue };
+        let Decision::Ask { question, expires_after_ms } = &run.decision else { continue };
         match person {
             Person::Later => {
                 let gate = AskingGate { hook: run.hook.clone(), feature: run.feature.to_string() };
-                asks.push((gate, question.clone()));
+                asks.push(GateQuestion { gate, question: question.clone(), expires_after_ms: *expires_after_ms });
             }
             Person::Never => run.decision = unanswerable(question),
         }
     }
     match (&outcome.decision, person) {
-        (Decision::Ask { question }, Person::Never) => {
+        (Decision::Ask { question, .. }, Person::Never) => {
             outcome.decision = unanswerable(question);
             // The verdict of the call is that of the gate that refuses.
             let asked = outcome.runs.iter().position(|run| !run.decision.allows());

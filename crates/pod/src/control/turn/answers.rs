@@ -5,7 +5,8 @@ use super::super::approvals::ApprovalAnswer;
 use super::super::core::{Core, Fatal};
 use super::super::turn_end::TurnEnd;
 use super::{Answered, Running, TurnStage};
-use crate::record::ApprovalRequested;
+use crate::record::{ApprovalDecision, ApprovalRequested, ApprovalResolved, ApprovalScope};
+use crate::session::restore::duration;
 use llm_worker::effect::{Input, Outcome};
 use std::sync::Arc;
 
@@ -18,6 +19,31 @@ impl Running {
     /// How a turn stands that waits for a person.
     pub(in super::super) fn waiting(&self, core: &Core) -> TurnEnd {
         self.end(core, Outcome::Waiting, None)
+    }
+
+    /// The questions that it takes an answer to.
+    pub(in super::super) fn unanswered(&self, core: &Core) -> Vec<Arc<ApprovalRequested>> {
+        let open = core.state.approvals.open.values();
+        open.filter(|asked| self.turn.is_parked(asked.call) && !self.answered.contains(&asked.approval))
+            .cloned()
+            .collect()
+    }
+
+    /// Denies the call of a question to which nobody has answered in time.
+    pub(in super::super) fn expire(&mut self, asked: &ApprovalRequested) -> Result<(), Fatal> {
+        self.answered.insert(asked.approval);
+        let after_ms = asked.expires.map(|expires| expires.after_ms).unwrap_or_default();
+        let reason = format!("nobody answered within {}", duration(after_ms.saturating_mul(1000)));
+        let told = format!("this call needs a person's approval, and {reason}");
+        let resolution = Box::new(ApprovalResolved {
+            approval: asked.approval,
+            decision: ApprovalDecision::Deny,
+            scope: ApprovalScope::Once,
+            arguments_digest: asked.arguments_digest.clone(),
+            reason: Some(reason),
+            by: None,
+        });
+        Ok(self.turn.handle(Input::Resolved { id: asked.call, resolution, run: Err(told) })?)
     }
 
     /// Takes the first answer to a question. The call of another one has ended, or has its answer.
