@@ -57,7 +57,9 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "pod::host", may: &["control", "feature::decide", "feature::declare", "feature::live", "foreign", "mailbox", "record", "session"] },
     ]),
     ("yoi", &[
-        Room { name: "yoi::exit", may: &[] },
+        // a terminal: its width and theme
+        Room { name: "yoi::look", may: &[] },
+        Room { name: "yoi::exit", may: &["look"] },
         Room { name: "yoi::nearest", may: &[] },
         Room { name: "yoi::plain_file", may: &[] },
         Room { name: "yoi::env", may: &["exit"] },
@@ -78,12 +80,12 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "yoi::cli", may: &["allow", "bad_value", "candidates", "config"] },
         Room { name: "yoi::launch", may: &["allow", "cli", "config", "exit"] },
         // what people see; knows no command
-        Room { name: "yoi::show", may: &["exit"] },
+        Room { name: "yoi::show", may: &["exit", "look"] },
         // the control channel; knows no command and no configuration
         Room { name: "yoi::socket", may: &["exit"] },
         // a pod in this process; knows no flag, no command and no terminal
-        Room { name: "yoi::hosting", may: &["compose", "config", "env", "exit", "host_log", "instructions", "launch", "pods", "project", "show", "socket"] },
-        Room { name: "yoi::commands", may: &["cli", "compose", "config", "env", "exit", "host_log", "hosting", "launch", "nearest", "pods", "project", "show", "socket"] },
+        Room { name: "yoi::hosting", may: &["compose", "config", "env", "exit", "host_log", "instructions", "launch", "look", "pods", "project", "show", "socket"] },
+        Room { name: "yoi::commands", may: &["cli", "compose", "config", "env", "exit", "host_log", "hosting", "launch", "look", "nearest", "pods", "project", "show", "socket"] },
     ]),
     ("session-store", &[
         Room { name: "session-store::disk", may: &[] },

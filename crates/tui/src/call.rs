@@ -159,7 +159,7 @@ impl CallCell<'_> {
                 let shown = lines.map(|line| Line::of_output(line, tone));
                 let indented = |line: Line| match self.state {
                     CallState::Ok => line.cut(room).chop(width, &margin(), &margin()),
-                    _ => line.chop(width, &margin(), &margin()),
+                    _ => line.wrap(width, &margin(), &margin()),
                 };
                 note.into_iter().chain(shown).flat_map(indented).collect()
             }
@@ -175,6 +175,7 @@ fn margin() -> Line {
 #[must_use]
 pub fn duration(took: Duration) -> String {
     match took.as_secs() {
+        seconds if seconds < 60 && took.subsec_millis() == 0 => format!("{seconds} s"),
         0..10 => format!("{:.1} s", took.as_secs_f64()),
         seconds @ 10..60 => format!("{seconds} s"),
         seconds => format!("{} min {} s", seconds / 60, seconds % 60),

@@ -8,6 +8,9 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 /// Lists and quotes inside one another that are indented; deeper ones stand at the same place.
 const MAX_DEPTH: usize = 12;
 
+/// Columns before a line within a paragraph that are kept.
+const MAX_INDENT: usize = 8;
+
 /// Columns of a rule.
 const RULE: usize = 24;
 
@@ -15,7 +18,14 @@ const RULE: usize = 24;
 #[must_use]
 pub fn markdown(source: &str, width: usize, theme: Theme) -> Vec<Line> {
     let mut page = Page { width: width.max(1), theme, ..Page::default() };
-    parser(source).for_each(|event| page.event(event));
+    for (event, range) in parser(source).into_offset_iter() {
+        let is_break = event == Event::SoftBreak;
+        page.event(event);
+        if is_break && page.margins.is_empty() {
+            let indent = source.get(range.end..).unwrap_or_default().bytes().take_while(|byte| *byte == b' ').count();
+            page.inline(&" ".repeat(indent.min(MAX_INDENT)), Tone::Plain);
+        }
+    }
     page.paragraph();
     page.lines
 }
@@ -67,8 +77,8 @@ impl Page {
                     self.apart = false;
                 }
             }
-            Event::SoftBreak => self.text(" "),
-            Event::HardBreak => {
+            // Models break lines where they mean it.
+            Event::SoftBreak | Event::HardBreak => {
                 self.paragraph();
                 self.apart = false;
             }

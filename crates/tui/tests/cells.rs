@@ -195,7 +195,7 @@ fn what_stands_is_finished_and_what_may_change_is_not() {
 #[test]
 fn times_are_short() {
     let shown = |ms| tui::duration(Duration::from_millis(ms));
-    assert_eq!([40, 9_940, 12_900, 75_000].map(shown), ["0.0 s", "9.9 s", "12 s", "1 min 15 s"]);
+    assert_eq!([40, 3_000, 9_940, 12_900, 75_000].map(shown), ["0.0 s", "3 s", "9.9 s", "12 s", "1 min 15 s"]);
 }
 
 #[test]

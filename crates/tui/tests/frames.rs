@@ -49,6 +49,9 @@ fn width(text: &str) -> usize {
 ---
 The end.  
 With a hard break, ~~struck~~ text and <b>HTML</b>.
+Largest files:
+   12  a.rs
+  345  b.rs
 ";
 
 #[test]

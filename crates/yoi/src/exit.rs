@@ -1,5 +1,6 @@
 //! Exit codes, and the one shape of an error a person reads.
 
+use crate::look::Look;
 use authority::text::escape_lines;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
@@ -101,8 +102,12 @@ impl Failure {
     }
 }
 
-/// A text behind its label. Its further lines stand below it, so that none of them looks like a line of this program.
+/// A text behind its label, for standard error. Its further lines stand below it, so that none of them looks like a line
+/// of this program.
 pub(crate) fn labelled(label: &str, text: &str) -> String {
+    if let Some(look) = Look::of_stderr() {
+        return look.labelled(label.trim_end(), text);
+    }
     let margin = " ".repeat(label.len());
     format!("{label}{}\n", escape_lines(text.trim_end()).replace('\n', &format!("\n{margin}")))
 }

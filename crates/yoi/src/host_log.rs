@@ -34,6 +34,10 @@ pub(crate) struct Wanted(Option<Filter>);
 pub(crate) struct HostLog(LogWriter);
 
 impl Wanted {
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Reads the variable.
     ///
     /// # Errors

@@ -16,6 +16,7 @@ mod host_log;
 mod hosting;
 mod instructions;
 mod launch;
+mod look;
 mod nearest;
 mod plain_file;
 mod pods;

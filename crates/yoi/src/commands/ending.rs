@@ -3,11 +3,12 @@
 use crate::commands::output_schema::AnswerForm;
 use crate::commands::signals::Ending;
 use crate::exit::{Exit, Failure, labelled};
+use crate::look::Look;
 use crate::show::count::count;
 use crate::show::escape::json as harmless;
 use crate::show::out;
 use crate::show::progress::OutputStyle;
-use authority::text::escape_lines;
+use authority::text::escape_line;
 use llm_worker::effect::Outcome;
 use llm_worker::{Cost, ErrorKind, Shortfall};
 use pod::control::{ANSWER_NOT_STORED, TurnEnd};
@@ -15,6 +16,7 @@ use pod::session::fold::RefusedCall;
 use std::borrow::Cow;
 use std::io::Write;
 use std::time::Duration;
+use tui::{Tone, joined, markdown};
 
 /// The result line of a run under `--json` that ended before its turn did.
 pub(crate) fn failed(failure: &Failure) {
@@ -83,9 +85,12 @@ pub(crate) fn report(ended: &FinishedRun, pod: EndedIn<'_>, style: OutputStyle, 
         }
         out::json(&result);
     } else if let Some(text) = printed(ended, style) {
-        out::raw(&format!("{text}\n"));
+        out::raw(&match (style.answer, output) {
+            (Some(look), AnswerForm::Free) => look.text(&markdown(&text, look.width(), look.theme)),
+            _ => format!("{text}\n"),
+        });
     }
-    let mut text = String::new();
+    let mut text = style.cells.map_or("", |_| "\n").to_owned();
     if ended.streamed && answer(end).is_none() {
         text.push_str("the answer above is incomplete\n");
     }
@@ -97,11 +102,10 @@ pub(crate) fn report(ended: &FinishedRun, pod: EndedIn<'_>, style: OutputStyle, 
         text.push_str(&help.map(|help| labelled("help: ", &help)).unwrap_or_default());
     }
     if !style.quiet && !style.json {
-        text.push_str(&closing_line(end, pod, took));
-        text.push('\n');
+        text.push_str(&closing_line(end, pod, style.cells, took));
     }
     // A standard error that is gone cannot be told so.
-    drop(std::io::stderr().write_all(escape_lines(&text).as_bytes()));
+    drop(std::io::stderr().write_all(text.as_bytes()));
     if let Some(late) = late {
         late.say();
     }
@@ -124,7 +128,7 @@ fn printed(ended: &FinishedRun, style: OutputStyle) -> Option<Cow<'_, str>> {
 }
 
 /// `12 steps · 34 s · 18k tokens · $0.05 · run-7f3a (yoi log run-7f3a)`.
-fn closing_line(end: &TurnEnd, pod: EndedIn<'_>, took: Duration) -> String {
+fn closing_line(end: &TurnEnd, pod: EndedIn<'_>, cells: Option<Look>, took: Duration) -> String {
     let mut parts = vec![count(end.steps, "step"), format!("{:.1} s", took.as_secs_f64())];
     let tokens = end.usage.input.saturating_add(end.usage.output);
     match tokens {
@@ -137,7 +141,10 @@ fn closing_line(end: &TurnEnd, pod: EndedIn<'_>, took: Duration) -> String {
         Some(name) => format!("{name} (yoi log {name})"),
         None => "not saved".to_owned(),
     });
-    parts.join(" · ")
+    match cells {
+        Some(look) => look.text(&joined(parts.iter().map(String::as_str), Tone::Dim, look.width())),
+        None => format!("{}\n", escape_line(&parts.join(" · "))),
+    }
 }
 
 fn exit_of(end: &TurnEnd, output: &AnswerForm, ending: Option<Ending>) -> Exit {

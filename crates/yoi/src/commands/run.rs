@@ -19,6 +19,7 @@ use crate::hosting::messages::Messages;
 use crate::hosting::session_location::{SessionLocation, WantedSession, now};
 use crate::hosting::{Driven, HostContext, Hosting, OpenedSession, Prepared, host_failure};
 use crate::launch::LaunchOptions;
+use crate::look::Look;
 use crate::show::progress::{Asker, JournalLines, OutputStyle, show};
 use crate::show::terminal::{Terminal, children_can_type};
 use authority::Ambient;
@@ -61,7 +62,11 @@ fn run_prompt(
     // An answer that has to be of a form is shown when it is.
     let stream = env.stdout_terminal && !args.json && schema.is_none();
     let (json, quiet, terminal) = (args.json, args.quiet, env.stdout_terminal);
-    let style = OutputStyle { json, terminal, quiet, stream, colour: env.colour() };
+    // A log there would part what is drawn.
+    let is_logged = args.ephemeral && log_wanted.is_wanted();
+    let cells = Look::of_stderr().filter(|_| !(json || quiet || is_logged));
+    let answer = Look::of_stdout().filter(|_| stream);
+    let style = OutputStyle { json, terminal, quiet, stream, colour: env.colour(), cells, answer };
     let client = ClientRun { args, env, prompt: &prompt, schema: schema.as_ref(), signals: &signals, style, began };
     if let Some(done) = client.run_if_live()? {
         return Ok(done);

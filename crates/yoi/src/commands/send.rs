@@ -10,6 +10,7 @@ use crate::compose::model::OFFLINE;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::hosting::messages::Messages;
+use crate::look::Look;
 use crate::pods::Pods;
 use crate::show::out;
 use crate::show::progress::OutputStyle;
@@ -53,7 +54,8 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
         let end = pod.end(&wait, input).await.map_err(|failure| kept(failure, &name, input))?.end;
         let ended = FinishedRun { end, streamed: false, output: AnswerForm::Free, ending: None, late: None };
         let (json, terminal, colour) = (args.json, env.stdout_terminal, env.colour());
-        let style = OutputStyle { json, terminal, quiet: true, stream: false, colour };
+        let style =
+            OutputStyle { json, terminal, quiet: true, stream: false, colour, cells: None, answer: Look::of_stdout() };
         Ok(ending::report(&ended, EndedIn::live(&name, is_planner), style, began.elapsed()))
     })?
 }

@@ -2,13 +2,17 @@
 //! of the journal.
 
 mod asker;
+mod cells;
 mod journal;
 
 pub(crate) use asker::{Asker, QuestionOutcome};
 pub(crate) use journal::JournalLines;
 
+use self::cells::Cells;
+use super::arguments::brief;
 use super::escape::{journal_line, line};
 use super::out::noted;
+use crate::look::Look;
 use authority::text::{Escaper, Lines, escape_line, escape_lines};
 use llm_worker::effect::Delta;
 use llm_worker::{Item, ResultStatus};
@@ -16,10 +20,20 @@ use pod::control::Event;
 use pod::record::{ApprovalRequested, Decision, Record, VerdictGiven};
 use std::collections::VecDeque;
 use std::io::{self, Stderr, Stdout, Write};
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
+use tokio::time::timeout_at;
+use tui::{Line, finished, markdown};
 
 /// Events that are taken at once.
 const TAKEN: usize = 256;
+
+/// The line that is drawn over again changes at most so often.
+const REDRAWN: Duration = Duration::from_millis(60);
+
+/// Bytes of one block of an answer that are held back until it is finished.
+const MAX_BLOCK: usize = 64 * 1024;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OutputStyle {
@@ -31,6 +45,10 @@ pub(crate) struct OutputStyle {
     /// The answer appears as it is written.
     pub(crate) stream: bool,
     pub(crate) colour: bool,
+    /// Standard error, if progress is shown there as cells.
+    pub(crate) cells: Option<Look>,
+    /// Standard output, if answers are shown there as their Markdown looks.
+    pub(crate) answer: Option<Look>,
 }
 
 /// Shows events until the pod lets go of its end. Runs on a thread of its own. Output that cannot be written
@@ -43,8 +61,9 @@ pub(crate) fn show(
     mut asker: Option<Asker>,
 ) -> bool {
     let mut screen = RunOutput::of_process(style);
+    let mut clock = None;
     let (mut taken, mut held, mut newest) = (Vec::new(), VecDeque::new(), 0);
-    while events.blocking_recv_many(&mut taken, TAKEN) > 0 {
+    while take(&mut events, &mut taken, screen.tick(Instant::now()), &mut clock) {
         held.extend(taken.drain(..));
         while let Some(event) = held.pop_front() {
             match (asker.as_mut(), question(&event)) {
@@ -68,6 +87,25 @@ pub(crate) fn show(
         screen.note(&format!("warning: {error}"));
     }
     screen.finish()
+}
+
+/// Waits for events, or until the screen changes without one; `false` when no more come.
+fn take(
+    events: &mut mpsc::Receiver<Event>,
+    taken: &mut Vec<Event>,
+    changes: Option<Instant>,
+    clock: &mut Option<Runtime>,
+) -> bool {
+    if clock.is_none() && changes.is_some() {
+        *clock = Builder::new_current_thread().enable_time().build().ok();
+    }
+    match (clock, changes) {
+        (Some(clock), Some(changes)) => {
+            let more = clock.block_on(async { timeout_at(changes.into(), events.recv_many(taken, TAKEN)).await });
+            more.map_or(true, |more| more > 0)
+        }
+        _ => events.blocking_recv_many(taken, TAKEN) > 0,
+    }
 }
 
 fn question(event: &Event) -> Option<&ApprovalRequested> {
@@ -94,6 +132,27 @@ pub(crate) struct RunOutput<Out, Err> {
     mid_line: bool,
     /// Something of an answer is on the screen.
     streamed: bool,
+    /// What goes on, where progress is shown as cells.
+    cells: Cells,
+    /// The end of an answer whose last block is not finished.
+    pending: String,
+    drawn: Drawn,
+    last: Option<Part>,
+}
+
+/// The line that is drawn over again.
+#[derive(Default)]
+struct Drawn {
+    /// Empty while there is none.
+    line: Line,
+    at: Option<Instant>,
+}
+
+/// Parts of what is shown, between which there is an empty line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Answer,
+    Progress,
 }
 
 impl RunOutput<Stdout, Stderr> {
@@ -106,7 +165,22 @@ impl RunOutput<Stdout, Stderr> {
 impl<Out: Write, Err: Write> RunOutput<Out, Err> {
     fn new(style: OutputStyle, out: Out, err: Err) -> Self {
         let escaper = Escaper::new(Lines::Many);
-        Self { style, out: Some(out), err, shown: String::new(), escaper, mid_line: false, streamed: false }
+        let (shown, pending, cells, drawn) = (String::new(), String::new(), Cells::new(), Drawn::default());
+        // The model's name is above.
+        let last = (!style.quiet).then_some(Part::Progress);
+        Self {
+            style,
+            out: Some(out),
+            err,
+            shown,
+            escaper,
+            mid_line: false,
+            streamed: false,
+            cells,
+            pending,
+            drawn,
+            last,
+        }
     }
 
     fn event(&mut self, event: &Event) {
@@ -122,6 +196,7 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
     }
 
     fn delta(&mut self, delta: &Delta) {
+        self.cells.delta(delta, self.style.stream, Instant::now());
         match delta {
             Delta::Text(text) if self.style.stream => {
                 self.shown.push_str(text);
@@ -130,6 +205,7 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
             }
             Delta::Retrying { attempt, delay, why } => {
                 self.shown.clear();
+                self.pending.clear();
                 let wait = delay.as_secs_f64();
                 self.tell(&format!("! {why}; attempt {} in {wait:.1} s", attempt + 1));
             }
@@ -137,13 +213,69 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
         }
     }
 
+    /// Draws what goes on; tells when that changes without an event.
+    pub(crate) fn tick(&mut self, now: Instant) -> Option<Instant> {
+        let look = self.style.cells?;
+        // The last column stays free: some terminals begin the next line when it is written.
+        let width = look.width().saturating_sub(1).max(1);
+        let live = self.cells.live(if self.style.answer.is_some() { &self.pending } else { "" }, width, now);
+        let soon = self.drawn.at.map(|at| at + REDRAWN).filter(|soon| now < *soon);
+        if live.line == self.drawn.line {
+            return live.changes;
+        }
+        if soon.is_some() && !live.line.is_empty() {
+            return soon;
+        }
+        self.clear();
+        self.draw(&live.line.ansi(look.theme));
+        self.drawn = Drawn { line: live.line, at: Some(now) };
+        live.changes
+    }
+
+    fn draw(&mut self, text: &str) {
+        drop(self.err.write_all(text.as_bytes()).and_then(|()| self.err.flush()));
+    }
+
+    /// Removes the line that is drawn over again. On a terminal that became too narrow it stays: where it is broken
+    /// there is not known.
+    fn clear(&mut self) {
+        let (Some(look), false) = (self.style.cells, self.drawn.line.is_empty()) else { return };
+        let is_whole = self.drawn.line.width() < look.width();
+        self.drawn.line = Line::default();
+        self.draw(if is_whole { "\r\u{1b}[K" } else { "\n" });
+    }
+
+    /// What comes next, on either output, begins a line and a part.
+    fn begin(&mut self, part: Part) {
+        self.clear();
+        self.end_line();
+        let before = self.last.replace(part);
+        if self.style.cells.is_some() && before.is_some_and(|before| before != part) {
+            self.draw("\n");
+        }
+    }
+
     /// Shows what a record says; to scripts only the warnings.
     fn record(&mut self, record: &Record) {
-        if let Record::ToolFinished(done) = record {
+        if let (Record::ToolFinished(done), None) = (record, self.style.cells) {
             // Said even to those who want no progress.
             done.warnings.iter().for_each(|warning| self.note(&format!("warning: {warning}")));
         }
         if self.style.json {
+            return;
+        }
+        if let Some(look) = self.style.cells {
+            if let Record::ItemAdded(added) = record {
+                self.item(&added.item);
+            }
+            let lines = self.cells.record(record, look, Instant::now());
+            if !lines.is_empty() {
+                self.begin(Part::Progress);
+                self.draw(&look.text(&lines));
+            }
+            if let Record::VerdictGiven(VerdictGiven { decision: Decision::Abort { reason }, .. }) = record {
+                self.tell(&format!("! {reason}"));
+            }
             return;
         }
         match record {
@@ -185,8 +317,9 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
 
     /// Ends the output. Answers whether words of the model were streamed.
     pub(crate) fn finish(mut self) -> bool {
-        // A turn that was ended in mid-answer leaves half a line.
-        self.end_line();
+        // A turn that was ended in mid-answer leaves half a line, or a block.
+        self.end_answer();
+        self.clear();
         self.streamed
     }
 
@@ -201,9 +334,10 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
                     self.answer(text.strip_prefix(shown.as_str()).unwrap_or_default());
                 }
                 if self.style.stream {
-                    self.end_line();
+                    self.end_answer();
                 }
             }
+            Item::ToolCall { .. } if self.style.cells.is_some() => {}
             Item::ToolCall { name, arguments, .. } => {
                 self.tell(format!("• {name} {}", line(&brief(arguments), 90)).trim_end());
             }
@@ -212,8 +346,40 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
     }
 
     fn answer(&mut self, piece: &str) {
-        let text = self.escaper.piece(piece).into_owned();
-        self.print(&text);
+        if self.style.answer.is_none() {
+            if self.style.cells.is_some() && !self.mid_line {
+                self.begin(Part::Answer);
+            }
+            let text = self.escaper.piece(piece).into_owned();
+            return self.print(&text);
+        }
+        self.pending.push_str(piece);
+        // Blocks end with lines.
+        if piece.contains('\n') {
+            let end = if self.pending.len() > MAX_BLOCK { self.pending.len() } else { finished(&self.pending) };
+            let blocks: String = self.pending.drain(..end).collect();
+            self.blocks(&blocks);
+        }
+    }
+
+    /// Prints blocks of an answer behind those that are there.
+    fn blocks(&mut self, source: &str) {
+        let Some(look) = self.style.answer else { return };
+        let lines = markdown(source, look.width(), look.theme);
+        if lines.is_empty() {
+            return;
+        }
+        let follows = self.last == Some(Part::Answer);
+        self.begin(Part::Answer);
+        let apart = if follows { "\n" } else { "" };
+        self.print(&format!("{apart}{}", look.text(&lines)));
+    }
+
+    /// Nothing more comes of this part of an answer.
+    fn end_answer(&mut self) {
+        let rest = std::mem::take(&mut self.pending);
+        self.blocks(&rest);
+        self.end_line();
     }
 
     /// What comes next, on either output, begins a line.
@@ -239,31 +405,21 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
 
     /// Shows a part of a question, behind a line that is finished.
     fn ask(&mut self, text: &str) {
-        self.end_line();
+        self.begin(Part::Progress);
         drop(self.err.write_all(escape_lines(text).as_bytes()).and_then(|()| self.err.flush()));
     }
 
     fn note(&mut self, text: &str) {
+        if let Some(look) = self.style.cells {
+            self.begin(Part::Progress);
+            return self.draw(&look.note(text));
+        }
         self.end_line();
         let text = escape_line(text);
         let text = if self.style.colour { format!("\u{1b}[2m{text}\u{1b}[0m\n") } else { format!("{text}\n") };
         // Progress nobody can see is not worth ending a run for.
         drop(self.err.write_all(text.as_bytes()));
     }
-}
-
-/// Arguments that say what a call is about, the first first.
-const ABOUT: [&str; 4] = ["command", "pattern", "path", "handle"];
-
-/// A call's arguments as a person reads them: the values, without the braces, where they are a flat object.
-pub(crate) fn brief(arguments: &str) -> String {
-    let Ok(serde_json::Value::Object(fields)) = serde_json::from_str(arguments) else { return arguments.to_owned() };
-    let mut fields: Vec<_> = fields.into_iter().collect();
-    // What a call is about stands first, before a text that may be cut.
-    fields.sort_by_key(|(name, _)| ABOUT.iter().position(|about| about == name).unwrap_or(ABOUT.len()));
-    let shown =
-        fields.iter().map(|(name, value)| value.as_str().map_or_else(|| format!("{name}={value}"), str::to_owned));
-    shown.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -62,6 +62,7 @@ mod redaction;
 mod run;
 mod run_at_terminal;
 mod run_endings;
+mod run_on_terminal;
 mod salvage;
 mod scene;
 mod schedule;

@@ -32,15 +32,25 @@ impl AtTerminal {
         let command = scene.command(args);
         let mut argv = vec![command.get_program().to_owned()];
         argv.extend(command.get_args().map(ToOwned::to_owned));
-        Self::start_by(scene, typed, &argv)
+        Self::start_by(scene, typed, &argv, &[])
     }
 
     /// The same by this script of bash, to which the program is `$YOI`.
     pub(crate) fn start_by_script(scene: &Scene, typed: &str, script: &str) -> Self {
-        Self::start_by(scene, typed, &["bash".into(), "-c".into(), script.into()])
+        Self::start_by(scene, typed, &["bash".into(), "-c".into(), script.into()], &[])
     }
 
-    fn start_by(scene: &Scene, typed: &str, argv: &[std::ffi::OsString]) -> Self {
+    /// The program on a terminal of this many columns that can draw, with colours or without.
+    pub(crate) fn start_drawing(scene: &Scene, columns: u16, colour: bool, args: &[&str]) -> Self {
+        let command = scene.command(args);
+        let size = format!("stty cols {columns}; exec \"$YOI\" \"$@\"");
+        let mut argv = ["bash", "-c", &size, "yoi"].map(std::ffi::OsString::from).to_vec();
+        argv.extend(command.get_args().map(ToOwned::to_owned));
+        let no_colour = if colour { "" } else { "1" };
+        Self::start_by(scene, "", &argv, &[("TERM", "xterm-256color"), ("NO_COLOR", no_colour)])
+    }
+
+    fn start_by(scene: &Scene, typed: &str, argv: &[std::ffi::OsString], variables: &[(&str, &str)]) -> Self {
         let (shows, end) = terminal();
         let mut keys = shows.try_clone().unwrap();
         keys.write_all(typed.as_bytes()).unwrap();
@@ -49,6 +59,7 @@ impl AtTerminal {
         command.arg("-c").args(argv).env_clear().current_dir(scene.path("project"));
         command.envs(model.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command.env("YOI", model.get_program()).env("TERM", "dumb").env("NO_COLOR", "1");
+        command.envs(variables.iter().copied());
         command.stdin(end.try_clone().unwrap()).stdout(end.try_clone().unwrap()).stderr(end);
         let program = command.spawn().unwrap();
         // Only the program holds its end now; when it is gone, reading fails.

@@ -16,6 +16,7 @@ use std::io::{self, PipeReader};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// How often it looks when the kernel tells nothing: some network file systems cannot, and watches are limited.
 const LOOK_AGAIN: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
@@ -65,12 +66,13 @@ fn wait(watch: Option<&OwnedFd>) -> Woken {
     Woken::Look
 }
 
-/// Waits for news of the pod, or for a byte or the end of `woken`.
-pub(crate) fn wait_beside(watch: Option<&OwnedFd>, woken: &PipeReader) {
+/// Waits for news of the pod, for a byte or the end of `woken`, or until then.
+pub(crate) fn wait_beside(watch: Option<&OwnedFd>, woken: &PipeReader, until: Option<Instant>) {
     let mut fds = vec![PollFd::new(woken, PollFlags::IN)];
     fds.extend(watch.map(|watch| PollFd::new(watch, PollFlags::IN)));
-    let bound = if watch.is_none() { Some(&LOOK_AGAIN) } else { None };
-    let polled = poll(&mut fds, bound);
+    let left = until.and_then(|until| Timespec::try_from(until.saturating_duration_since(Instant::now())).ok());
+    let bound = left.or(if watch.is_none() { Some(LOOK_AGAIN) } else { None });
+    let polled = poll(&mut fds, bound.as_ref());
     if polled.is_ok() && fds.first().is_some_and(|woken| woken.revents().contains(PollFlags::IN)) {
         // What it says does not matter.
         rustix::io::read(woken, &mut [0; 16]).ok();

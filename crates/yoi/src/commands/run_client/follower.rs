@@ -13,6 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 /// A thread that reads the files and shows. It sleeps until the kernel tells that the pod wrote.
 pub(super) struct Follower {
@@ -102,7 +103,7 @@ impl Reading {
             if last > 0 {
                 return Ok(());
             }
-            wait_beside(watch.as_ref(), &self.woken);
+            wait_beside(watch.as_ref(), &self.woken, screen.tick(Instant::now()));
         }
     }
 

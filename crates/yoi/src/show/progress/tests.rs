@@ -1,10 +1,14 @@
 //! What a terminal gets of events.
 
+use super::cells::LiveLine;
 use super::*;
 use pod::control::{Alert, AlertLevel};
-use pod::record::ItemAdded;
+use pod::record::{ItemAdded, Request, ToolFinished, ToolStarted};
+use serde_json::json;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tui::Theme;
 
 /// Both outputs of a terminal, in the order of writing.
 #[derive(Clone, Default)]
@@ -21,12 +25,21 @@ impl Write for Terminal {
     }
 }
 
+fn style(look: Option<Look>) -> OutputStyle {
+    let (json, quiet, colour) = (false, false, false);
+    OutputStyle { json, terminal: true, quiet, stream: true, colour, cells: look, answer: look }
+}
+
 fn seen(events: Vec<Event>) -> String {
+    seen_with(None, events)
+}
+
+fn seen_with(look: Option<Look>, events: Vec<Event>) -> String {
     let terminal = Terminal::default();
-    let style = OutputStyle { json: false, terminal: true, quiet: false, stream: true, colour: false };
+    let style = style(look);
     let mut screen = RunOutput::new(style, terminal.clone(), terminal.clone());
     events.iter().for_each(|event| screen.event(event));
-    screen.end_line();
+    screen.finish();
     terminal.0.lock().unwrap().clone()
 }
 
@@ -48,13 +61,6 @@ fn retrying() -> Event {
 }
 
 #[test]
-fn a_call_is_shown_by_what_it_is_about() {
-    assert_eq!(brief(r#"{"content":"long text","path":"a.rs"}"#), "a.rs long text");
-    assert_eq!(brief(r#"{"glob":"*.rs","path":".","pattern":"fn","limit":3}"#), "fn . *.rs limit=3");
-    assert_eq!(brief("{cut"), "{cut");
-}
-
-#[test]
 fn progress_and_answer_never_share_a_line() {
     let alert = || Event::Alert(Alert { level: AlertLevel::Warning, from: None, text: "look".to_owned() });
     let table: [(Vec<Event>, &str); 10] = [
@@ -72,4 +78,129 @@ fn progress_and_answer_never_share_a_line() {
     for (events, expected) in table {
         assert_eq!(seen(events), expected);
     }
+}
+
+fn record(record: impl Into<Record>) -> Event {
+    Event::Record { seq: 1, record: Arc::new(record.into()) }
+}
+
+fn called(id: &str, name: &str, arguments: &str) -> Event {
+    let (id, name, arguments) = (id.to_owned().try_into().unwrap(), name.to_owned(), arguments.to_owned());
+    record(ItemAdded { item: Item::ToolCall { id, name, arguments } })
+}
+
+fn started(id: &str) -> Event {
+    let started = json!({
+        "call": id, "name": "Bash", "feature": "f", "generation": 1, "arguments": "{}", "arguments_digest": "",
+        "effect": "effectful", "idempotency_key": "k",
+    });
+    record(serde_json::from_value::<ToolStarted>(started).unwrap())
+}
+
+fn ended(id: &str, status: &str, summary: &str, content: &str) -> Event {
+    let outcome = json!({ "status": status, "summary": summary, "content": content });
+    let done = json!({ "call": id, "outcome": outcome, "ms": 1500, "warnings": ["look"] });
+    record(serde_json::from_value::<ToolFinished>(done).unwrap())
+}
+
+const CALL: &str = "c00000001";
+
+#[test]
+fn on_a_terminal_finished_blocks_and_calls_are_printed() {
+    let command = r#"{"command":"make all","timeout_s":5}"#;
+    let table = [
+        (vec![text("one\n\ntw"), text("o"), answer("one\n\ntwo")], "\none\n\ntwo\n"),
+        (vec![text("a"), started(CALL), text("b"), answer("ab")], "\nab\n"),
+        (
+            vec![text("# half\nof"), retrying(), text("whole"), answer("whole")],
+            "\n# half\n\n! cut; attempt 2 in 1.0 s\n\nwhole\n",
+        ),
+        (vec![text("\u{1b}[2J"), answer("\u{1b}[2J")], "\n\\u{1b}[2J\n"),
+        (
+            vec![called(CALL, "Bash", command), ended(CALL, "ok", "exit 0 in 1.5 s", "a\nb\n")],
+            "✓ Bash make all · 1.5 s\n  a\n  b\nwarning: look\n",
+        ),
+        (
+            vec![called(CALL, "Bash", command), ended(CALL, "error", "exit 2 in 1.5 s", "a\n"), answer("no")],
+            "✗ Bash make all · 1.5 s\n  exit 2\n  a\nwarning: look\n\nno\n",
+        ),
+        (vec![ended(CALL, "refused", "not allowed", "")], "⊘ c00000001 · 1.5 s\n  not allowed\nwarning: look\n"),
+        (
+            vec![
+                called(CALL, "Edit", r#"{"path":"a"}"#),
+                ended(CALL, "ok", "a: 1 replacement", "@@ -1,1 +1,1 @@\n-x\n+y"),
+            ],
+            "✓ Edit a · 1 replacement · 1.5 s\n  1 - x\n  1 + y\nwarning: look\n",
+        ),
+    ];
+    for (events, expected) in table {
+        assert_eq!(seen_with(Some(PLAIN), events), expected);
+    }
+}
+
+fn take(cells: &mut Cells, event: &Event, now: Instant) {
+    match event {
+        Event::Record { record, .. } => drop(cells.record(record, PLAIN, now)),
+        Event::Delta { delta, .. } => cells.delta(delta, true, now),
+        Event::Suspended { .. } | Event::Alert(_) => {}
+    }
+}
+
+const PLAIN: Look = Look::fixed(Theme::Plain, || 40);
+
+#[test]
+fn nothing_wakes_a_screen_on_which_nothing_changes() {
+    let now = Instant::now();
+    let at = |ms| now + Duration::from_millis(ms);
+    let mut cells = Cells::new();
+    let request = json!({
+        "number": 1, "generation": 1, "items": 1, "projection": 1, "neutral_digest": "",
+        "encoder": { "id": "d", "version": 1 }, "body_digest": "", "bytes": 1,
+    });
+    take(&mut cells, &record(serde_json::from_value::<Request>(request).unwrap()), now);
+    let seen = |cells: &Cells, answer: &str, ms| {
+        let LiveLine { line, changes } = cells.live(answer, 30, at(ms));
+        (line.text(), changes.map(|changes| changes.saturating_duration_since(now).as_millis()))
+    };
+    let model = "◦ waiting for the model · ";
+    assert_eq!(seen(&cells, "", 100), (String::new(), Some(2_000)));
+    assert_eq!(seen(&cells, "", 3_700), (format!("{model}3 s"), Some(4_000)));
+    take(&mut cells, &text("words of an answer that is longer than a line"), at(4_000));
+    assert_eq!(
+        seen(&cells, "words of an answer that is longer than a line", 4_100),
+        ("◦ longer than a line".to_owned(), None)
+    );
+    take(&mut cells, &called(CALL, "Bash", r#"{"command":"make"}"#), at(5_000));
+    take(&mut cells, &started(CALL), at(5_000));
+    assert_eq!(seen(&cells, "", 5_100), (String::new(), Some(5_400)));
+    assert_eq!(seen(&cells, "", 8_000), ("◦ Bash make · 3 s".to_owned(), Some(9_000)));
+    let LiveLine { line, .. } = cells.live("", 12, at(8_000));
+    assert_eq!(line.text(), "◦ Bash … · …");
+}
+
+#[test]
+fn the_drawn_line_is_replaced_and_never_a_part_of_the_text() {
+    static COLUMNS: AtomicUsize = AtomicUsize::new(20);
+    let terminal = Terminal::default();
+    let look = Look::fixed(Theme::Plain, || COLUMNS.load(Ordering::Relaxed));
+    let mut screen = RunOutput::new(style(Some(look)), terminal.clone(), terminal.clone());
+    let taken = || std::mem::take(&mut *terminal.0.lock().unwrap());
+    let now = Instant::now();
+    let calls = [called(CALL, "Bash", r#"{"command":"make a long line"}"#), started(CALL)];
+    calls.iter().for_each(|event| screen.event(event));
+    let tick = |screen: &mut RunOutput<_, _>, ms| {
+        screen.tick(now + Duration::from_millis(ms));
+        taken()
+    };
+    assert_eq!(tick(&mut screen, 100), "");
+    assert_eq!(tick(&mut screen, 2_900), "◦ Bash make … · 2 s");
+    assert_eq!(tick(&mut screen, 2_980), "", "nothing changed");
+    assert_eq!(tick(&mut screen, 4_900), "\r\u{1b}[K◦ Bash make … · 4 s");
+    screen.event(&Event::Alert(Alert { level: AlertLevel::Warning, from: None, text: "look".to_owned() }));
+    assert_eq!(tick(&mut screen, 5_900), "\r\u{1b}[K! look\n◦ Bash make … · 5 s");
+    // Where a broken line ends is not known: it stays.
+    COLUMNS.store(12, Ordering::Relaxed);
+    screen.event(&ended(CALL, "ok", "exit 0 in 1.5 s", ""));
+    assert_eq!(tick(&mut screen, 6_900).split("✓").next().unwrap(), "\n");
+    assert_eq!(screen.tick(now + Duration::from_secs(8)), None);
 }

@@ -48,7 +48,8 @@ fn shown_with(scene: &Scene, args: &[&str], variables: &[(&str, &str)]) -> Strin
     });
     finish(command.spawn().unwrap());
     drop((command, held));
-    String::from_utf8(reading.join().unwrap()).unwrap().replace("\r\n", "\n")
+    // Besides lines, it is told only to draw the last one again.
+    String::from_utf8(reading.join().unwrap()).unwrap().replace("\r\n", "\n").replace("\r\u{1b}[K", "")
 }
 
 #[test]
@@ -90,7 +91,7 @@ fn nothing_of_a_repository_reaches_the_terminal_as_it_is() {
         (&["run", "search for `alpha`"], "alpha"),
         (&["run", "read plain.txt"], "alpha"),
         (&["run", "summarise this project"], "model: offline"),
-        (&["-C", below.to_str().unwrap(), "run", "list the files"], "instructions: "),
+        (&["-C", below.to_str().unwrap(), "run", "list the files"], "instructions:"),
         (&["undo", "p"], "restored: "),
     ];
     let mut all = vec![("run".to_owned(), run)];

@@ -1,0 +1,73 @@
+//! What `yoi run` shows on a terminal that can draw: cells, and one line that is drawn over again.
+
+use crate::approvals::bash;
+use crate::person::AtTerminal;
+use crate::scene::Scene;
+use serde_json::{Value, json};
+
+const ANSWER: &str = "# Title\n\nAll **is** done, and this line is long enough to be broken between words.\n\n- one\n";
+
+fn scene(command: &str) -> (Scene, String) {
+    let scene = Scene::new();
+    let edit = json!({ "path": "a.txt", "edits": [{ "old": "l2", "new": "line two" }] });
+    let read = json!({ "name": "Read", "arguments": { "path": "a.txt" } });
+    let calls: Value = json!({ "text": "I *look*.", "calls": [read] });
+    scene.write("a.txt", "l1\nl2\nl3\n");
+    let answers = [
+        calls,
+        json!({ "calls": [{ "name": "Edit", "arguments": edit }] }),
+        json!({ "calls": [bash(command)] }),
+        json!({ "text": ANSWER }),
+    ];
+    let model = scene.script("s.jsonl", &answers);
+    (scene, model)
+}
+
+/// What stays when each drawn line is replaced by the next, without times.
+fn kept(shown: &str) -> String {
+    let shown = shown.replace("\r\n", "\n");
+    let last = |line: &str| line.rsplit("\r\u{1b}[K").next().unwrap().to_owned();
+    let timeless = |line: String| match line.rsplit_once(" · ") {
+        Some((call, time)) if time.ends_with(" s") => call.to_owned(),
+        _ => line,
+    };
+    shown.lines().map(|line| timeless(last(line)) + "\n").collect()
+}
+
+#[test]
+fn each_call_is_a_cell_with_its_result() {
+    let (scene, model) = scene("seq 1 9; exit 0");
+    let args = ["run", "--sandbox", "off", "--allow", "Bash", "--allow", "Edit", "--ephemeral", "-m", &model, "go"];
+    let shown = kept(&AtTerminal::start_drawing(&scene, 40, false, &args).ends(0));
+    let cells = "\n\nI *look*.\n\n✓ Read a.txt · lines 1-3 of 3\n✓ Edit a.txt · 1 replacement\n  1   l1\n  2 - l2\n  2 + line two\n  3   l3\n";
+    let output = "  … 4 more lines\n  5\n  6\n  7\n  8\n  9\n";
+    let answer = "\n# Title\n\nAll **is** done, and this line is long\nenough to be broken between words.\n\n• one\n\n4 steps · ";
+    for part in [cells, output, answer] {
+        assert!(shown.contains(part), "{part}\nis not in\n{shown}");
+    }
+    assert!(shown.lines().all(|line| line.chars().count() <= 40), "{shown}");
+    let coloured = kept(&AtTerminal::start_drawing(&scene, 40, true, &args).ends(0));
+    assert!(coloured.contains("\u{1b}[32m✓\u{1b}[0m \u{1b}[1mRead\u{1b}[0m a.txt"), "{coloured}");
+    assert!(coloured.contains("All \u{1b}[1mis\u{1b}[0m done"), "{coloured}");
+    // A program that reads the output gets what it got before.
+    let piped = scene.yoi(&args).ends(0);
+    assert_eq!(piped.out, ANSWER);
+    assert!(piped.err.contains("• Read a.txt\n  a.txt: lines 1-3 of 3\n"), "{}", piped.err);
+}
+
+#[test]
+fn a_call_that_runs_shows_its_time_and_leaves_one_line() {
+    let (scene, model) = scene("while [ ! -e go ]; do sleep 0.1; done; echo ran; exit 3");
+    let args = ["run", "--sandbox", "off", "--allow", "Bash", "--allow", "Edit", "--ephemeral", "-m", &model, "go"];
+    let mut person = AtTerminal::start_drawing(&scene, 60, false, &args);
+    person.sees("\r\u{1b}[K");
+    person.sees("◦ Bash while [ ! -e go ];");
+    person.sees(" · 1 s");
+    person.sees(" · 2 s");
+    scene.write("go", "");
+    person.sees("✗ Bash while");
+    person.sees("exit 3");
+    person.sees("  ran");
+    let shown = kept(&person.ends(0));
+    assert_eq!(shown.matches("Bash while").count(), 1, "{shown}");
+}
