@@ -95,7 +95,8 @@ impl Live {
         }
         let writes = call.touches.iter().filter_map(|touch| match touch {
             Touch::Write(path) => Some(path),
-            Touch::Read(_) | Touch::Shell(_) | Touch::Host(_) | Touch::Session | Touch::RemoteWrite(_) => None,
+            Touch::Read(_) | Touch::Shell(_) | Touch::Host(_) | Touch::Session => None,
+            Touch::RemoteWrite(_) | Touch::Escalate(..) => None,
         });
         match writes.into_iter().find_map(|path| self.outside(path)) {
             Some(reason) => Verdict::deny(reason),

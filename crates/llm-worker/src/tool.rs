@@ -58,6 +58,18 @@ pub enum Touch {
     Session,
     /// Changes something at this host or service, which no sandbox of this machine bounds.
     RemoteWrite(String),
+    /// Runs its command beyond the sandbox, for this reason in the words of the model. A person is asked each time.
+    Escalate(Escalation, String),
+}
+
+/// How far a command goes beyond the sandbox: it uses the network, also that of this machine, or it is not confined at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(description = "")]
+#[allow(missing_docs, reason = "a comment on a variant would make the schema three times as long")]
+pub enum Escalation {
+    Network,
+    Unconfined,
 }
 
 impl Touch {
@@ -170,6 +182,12 @@ pub trait CallHost: Send + Sync {
     fn warn(&self, text: &str) {
         // The default is for a host without a user.
         let _unheard = text;
+    }
+
+    /// Whether a call may ask a person to let its command go beyond the sandbox.
+    fn may_escalate(&self) -> bool {
+        // The default is for a host without a user.
+        false
     }
 
     /// Reads lines of an earlier full output of this session, by its handle.

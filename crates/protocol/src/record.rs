@@ -413,6 +413,8 @@ mirrors! {
         feature: String,
         arguments: String,
         effect: String,
+        /// How far its command goes beyond the sandbox: `network` or `unconfined`.
+        escalation?: String,
     }
     /// A call is about to run again.
     ToolRepeated {

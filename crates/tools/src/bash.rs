@@ -2,11 +2,12 @@
 
 use crate::answer::{answer, counted, fail, fix, refused};
 use crate::shell::Shell;
-use authority::{ChildExit, ChildResult, Job, SandboxMode};
-use llm_worker::tool::Touch;
+use authority::{Beyond, ChildExit, ChildResult, Job, SandboxMode};
+use llm_worker::tool::{Escalation, Touch};
 use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolResult};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +34,9 @@ const MARGIN: Duration = Duration::from_secs(5);
 /// The bytes at the end of the output that are searched for signs of a refused connection.
 const LOOKED_AT: usize = 16 * 1024;
 
+/// The longest reason of an escalation, in bytes.
+pub const MAX_REASON: usize = 500;
+
 /// The most changes to files that decide what git runs that a result names.
 const NAMED_CHANGES: usize = 10;
 
@@ -45,6 +49,28 @@ pub struct Args {
     /// Seconds until it is killed, at most 3600.
     #[serde(default = "timeout")]
     pub timeout_s: u64,
+    /// If the sandbox stops what the task needs: ask the person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Escalate")]
+    pub escalate: Option<Escalate>,
+}
+
+/// How far a command is to go beyond the sandbox, and why, in at most [`MAX_REASON`] bytes.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[schemars(description = "")]
+pub struct Escalate {
+    pub to: Escalation,
+    #[serde(deserialize_with = "reason")]
+    pub reason: String,
+}
+
+fn reason<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let reason = String::deserialize(from)?;
+    match reason.len() {
+        _ if reason.trim().is_empty() => Err(D::Error::custom("say why")),
+        0..=MAX_REASON => Ok(reason),
+        bytes => Err(D::Error::custom(format!("has {bytes} bytes; at most {MAX_REASON} are allowed"))),
+    }
 }
 
 fn timeout() -> u64 {
@@ -54,7 +80,8 @@ fn timeout() -> u64 {
 /// The resources that permission judges.
 #[must_use]
 pub fn touches(args: &Args) -> Vec<Touch> {
-    vec![Touch::Shell(args.command.clone())]
+    let escalate = args.escalate.iter().map(|wanted| Touch::Escalate(wanted.to, wanted.reason.clone()));
+    escalate.chain([Touch::Shell(args.command.clone())]).collect()
 }
 
 /// Runs one call. All output goes to the host; the result has a summary of it.
@@ -64,6 +91,7 @@ pub fn touches(args: &Args) -> Vec<Touch> {
 /// deadline, `Cancelled`. Otherwise the error of the spawner or the host.
 pub async fn run(live: Arc<Shell>, args: Args, cx: ToolContext) -> ToolResult {
     let deadline = judge(&args, cx.deadline)?;
+    let wants = args.escalate.is_some();
     let mark = live.spawner.git_mark();
     let job = Job {
         program: live.program.clone(),
@@ -84,8 +112,10 @@ pub async fn run(live: Arc<Shell>, args: Args, cx: ToolContext) -> ToolResult {
         (Some(error), _) => return Err(with_changes(error, &changed)),
         (None, Err(error)) => return Err(with_changes(refused(&error), &changed)),
     };
-    let notes =
-        notes(&ended, live.spawner.mode() != SandboxMode::Off && no_network(&String::from_utf8_lossy(&tail)), &changed);
+    let confined = live.spawner.mode() != SandboxMode::Off && ended.beyond.is_none();
+    let network = confined && no_network(&String::from_utf8_lossy(&tail));
+    let mut notes = notes(&ended, network.then(|| cx.host.may_escalate()), &changed);
+    notes.extend(escalated(wants, ended.beyond, confined));
     if !notes.is_empty() {
         let apart = if tail.last().is_none_or(|last| *last == b'\n') { "" } else { "\n" };
         cx.host.write_output(format!("{apart}{}\n", notes.join("\n")).as_bytes())?;
@@ -136,8 +166,20 @@ fn summary(ended: &ChildResult, deadline: Duration) -> ToolResult {
     }
 }
 
-/// The notes that this tool adds at the end of the output.
-fn notes(ended: &ChildResult, no_network: bool, changed: &[String]) -> Vec<String> {
+/// What became of an escalation.
+fn escalated(wants: bool, beyond: Option<Beyond>, confined: bool) -> Option<String> {
+    Some(match beyond {
+        Some(Beyond::Network) => "[ran in the sandbox, with the network]".to_owned(),
+        Some(Beyond::Unconfined) => "[ran outside the sandbox]".to_owned(),
+        None if wants && confined => "[`escalate` changed nothing: ran in the sandbox]".to_owned(),
+        None if wants => "[`escalate` changed nothing: there is no sandbox]".to_owned(),
+        None => return None,
+    })
+}
+
+/// The notes that this tool adds at the end of the output. `no_network`: the network was refused, and whether `escalate`
+/// can help.
+fn notes(ended: &ChildResult, no_network: Option<bool>, changed: &[String]) -> Vec<String> {
     let mut notes = Vec::new();
     // Not for a killed command: the processes that it started are killed with it.
     if ended.leftovers > 0 && matches!(ended.how, ChildExit::Exit(_) | ChildExit::Signal(_)) {
@@ -150,10 +192,11 @@ fn notes(ended: &ChildResult, no_network: bool, changed: &[String]) -> Vec<Strin
             "[may still run: at least {left} that it started; they could not be ended, or new ones started faster than they ended]"
         ));
     }
-    if no_network {
-        notes.push(
-            "[commands in the sandbox cannot use the network, not even connections within this machine]".to_owned(),
-        );
+    if let Some(may_escalate) = no_network {
+        let help = if may_escalate { "; `escalate` asks the person" } else { "" };
+        notes.push(format!(
+            "[commands in the sandbox cannot use the network, not even connections within this machine{help}]"
+        ));
     }
     notes.extend(changed.iter().take(NAMED_CHANGES).map(|text| format!("[{text}]")));
     if let Some(more) = changed.len().checked_sub(NAMED_CHANGES).filter(|more| *more > 0) {

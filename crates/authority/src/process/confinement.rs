@@ -17,6 +17,15 @@ pub enum SandboxMode {
     Off,
 }
 
+/// What one child may do beyond the sandbox; see [`super::Spawner::permit`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beyond {
+    /// Use IPv4 and IPv6. All else stays confined, also sockets of this machine's programs that have a path.
+    Network,
+    /// All that the user who runs yoi may do.
+    Unconfined,
+}
+
 /// The directories a child may use besides those of the system and of the toolchains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confinement {
@@ -74,6 +83,6 @@ fn probe() -> Support {
         Ok(LandlockStatus::Available { effective_abi, kernel_abi }) => kernel_abi.unwrap_or(effective_abi as i32),
         Ok(LandlockStatus::NotEnabled | LandlockStatus::NotImplemented) | Err(_) => 0,
     };
-    let seccomp = filter::build().is_ok_and(|filter| seccompiler::apply_filter(&filter).is_ok());
+    let seccomp = filter::build(false).is_ok_and(|filter| seccompiler::apply_filter(&filter).is_ok());
     Support { landlock_abi, seccomp }
 }

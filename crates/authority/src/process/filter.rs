@@ -138,8 +138,10 @@ const IOPRIO_WHO_USER: u64 = 3;
 /// The limit on file locks, which labels descendants ([`super::label`]); <asm-generic/resource.h>.
 const LOCKS: u64 = 10;
 
-/// The sockets of this machine; <linux/socket.h>.
+/// The sockets of this machine, and those of the internet; <linux/socket.h>.
 const AF_UNIX: u64 = 1;
+const AF_INET: u64 = 2;
+const AF_INET6: u64 = 10;
 
 // Codes of the instructions written by hand; <linux/bpf_common.h>, <linux/seccomp.h>.
 const LOAD_WORD: u16 = 0x20;
@@ -148,17 +150,22 @@ const JUMP_GREATER_EQUAL: u16 = 0x35;
 const RETURN: u16 = 0x06;
 const RETURN_ERRNO: u32 = 0x0005_0000;
 
-pub(super) fn build() -> Result<BpfProgram, Error> {
-    compile()
+/// With `network`, sockets of the internet are not refused.
+pub(super) fn build(network: bool) -> Result<BpfProgram, Error> {
+    compile(network)
         .map_err(|why| Error::new(ErrorKind::Unavailable, format!("system call filter: {why}; use sandbox mode off")))
 }
 
-fn compile() -> Result<BpfProgram, seccompiler::BackendError> {
+fn compile(network: bool) -> Result<BpfProgram, seccompiler::BackendError> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|number| (*number, Vec::new())).collect();
     let low = |index, op, value| SeccompCondition::new(index, SeccompCmpArgLen::Dword, op, value);
     let eq = |index, value| low(index, SeccompCmpOp::Eq, value);
     let some = |index, value| SeccompRule::new(vec![low(index, SeccompCmpOp::Ne, value)?]);
+    if network {
+        let others = vec![low(0, SeccompCmpOp::Ne, AF_INET)?, low(0, SeccompCmpOp::Ne, AF_INET6)?];
+        rules.insert(libc::SYS_socket, vec![SeccompRule::new(others)?]);
+    }
     let mut ioctl = vec![SeccompRule::new(vec![eq(1, TIOCSTI)?])?, SeccompRule::new(vec![eq(1, TIOCLINUX)?])?];
     for (kind, harmless) in FILE_SYSTEMS {
         let others = harmless.iter().map(|number| low(1, SeccompCmpOp::Ne, *number));

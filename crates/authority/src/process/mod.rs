@@ -34,7 +34,7 @@ mod survivors;
 mod temp;
 mod trail;
 
-pub use confinement::{Confinement, SandboxMode, Support, support};
+pub use confinement::{Beyond, Confinement, SandboxMode, Support, support};
 pub use descendants::{become_subreaper, end_descendants, end_survivors};
 pub use env::EnvPolicy;
 pub use git_guard::{GitFinding, GitGuard, Handled};
@@ -46,5 +46,5 @@ pub use peer::{OnlyLooks, Peer, peer_of, started_by_pod};
 pub use processes::is_running;
 pub(crate) use rules::{ETC_GIVEN, ETC_WITHHELD, HOME_HIDDEN};
 pub use run::{ChildExit, ChildResult, DRAIN, GRACE, Job, KILL_WAIT, QUIET, SpawnedChild};
-pub use spawner::Spawner;
+pub use spawner::{Permit, Spawner};
 pub use stale::{StaleHost, end_stale, stale_hosts};

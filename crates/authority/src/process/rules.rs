@@ -179,8 +179,13 @@ fn writing(abi: ABI) -> BitFlags<AccessFs> {
     AccessFs::from_all(abi) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
 }
 
-/// The rules, ready to be applied by any number of threads.
-pub(super) fn build(confinement: &Confinement, env: &EnvPolicy, temp: &Path) -> Result<RulesetCreated, Error> {
+/// The rules, ready to be applied by any number of threads. With `network`, they are about files only.
+pub(super) fn build(
+    confinement: &Confinement,
+    env: &EnvPolicy,
+    temp: &Path,
+    network: bool,
+) -> Result<RulesetCreated, Error> {
     let hidden = hidden(env);
     let read = resolved(&confinement.read, &hidden)?;
     let write = resolved(&confinement.write, &hidden)?;
@@ -188,7 +193,7 @@ pub(super) fn build(confinement: &Confinement, env: &EnvPolicy, temp: &Path) -> 
     let failed = |why: landlock::RulesetError| {
         Error::new(ErrorKind::Unavailable, format!("Landlock refused its rules: {why}; use sandbox mode off"))
     };
-    let mut ruleset = handled(abi).map_err(failed)?;
+    let mut ruleset = handled(abi, network).map_err(failed)?;
     let mut allow = |(fd, access): (OwnedFd, BitFlags<AccessFs>)| -> Result<(), Error> {
         // `&mut` keeps the rules where they are when one is refused.
         (&mut ruleset).add_rule(PathBeneath::new(fd, access)).map(drop).map_err(failed)
@@ -227,11 +232,12 @@ pub(super) fn build(confinement: &Confinement, env: &EnvPolicy, temp: &Path) -> 
     Ok(ruleset)
 }
 
-/// The ruleset handles every access right that this kernel supports, so all are refused where no rule allows them.
-fn handled(abi: ABI) -> Result<RulesetCreated, landlock::RulesetError> {
+/// The ruleset handles every access right that this kernel supports, so all are refused where no rule allows them; with
+/// `network`, all but those of the network.
+fn handled(abi: ABI, network: bool) -> Result<RulesetCreated, landlock::RulesetError> {
     let mut ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
     ruleset = ruleset.handle_access(AccessFs::from_all(abi))?;
-    if abi >= ABI::V4 {
+    if abi >= ABI::V4 && !network {
         ruleset = ruleset.handle_access(AccessNet::from_all(abi))?;
     }
     if abi >= ABI::V6 {

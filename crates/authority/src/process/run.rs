@@ -1,5 +1,6 @@
 //! Running one child: reading its output, ending it at its deadline, and killing all of its descendants.
 
+use super::confinement::Beyond;
 use super::exit::ExitWatch;
 use super::git_guard::GitGuard;
 use super::processes;
@@ -71,6 +72,8 @@ pub struct ChildResult {
     /// belong to another call. 0 means that none is left.
     pub remaining: u32,
     pub pid: u32,
+    /// What it could do beyond the sandbox.
+    pub beyond: Option<Beyond>,
 }
 
 enum StopReason {
@@ -102,11 +105,11 @@ impl Spawner {
     /// not let it run; `Revoked`; `Unavailable` when it cannot be started.
     pub async fn spawn(&self, job: Job) -> Result<SpawnedChild, Error> {
         let begun = Instant::now();
-        let (child, exit, pipe) = self.start(&job).await?;
+        let (child, exit, pipe, beyond) = self.start(&job).await?;
         let reader = Reader { pipe, buffer: vec![0; CHUNK], open: true, pace: None };
         let program = crate::escape(job.program.as_ref());
         let limits = Limits { begun, until: begun + job.deadline, door: Arc::clone(self.door()), git: self.git() };
-        Ok(SpawnedChild { child, exit, reader, limits, program })
+        Ok(SpawnedChild { child, exit, reader, limits, program, beyond })
     }
 }
 
@@ -118,6 +121,7 @@ pub struct SpawnedChild {
     reader: Reader,
     limits: Limits,
     program: String,
+    beyond: Option<Beyond>,
 }
 
 /// What bounds a child besides its caller.
@@ -163,7 +167,7 @@ impl SpawnedChild {
         cancel: &CancellationToken,
     ) -> Result<ChildResult, Error> {
         let pid = self.pid();
-        let Self { child, exit, mut reader, limits, program } = self;
+        let Self { child, exit, mut reader, limits, program, beyond } = self;
         let why = watch(&child, &exit, &mut reader, &mut on_output, cancel, &limits).await?;
         let trouble = match &why {
             None => reader.drain(&mut on_output).await.err(),
@@ -188,7 +192,7 @@ impl SpawnedChild {
             return Err(Error::system("keep a child's output", error));
         }
         let took = limits.begun.elapsed();
-        Ok(ChildResult { how, took, leftovers: left.ended, remaining: left.remaining, pid })
+        Ok(ChildResult { how, took, leftovers: left.ended, remaining: left.remaining, pid, beyond })
     }
 }
 

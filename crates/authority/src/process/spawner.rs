@@ -1,6 +1,6 @@
 //! The grant to start children with one confinement. Does not depend on their duration and output.
 
-use super::confinement::{Confinement, SandboxMode, support};
+use super::confinement::{Beyond, Confinement, SandboxMode, support};
 use super::descendants::{MARK, RunningCall};
 use super::env::EnvPolicy;
 use super::exit::ExitWatch;
@@ -14,13 +14,14 @@ use landlock::{RulesetCreated, RulesetStatus};
 use rustix::process::Pid;
 use rustix::thread::CapabilitySet;
 use seccompiler::BpfProgram;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::oneshot;
 
@@ -46,6 +47,15 @@ pub struct Spawner {
     shared: Arc<Shared>,
     door: Arc<Door>,
     git: Option<Arc<GitGuard>>,
+    /// False for a handle that was derived.
+    permits: bool,
+}
+
+/// The permission of [`Spawner::permit`]; it ends when this is dropped.
+#[derive(Debug)]
+pub struct Permit {
+    shared: Arc<Shared>,
+    call: String,
 }
 
 #[derive(Debug)]
@@ -56,13 +66,15 @@ struct Shared {
     null: File,
     confinement: Confinement,
     room: Mutex<Arc<Room>>,
+    /// By call.
+    permitted: Mutex<BTreeMap<String, Beyond>>,
 }
 
 /// The temporary directories of the children, and the rules that give them.
 #[derive(Debug)]
 struct Room {
     temp: TempBase,
-    cage: Option<Cage>,
+    cage: Option<Arc<Cage>>,
 }
 
 /// The Landlock rules and the system call filter of a confinement, built once and applied by each spawning thread.
@@ -94,8 +106,9 @@ impl Spawner {
         let null = Path::new("/dev/null");
         let null_file = File::options().read(true).open(null).map_err(|error| Error::io("open", null, error))?;
         let room = Mutex::new(Arc::new(Room::build(&confinement, &env, &tag)?));
-        let shared = Shared { mode: confinement.mode, env, tag, null: null_file, confinement, room };
-        Ok(Self { shared: Arc::new(shared), door: Door::new(), git: None })
+        let permitted = Mutex::default();
+        let shared = Shared { mode: confinement.mode, env, tag, null: null_file, confinement, room, permitted };
+        Ok(Self { shared: Arc::new(shared), door: Door::new(), git: None, permits: true })
     }
 
     /// Reverts changes of each child to what git would run.
@@ -129,10 +142,24 @@ impl Spawner {
         self.shared.mode
     }
 
-    /// A handle for the same grant under a derived door.
+    /// A handle for the same grant under a derived door. It permits nothing beyond the sandbox.
     #[must_use]
     pub fn derive(&self) -> Self {
-        Self { shared: self.shared.clone(), door: self.door.derive(), git: self.git.clone() }
+        Self { shared: self.shared.clone(), door: self.door.derive(), git: self.git.clone(), permits: false }
+    }
+
+    /// Lets one child of this call go beyond the sandbox: the next one, from any handle of the grant. None from a derived
+    /// handle, and where commands are not confined or may write nothing.
+    #[must_use]
+    pub fn permit(&self, call: &str, beyond: Beyond) -> Option<Permit> {
+        let lifts = match self.shared.mode {
+            SandboxMode::WorkspaceWrite => self.permits,
+            SandboxMode::ReadOnly | SandboxMode::Off => false,
+        };
+        lifts.then(|| {
+            self.shared.permitted().insert(call.to_owned(), beyond);
+            Permit { shared: Arc::clone(&self.shared), call: call.to_owned() }
+        })
     }
 
     /// The door of this grant.
@@ -146,13 +173,15 @@ impl Spawner {
     }
 
     /// Starts a child on a fresh thread; returns it with what tells its end, and the reading end of its pipe.
-    pub(super) async fn start(&self, job: &Job) -> Result<(RunningChild, ExitWatch, Receiver), Error> {
+    pub(super) async fn start(&self, job: &Job) -> Result<(RunningChild, ExitWatch, Receiver, Option<Beyond>), Error> {
         let program = crate::escape(job.program.as_ref());
         let guard = self.door.enter_owned().map_err(|_| Error::revoked(&format!("run {program}")))?;
         check(job)?;
         let path = self.find(job)?;
         let room = self.shared.room()?;
-        let caches = room.cage.is_some().then(|| room.temp.caches()).transpose()?;
+        let beyond = self.shared.permitted().remove(&job.call);
+        let cage = self.shared.cage(&room, beyond)?;
+        let caches = cage.is_some().then(|| room.temp.caches()).transpose()?;
         let temp = room.temp.for_call(&job.call)?;
         let mark = format!("{}/{}", self.shared.tag, job.call);
         let failed = |error: io::Error| Error::system(&format!("run {program}"), error);
@@ -168,7 +197,7 @@ impl Spawner {
         let resources = ChildResources { temp, slot: RunningCall::take(), guard, git };
         let (answer, answered) = oneshot::channel();
         let spawn = move || {
-            let started = spawn(room.cage.as_ref(), command, &mark, resources);
+            let started = spawn(cage.as_deref(), command, &mark, resources);
             // The directory is removed by the drop of the last spawner, not by this thread.
             drop(room);
             // If the receiver is gone, this drops the child, which kills it.
@@ -178,7 +207,7 @@ impl Spawner {
         let lost = || Error::new(ErrorKind::Bug, format!("run {program}: the spawning thread ended early"));
         let started = answered.await.map_err(|_| lost())?.map_err(|error| explain(job, &path, error))?;
         let exit = ExitWatch::of(started.pid()).map_err(failed)?;
-        Ok((started, exit, reader))
+        Ok((started, exit, reader, beyond))
     }
 
     /// Finds the program's path before confinement, so that errors concern this path and nothing is searched under
@@ -210,6 +239,27 @@ impl Shared {
         }
         Ok(room.clone())
     }
+
+    fn permitted(&self) -> MutexGuard<'_, BTreeMap<String, Beyond>> {
+        self.permitted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What confines a child that may go so far.
+    fn cage(&self, room: &Room, beyond: Option<Beyond>) -> Result<Option<Arc<Cage>>, Error> {
+        match (beyond, &room.cage) {
+            (Some(Beyond::Unconfined), _) | (_, None) => Ok(None),
+            (None, Some(cage)) => Ok(Some(Arc::clone(cage))),
+            (Some(Beyond::Network), Some(_)) => {
+                Cage::build(&self.confinement, &self.env, room.temp.path(), true).map(|cage| Some(Arc::new(cage)))
+            }
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.shared.permitted().remove(&self.call);
+    }
 }
 
 impl Room {
@@ -217,7 +267,9 @@ impl Room {
         let parent = env.place("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
         let temp = TempBase::create(&parent, tag)?;
         let cage = match confinement.mode {
-            SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => Some(Cage::build(confinement, env, temp.path())?),
+            SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => {
+                Some(Arc::new(Cage::build(confinement, env, temp.path(), false)?))
+            }
             SandboxMode::Off => None,
         };
         Ok(Self { temp, cage })
@@ -225,13 +277,14 @@ impl Room {
 }
 
 impl Cage {
-    fn build(confinement: &Confinement, env: &EnvPolicy, temp: &Path) -> Result<Self, Error> {
+    /// With `network`, it leaves IPv4 and IPv6 open.
+    fn build(confinement: &Confinement, env: &EnvPolicy, temp: &Path, network: bool) -> Result<Self, Error> {
         if let Some(missing) = support().missing() {
             let text =
                 format!("sandbox: this kernel does not support {missing}; use sandbox mode off, or another kernel");
             return Err(Error::new(ErrorKind::Unavailable, text));
         }
-        Ok(Self { ruleset: rules::build(confinement, env, temp)?, filter: filter::build()? })
+        Ok(Self { ruleset: rules::build(confinement, env, temp, network)?, filter: filter::build(network)? })
     }
 
     /// Confines the calling thread and all processes that it starts, irrevocably.

@@ -1,6 +1,7 @@
 //! Children: what they cannot do, what they can, and that none is left.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "tests")]
 
+mod beyond;
 mod kernel;
 mod planted;
 mod programs;

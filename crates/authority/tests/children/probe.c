@@ -47,6 +47,12 @@ static long unix_to(const char *name, int type, int fd) {
     return type == SOCK_STREAM ? connect(fd, (void *)&at, len) : sendto(fd, "x", 1, 0, (void *)&at, len);
 }
 
+static long tcp_to(const char *port) {
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(atoi(port)), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    return fd < 0 ? -1 : connect(fd, (void *)&at, sizeof at);
+}
+
 int main(int argc, char **argv) {
     const char *op = argv[1], *arg = argc > 2 ? argv[2] : "", *more = argc > 3 ? argv[3] : "";
     char byte = 0, block[256] = {0};
@@ -67,6 +73,7 @@ int main(int argc, char **argv) {
     if (!strcmp(op, "socket")) return say(socket(atoi(arg), atoi(more), 0));
     if (!strcmp(op, "socketpair")) return say(socketpair(AF_UNIX, atoi(arg), 0, pair));
     if (!strcmp(op, "socketpair-of")) return say(socketpair(atoi(arg), SOCK_STREAM, 0, pair));
+    if (!strcmp(op, "tcp")) return say(tcp_to(arg));
     if (!strcmp(op, "unix")) return say(unix_to(arg, SOCK_STREAM, -1));
     if (!strcmp(op, "pair-sendto")) {
         if (socketpair(AF_UNIX, atoi(more), 0, pair)) return say(-1);

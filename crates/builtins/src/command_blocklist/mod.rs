@@ -127,7 +127,8 @@ impl Live {
     fn found(&self, call: &ToolCallView) -> Option<BlockedCommand> {
         call.touches.iter().find_map(|touch| match touch {
             Touch::Shell(text) => rules::find(text, &self.settings.patterns),
-            Touch::Read(_) | Touch::Write(_) | Touch::Host(_) | Touch::Session | Touch::RemoteWrite(_) => None,
+            Touch::Read(_) | Touch::Write(_) | Touch::Host(_) | Touch::Session => None,
+            Touch::RemoteWrite(_) | Touch::Escalate(..) => None,
         })
     }
 }

@@ -14,7 +14,7 @@ use crate::permission::{CallFacts, Person, Policy, Proposal, Rule, RuleRef, Sand
 use crate::record::{ApprovalRequested, Decision, GateNote, ToolStarted, TransformNote, VerdictGiven};
 use crate::session::approvals::AllowedRule;
 use asked::{Asks, definition_digest, sandbox_text};
-use authority::{Door, Redactor, Shut, Workspace};
+use authority::{Door, Redactor, SandboxMode, Shut, Workspace};
 use llm_worker::CallId;
 use llm_worker::ToolEffect;
 use llm_worker::effect::{CallVerdict, CallView, Input};
@@ -34,6 +34,14 @@ pub struct Permission {
     pub sandbox: SandboxState,
     /// Whether a person can answer what rules and gates ask.
     pub person: Person,
+}
+
+impl Permission {
+    /// Whether a call may ask to go beyond the sandbox.
+    pub(super) fn may_escalate(&self) -> bool {
+        let lifts = self.sandbox.mode == SandboxMode::WorkspaceWrite && self.sandbox.enforced;
+        lifts && self.person == Person::Later
+    }
 }
 
 mod asked;
@@ -368,6 +376,7 @@ impl Authorizer {
             arguments: prepared.canonical.clone(),
             effect: tool.definition.effect,
             idempotency_key: format!("{}/{}", self.key, call.id),
+            escalation: self.permission.sandbox.escalation(&prepared.touches),
         };
         let view = Arc::new(view(call, tool, &prepared));
         Authorized { record, view, prepared, deadline: tool.deadline, door: tool.door.clone() }
@@ -400,7 +409,7 @@ impl Authorization {
             question,
             rule: self.rule.clone(),
             gates: by_gates.iter().map(|asked| asked.gate.clone()).collect(),
-            sandbox: sandbox_text(authorizer.permission.sandbox.mode).to_owned(),
+            sandbox: sandbox_text(authorizer.permission.sandbox.mode, call.record.escalation).to_owned(),
             rules: proposal.rules.iter().filter_map(Rule::proposed).collect(),
             configurable: proposal.configurable,
             expires: self.asks.expires(&authorizer.clock),

@@ -44,6 +44,7 @@ pub(crate) struct CallOutput {
     redactor: Redactor,
     terms: HostTerms,
     shaping: Shaping,
+    may_escalate: bool,
     sink: Mutex<(RedactedStream, Sink)>,
     warnings: Mutex<Vec<String>>,
 }
@@ -106,9 +107,11 @@ impl CallOutput {
         redactor: Redactor,
         terms: HostTerms,
         shaping: Shaping,
+        may_escalate: bool,
     ) -> Self {
         let sink = Mutex::new((RedactedStream::new(redactor.clone()), Sink::new(shaping)));
-        Self { session, call, blobs, outputs, mailbox, redactor, terms, shaping, sink, warnings: Mutex::default() }
+        let warnings = Mutex::default();
+        Self { session, call, blobs, outputs, mailbox, redactor, terms, shaping, may_escalate, sink, warnings }
     }
 
     /// Drops the output so far: the call runs again.
@@ -301,6 +304,10 @@ impl CallHost for CallOutput {
             last if last + 1 == MAX_WARNINGS => warnings.push("further warnings of this call are dropped".to_owned()),
             _ => warnings.push(sanitize(text, MAX_WARNING, &self.redactor)),
         }
+    }
+
+    fn may_escalate(&self) -> bool {
+        self.may_escalate
     }
 
     fn read_output(&self, handle: &str, window: LineRange) -> Result<Excerpt, ToolError> {

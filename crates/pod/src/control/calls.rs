@@ -95,8 +95,11 @@ impl Calls {
             core.registry.redactor().clone(),
             core.permission.policy.terms,
             shaping,
+            core.permission.may_escalate(),
         ));
         let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
+        // Given up with the call.
+        let permit = record.escalation.and_then(|escalation| core.registry.permit(id, escalation));
         let began = Instant::now();
         let around = Arc::new(Around {
             registry: registry.clone(),
@@ -127,6 +130,7 @@ impl Calls {
                 Ok(ended) => ended,
                 Err(lost) => shaper.lost(given_up(&lost, registry.redactor())),
             };
+            drop(permit);
             let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             let Traces { notes: mut transforms, answered_by } = around.traces();
             let Shaped { outcome, output, transforms: shaped, warnings } = shaper.shape(ended).await;

@@ -10,7 +10,7 @@ use crate::record::Decision;
 use authority::text::escape_line;
 use authority::{SandboxMode, Workspace};
 use llm_worker::ToolEffect;
-use llm_worker::tool::Touch;
+use llm_worker::tool::{Escalation, Touch};
 use std::path::PathBuf;
 
 /// The name of the built-in table in decisions.
@@ -155,6 +155,7 @@ impl Policy {
             match target {
                 Target::Path { way, side, resolved, .. } => resources += &format!("{:?}", (way, side, resolved)),
                 Target::Lost { shown, why } => resources += &format!("{:?}", (shown, why)),
+                Target::Escalate(to, reason) => resources += &format!("{:?}", (to, reason)),
                 // Their words are those of the arguments.
                 Target::Host(_) | Target::Remote(_) | Target::Command | Target::Part(..) => {}
                 Target::Session | Target::Nothing => {}
@@ -217,6 +218,10 @@ impl Policy {
         let mut origin = Origin::DefaultRule(row);
         let decision = self.in_order(row.decision(now.confined()), |layer| {
             let Placed { rule, source, .. } = layer.speaks(self.terms.ruled_as(call.tool), self.terms.read, target)?;
+            if rule.decision == RuleDecision::Allow && matches!(target, Target::Escalate(..)) {
+                // Only a person allows it, each time.
+                return None;
+            }
             origin = Origin::Rule { source, text: rule.to_string() };
             Some(rule.decision)
         });
@@ -256,6 +261,12 @@ impl Policy {
 }
 
 impl SandboxState {
+    /// How far a call with these touches goes beyond the sandbox, if commands are confined.
+    pub(crate) fn escalation(self, touches: &[Touch]) -> Option<Escalation> {
+        let to = |touch: &Touch| if let Touch::Escalate(to, _) = touch { Some(*to) } else { None };
+        touches.iter().filter_map(to).max().filter(|_| self.confined())
+    }
+
     pub(super) fn confined(self) -> bool {
         match self.mode {
             SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => self.enforced,
@@ -311,8 +322,14 @@ impl TargetDecision<'_> {
 
     /// What a person is asked about the target.
     fn question(&self, call: &CallFacts<'_>) -> Option<String> {
+        let reason = match self.target {
+            Some(Target::Escalate(_, reason)) => {
+                format!("\nits reason, in the words of the model: {}", escape_line(reason))
+            }
+            _ => String::new(),
+        };
         (self.decision == RuleDecision::Ask)
-            .then(|| format!("{} requires your approval because of {}", self.what(call), self.rule()))
+            .then(|| format!("{} requires your approval because of {}{reason}", self.what(call), self.rule()))
     }
 
     fn decide(self, call: &CallFacts<'_>, now: SandboxState, terms: HostTerms) -> PolicyDecision {
@@ -371,6 +388,8 @@ impl TargetDecision<'_> {
             Some(Target::Lost { shown, .. }) => format!("{} {shown}", call.tool),
             Some(Target::Host(host)) => format!("{} from {}", call.tool, escape_line(host)),
             Some(Target::Remote(name)) => format!("{} at {}", call.tool, escape_line(name)),
+            Some(Target::Escalate(Escalation::Network, _)) => format!("{} with the network", call.tool),
+            Some(Target::Escalate(Escalation::Unconfined, _)) => format!("{} outside the sandbox", call.tool),
             Some(Target::Part(part, whole)) => {
                 let whole = whole.as_ref().map(|whole| format!(" in `{}`", escape_line(whole))).unwrap_or_default();
                 let opaque =
@@ -395,7 +414,8 @@ fn proposed(target: &Target, tool: &str, read: &str) -> Option<Rule> {
         }
         Target::Path { .. } => rule.path = Some(about),
         Target::Host(_) => rule.host = Some(about),
-        Target::Lost { .. } | Target::Remote(_) | Target::Command | Target::Session | Target::Nothing => return None,
+        Target::Lost { .. } | Target::Remote(_) | Target::Escalate(..) => return None,
+        Target::Command | Target::Session | Target::Nothing => return None,
     }
     Some(rule)
 }
@@ -406,7 +426,8 @@ fn allowing(target: &Target) -> Option<String> {
         Target::Part(part, _) => program::allowing(part),
         Target::Path { resolved, .. } => resolved.first().and_then(|path| path.to_str()).map(str::to_owned),
         Target::Host(host) => Some(host.clone()),
-        Target::Lost { .. } | Target::Remote(_) | Target::Command | Target::Session | Target::Nothing => None,
+        Target::Lost { .. } | Target::Remote(_) | Target::Escalate(..) => None,
+        Target::Command | Target::Session | Target::Nothing => None,
     };
     about.filter(|text| text.chars().all(|c| c.is_alphanumeric() || "/._-+, @:".contains(c)))
 }

@@ -3,7 +3,7 @@
 use super::secret::{self, Named};
 use authority::{Access, Location, Workspace};
 use llm_worker::ToolEffect;
-use llm_worker::tool::Touch;
+use llm_worker::tool::{Escalation, Touch};
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
@@ -34,6 +34,8 @@ pub(super) enum Target {
     Host(String),
     /// Changes something at a host or service.
     Remote(String),
+    /// Runs its command beyond the sandbox, for a reason in the words of the model.
+    Escalate(Escalation, String),
     /// Runs a shell command that was not split, or something equivalent.
     Command,
     /// Runs one part of a shell command; with the whole command for people, if it has more parts.
@@ -70,6 +72,8 @@ pub(super) fn targets(effect: ToolEffect, touches: &[Touch], workspace: &Workspa
             Touch::Host(host) => targets.push(Target::Host(host.clone())),
             Touch::Session => targets.push(Target::Session),
             Touch::RemoteWrite(name) => targets.push(Target::Remote(name.clone())),
+            // First, so that no long question about another target hides it.
+            Touch::Escalate(to, reason) => targets.insert(0, Target::Escalate(*to, reason.clone())),
         }
     }
     match effect {
@@ -85,7 +89,7 @@ pub(super) fn targets(effect: ToolEffect, touches: &[Touch], workspace: &Workspa
 pub(crate) fn says_what_changes(touches: &[Touch]) -> bool {
     let changes = |touch: &Touch| match touch {
         Touch::Write(_) | Touch::Shell(_) | Touch::Session | Touch::RemoteWrite(_) => true,
-        Touch::Read(_) | Touch::Host(_) => false,
+        Touch::Read(_) | Touch::Host(_) | Touch::Escalate(..) => false,
     };
     touches.iter().any(changes)
 }

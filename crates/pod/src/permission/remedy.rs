@@ -12,6 +12,8 @@ pub enum Remedy {
     /// Add this directory for writing.
     AddWriteDir(PathBuf),
     LeaveReadOnly,
+    /// Run where a person can be asked, or without the sandbox; no rule allows it.
+    AskPerson,
     /// Name a path that exists or can be created.
     FixPath,
     /// Change the rule that denies; no rule inside of it can allow.

@@ -45,6 +45,10 @@ static HOST: DefaultRule = row("reading from a host that you allowed", Allow, Al
 static REMOTE: DefaultRule = row("changing something at a host or service", Ask, Ask, RowRemedy::Rule);
 static REMOTE_IN_READ_ONLY_MODE: DefaultRule =
     row("changing something at a host or service, in read-only mode", Deny, Deny, RowRemedy::By(Remedy::LeaveReadOnly));
+static ESCALATE: DefaultRule =
+    row("running a command beyond the sandbox", Ask, Allow, RowRemedy::By(Remedy::AskPerson));
+static ESCALATE_IN_READ_ONLY_MODE: DefaultRule =
+    row("running a command beyond the sandbox, in read-only mode", Deny, Deny, RowRemedy::By(Remedy::LeaveReadOnly));
 static SESSION: DefaultRule = row("changing only the pod's own state", Allow, Allow, RowRemedy::Rule);
 static NOTHING: DefaultRule = row("reading only the pod's own records", Allow, Allow, RowRemedy::Rule);
 static LOST: DefaultRule = row("a path that cannot be resolved", Deny, Deny, RowRemedy::By(Remedy::FixPath));
@@ -54,7 +58,7 @@ const fn row(text: &'static str, confined: RuleDecision, otherwise: RuleDecision
 }
 
 /// Every default rule, in the order of reports.
-pub(super) static ROWS: [&DefaultRule; 15] = [
+pub(super) static ROWS: [&DefaultRule; 17] = [
     &READ_INSIDE,
     &READ_SECRET,
     &READ_OUTSIDE,
@@ -67,6 +71,8 @@ pub(super) static ROWS: [&DefaultRule; 15] = [
     &HOST,
     &REMOTE,
     &REMOTE_IN_READ_ONLY_MODE,
+    &ESCALATE,
+    &ESCALATE_IN_READ_ONLY_MODE,
     &SESSION,
     &NOTHING,
     &LOST,
@@ -87,6 +93,8 @@ pub(super) fn answering(target: &Target, read_only: bool) -> &'static DefaultRul
         Target::Host(_) => &HOST,
         Target::Remote(_) if read_only => &REMOTE_IN_READ_ONLY_MODE,
         Target::Remote(_) => &REMOTE,
+        Target::Escalate(..) if read_only => &ESCALATE_IN_READ_ONLY_MODE,
+        Target::Escalate(..) => &ESCALATE,
         Target::Session => &SESSION,
         Target::Nothing => &NOTHING,
         Target::Lost { .. } => &LOST,

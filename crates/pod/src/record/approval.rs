@@ -33,7 +33,7 @@ pub struct ApprovalRequested {
     /// The gates that ask.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<AskingGate>,
-    /// The sandbox of the call: `read-only`, `workspace-write` or `off`.
+    /// The sandbox of the call: `read-only`, `workspace-write`, `workspace-write, with the network` or `off`.
     pub sandbox: String,
     /// The rules that would allow such calls without a question; none if no rule can.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

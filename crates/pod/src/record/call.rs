@@ -1,6 +1,7 @@
 //! Records of a tool call: its decision, its start and its result. Do not depend on items.
 
 use super::{Decision, Output};
+use llm_worker::tool::Escalation;
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolEffect, ToolOutcome};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -101,6 +102,9 @@ pub struct ToolStarted {
     pub effect: ToolEffect,
     /// The value of `YOI_CALL` in child processes of the call, and the idempotency key for services that take one.
     pub idempotency_key: String,
+    /// How far its command goes beyond the sandbox; a person has allowed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub escalation: Option<Escalation>,
 }
 
 /// Body of `tool_finished`: the result of a call, also of one that was refused, cancelled or closed by recovery.

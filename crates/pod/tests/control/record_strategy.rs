@@ -2,6 +2,7 @@
 
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
+use llm_worker::tool::Escalation;
 use llm_worker::{
     CallId, Cost, Item, ProviderSignature, ResultStatus, SealedReasoning, Shortfall, StopReason, ToolEffect,
     ToolOutcome, Usage,
@@ -114,6 +115,7 @@ pub(crate) fn started(call: CallId, effect: ToolEffect) -> Record {
         arguments_digest: String::new(),
         effect,
         idempotency_key: format!("s-1/1/{call}"),
+        escalation: (effect == ToolEffect::Effectful).then_some(Escalation::Network),
     }
     .into()
 }

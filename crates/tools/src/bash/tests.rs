@@ -24,7 +24,7 @@ fn a_refused_socket_is_recognised() {
 #[test]
 fn the_deadline_is_the_shorter_one_and_leaves_a_margin() {
     let judged = |timeout_s, host| {
-        let args = Args { command: "true".into(), timeout_s };
+        let args = Args { command: "true".into(), timeout_s, escalate: None };
         judge(&args, Duration::from_secs(host)).map(|deadline| deadline.as_secs()).ok()
     };
     let table = [(120, 600, Some(120)), (3600, 600, Some(595)), (120, 5, Some(5)), (0, 600, None), (3601, 9999, None)];
@@ -34,9 +34,52 @@ fn the_deadline_is_the_shorter_one_and_leaves_a_margin() {
 }
 
 #[test]
+fn an_escalation_is_a_kind_and_a_bounded_reason() {
+    let parse = |raw: &str| llm_worker::tool::parse_arguments::<Args>(NAME, raw);
+    let with = |escalate: &str| parse(&format!(r#"{{"command":"x","escalate":{escalate}}}"#));
+    let (args, canonical) = with(r#"{"to":"network","reason":"to fetch"}"#).unwrap();
+    assert_eq!(&*canonical, r#"{"command":"x","escalate":{"reason":"to fetch","to":"network"},"timeout_s":120}"#);
+    let shell = Touch::Shell("x".to_owned());
+    assert_eq!(touches(&args), [Touch::Escalate(Escalation::Network, "to fetch".to_owned()), shell.clone()]);
+    let (args, canonical) = with("null").unwrap();
+    assert_eq!((&*canonical, touches(&args)), (r#"{"command":"x","timeout_s":120}"#, vec![shell]));
+    let long = "x".repeat(MAX_REASON + 1);
+    let bad = [
+        (r#"{"to":"unconfined"}"#.to_owned(), "missing field `reason`"),
+        (r#"{"reason":"x"}"#.to_owned(), "missing field `to`"),
+        (r#"{"to":"root","reason":"x"}"#.to_owned(), "expected `network` or `unconfined`"),
+        (r#"{"to":"network","reason":" "}"#.to_owned(), "/escalate/reason: say why"),
+        (format!(r#"{{"to":"network","reason":"{long}"}}"#), "/escalate/reason: has 501 bytes"),
+        (r#"{"to":"network","reason":"x","scope":"pod"}"#.to_owned(), "/escalate/scope: unknown field"),
+        ("true".to_owned(), "/escalate: invalid type"),
+    ];
+    for (escalate, problem) in bad {
+        let error = with(&escalate).unwrap_err().to_string();
+        assert!(error.contains(problem), "{escalate}: {error}");
+    }
+    assert!(with(&format!(r#"{{"to":"network","reason":"{}"}}"#, &long[1..])).is_ok());
+}
+
+#[test]
+fn a_result_says_what_became_of_an_escalation() {
+    let table = [
+        (false, None, true, None),
+        (true, Some(Beyond::Network), false, Some("ran in the sandbox, with the network")),
+        (true, Some(Beyond::Unconfined), false, Some("ran outside the sandbox")),
+        (true, None, false, Some("changed nothing: there is no sandbox")),
+        (true, None, true, Some("changed nothing: ran in the sandbox")),
+    ];
+    for (wants, beyond, confined, words) in table {
+        let note = escalated(wants, beyond, confined);
+        assert_eq!(note.is_some(), words.is_some());
+        assert!(note.unwrap_or_default().contains(words.unwrap_or_default()), "{words:?}");
+    }
+}
+
+#[test]
 fn bad_commands_are_refused() {
     for command in ["", " \n", "a\0b", &"x".repeat(MAX_COMMAND + 1)] {
-        let args = Args { command: command.to_owned(), timeout_s: 1 };
+        let args = Args { command: command.to_owned(), timeout_s: 1, escalate: None };
         assert_eq!(judge(&args, Duration::from_secs(9)).unwrap_err().kind, ErrorKind::FixInput);
     }
 }
@@ -51,7 +94,8 @@ fn a_summary_says_how_it_ended() {
         (ChildExit::Cancelled, Some(ErrorKind::Cancelled), "cancelled after 1.2 s"),
     ];
     for (how, kind, text) in table {
-        let ended = ChildResult { how, took: Duration::from_millis(1234), leftovers: 0, remaining: 0, pid: 1 };
+        let ended =
+            ChildResult { how, took: Duration::from_millis(1234), leftovers: 0, remaining: 0, pid: 1, beyond: None };
         let got = match summary(&ended, Duration::from_secs(120)) {
             Ok(output) => (None, output.summary),
             Err(error) => (Some(error.kind), error.message),
@@ -65,9 +109,9 @@ fn only_a_command_that_ended_by_itself_left_something_running() {
     let table =
         [(ChildExit::Exit(0), 1), (ChildExit::Signal(9), 1), (ChildExit::Deadline, 0), (ChildExit::Cancelled, 0)];
     for (how, lines) in table {
-        let ended = ChildResult { how, took: Duration::ZERO, leftovers: 2, remaining: 0, pid: 1 };
-        assert_eq!(notes(&ended, false, &[]).len(), lines, "{how:?}");
+        let ended = ChildResult { how, took: Duration::ZERO, leftovers: 2, remaining: 0, pid: 1, beyond: None };
+        assert_eq!(notes(&ended, None, &[]).len(), lines, "{how:?}");
         // What may go on is said whatever ended the command.
-        assert_eq!(notes(&ChildResult { remaining: 1, ..ended }, false, &[]).len(), lines + 1, "{how:?}");
+        assert_eq!(notes(&ChildResult { remaining: 1, ..ended }, None, &[]).len(), lines + 1, "{how:?}");
     }
 }

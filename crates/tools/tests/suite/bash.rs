@@ -134,6 +134,7 @@ fn the_sandbox_is_explained_where_it_stops_something() {
     // Without Python, the shell says so with 127.
     if !failed(result, ErrorKind::FixInput).starts_with("exit 127") {
         assert!(text.contains("[commands in the sandbox cannot use the network"), "{text}");
+        assert!(!text.contains("escalate"), "nobody can be asked: {text}");
         let (_, text) = off(&p, call);
         assert!(!text.contains("in the sandbox"), "{text}");
     }

@@ -13,12 +13,13 @@ use crate::show::escape::{journal_line, line};
 use crate::show::out;
 use crate::show::question::short;
 use authority::text::{Escaper, Lines, escape_line};
+use llm_worker::tool::Escalation;
 use llm_worker::{Item, ResultStatus};
 use pod::permission::Rule;
 use pod::record::{
     ApprovalDecision, ApprovalRequested, ApprovalResolved, ApprovalScope, BackgroundTask, ChildProcess, ClientCall,
     DirectoryMoved, Gap, HoldCause, HookName, HostStarted, InputEdited, InputId, InputQueued, JobEndKind, Record,
-    Recovery, RulesForgotten, Stored, SystemItem, TaskRunState, ToolFinished, ToolRepeated,
+    Recovery, RulesForgotten, Stored, SystemItem, TaskRunState, ToolFinished, ToolRepeated, ToolStarted,
 };
 use pod::session::restore::{decode, duration, utc};
 use session_store::{BlobError, BlobView, OwnedFrame, Reader};
@@ -168,6 +169,15 @@ fn repeated(again: &ToolRepeated) -> String {
     format!("  {} runs again (run {}; the hook {hook} of {feature} repeats it)", again.call, again.run)
 }
 
+/// That a call runs beyond the sandbox; the start of another one has no line.
+fn beyond(started: &ToolStarted) -> Option<String> {
+    let how = match started.escalation? {
+        Escalation::Network => "in the sandbox with the network",
+        Escalation::Unconfined => "outside the sandbox",
+    };
+    Some(format!("! {} {} runs {how}", started.call, escape_line(&started.name)))
+}
+
 /// The end of a run of a background task; its beginning has no line.
 fn task_run(run: &BackgroundTask) -> Option<String> {
     let mark = match run.state {
@@ -313,6 +323,7 @@ impl Transcript {
                 let call = verdict.call.map_or_else(|| "-".to_owned(), |call| call.to_string());
                 format!("⊘ {call} {}: {}", verdict.rule, indent(verdict.decision.reason()))
             }
+            Record::ToolStarted(started) => beyond(started)?,
             Record::ToolRepeated(again) => repeated(again),
             Record::ToolFinished(finished) => self.result(finished),
             Record::FileChanged(change) => {
@@ -341,7 +352,6 @@ impl Transcript {
             | Record::Request(_)
             | Record::Response(_)
             | Record::VerdictGiven(_)
-            | Record::ToolStarted(_)
             | Record::FeatureState(_)
             | Record::NotificationQueued(_)
             | Record::GrantsUsed(_)

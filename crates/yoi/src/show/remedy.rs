@@ -61,6 +61,11 @@ fn words(remedy: &Remedy, leave: &str) -> String {
             return format!("to allow this call, start yoi with --add-write-dir {}", argument(dir));
         }
         Remedy::LeaveReadOnly => return format!("to allow this call, start yoi {leave}"),
+        Remedy::AskPerson => {
+            return "only a person can allow this call, each time: `yoi start`, or `yoi run` at a terminal, asks; or start \
+                    yoi with --sandbox off"
+                .to_owned();
+        }
         Remedy::FixPath => return "use a path that exists or can be created".to_owned(),
         Remedy::ChangeRule => {
             return "to allow this call, change that rule; a more specific rule cannot override it".to_owned();
@@ -110,6 +115,12 @@ mod tests {
             (
                 (TERMS_TOO_WIDE.remedy)(&Remedy::LeaveReadOnly),
                 "to allow this call, start yoi in a project directory".to_owned(),
+            ),
+            (
+                words(&Remedy::AskPerson),
+                "only a person can allow this call, each time: `yoi start`, or `yoi run` at a terminal, asks; or start \
+                 yoi with --sandbox off"
+                    .to_owned(),
             ),
             (words(&Remedy::FixPath), "use a path that exists or can be created".to_owned()),
             (

@@ -25,6 +25,7 @@ mod default_surface;
 mod endpoint;
 mod endpoint_failures;
 mod environment;
+mod escalation;
 mod exit_codes;
 mod feature_new;
 mod feature_stores;

@@ -5,6 +5,7 @@ use crate::hook::GateOutcome;
 use crate::permission::{Person, Proposal};
 use crate::record::{ApprovalExpiry, AskingGate, Decision};
 use authority::SandboxMode;
+use llm_worker::tool::Escalation;
 use session_store::Clock;
 
 /// What is asked about one call: several questions are one approval.
@@ -76,11 +77,12 @@ fn unanswerable(question: &str) -> Decision {
 }
 
 /// The sandbox of a call, for people.
-pub(super) fn sandbox_text(mode: SandboxMode) -> &'static str {
-    match mode {
-        SandboxMode::ReadOnly => "read-only",
-        SandboxMode::WorkspaceWrite => "workspace-write",
-        SandboxMode::Off => "off",
+pub(super) fn sandbox_text(mode: SandboxMode, escalation: Option<Escalation>) -> &'static str {
+    match (mode, escalation) {
+        (SandboxMode::Off, _) | (_, Some(Escalation::Unconfined)) => "off",
+        (SandboxMode::WorkspaceWrite, Some(Escalation::Network)) => "workspace-write, with the network",
+        (SandboxMode::WorkspaceWrite, None) => "workspace-write",
+        (SandboxMode::ReadOnly, _) => "read-only",
     }
 }
 

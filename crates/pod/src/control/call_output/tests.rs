@@ -38,6 +38,7 @@ impl Scene {
             Redactor::default(),
             TERMS,
             Shaping::None,
+            false,
         )
     }
 

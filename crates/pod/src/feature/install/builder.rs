@@ -103,7 +103,7 @@ impl FeatureRegistryBuilder {
         for (at, (planned, _)) in places {
             installing.left_out(at, &planned);
         }
-        installing.finish(self.host, &self.policy, plan.diagnostics, services.redactor())
+        installing.finish(self.host, &self.policy, plan.diagnostics, services)
     }
 }
 

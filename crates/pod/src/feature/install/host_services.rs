@@ -152,7 +152,7 @@ impl FeatureServiceProvider<'_> {
 #[must_use]
 pub struct HostServices {
     roots: BTreeMap<Cow<'static, str>, Workspace>,
-    spawner: Result<Spawner, String>,
+    pub(super) spawner: Result<Spawner, String>,
     net: Option<Net>,
     secrets: BTreeMap<String, Secret>,
     pub(super) link: Option<PodLink>,

@@ -21,7 +21,6 @@ use crate::feature::live::service::Services;
 use crate::feature::live::task::RegisteredTask;
 use crate::foreign::installs::{CallbackEnd, InstallCallback, Runner};
 use crate::hook::HookRegistryBuilder;
-use authority::Redactor;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -238,10 +237,12 @@ impl Installing {
         host: HostReport,
         policy: &CapabilityPolicy,
         lost: Vec<FeatureDiagnostic>,
-        redactor: &Redactor,
+        services: &HostServices,
     ) -> FeatureRegistry {
         self.run();
         let Self { mut registry, hooks, reports, .. } = self;
+        let redactor = services.redactor();
+        registry.spawner = services.spawner.as_ref().ok().cloned();
         registry.hooks = hooks.redact(redactor.clone()).build();
         registry.report.features = reports.into_values().collect();
         registry.report.diagnostics = lost;

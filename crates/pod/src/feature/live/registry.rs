@@ -10,8 +10,9 @@ use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::text::escape_line;
 use crate::hook::HookRegistry;
 use crate::record::{GrantsUsed, UsedGrant};
-use authority::{Door, Redactor};
-use llm_worker::{Tool, ToolDefinition};
+use authority::{Beyond, Door, Permit, Redactor, Spawner};
+use llm_worker::tool::Escalation;
+use llm_worker::{CallId, Tool, ToolDefinition};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -33,6 +34,8 @@ pub struct FeatureRegistry {
     pub(crate) report: RegistryReport,
     pub(crate) timings: Vec<(FeatureId, Duration)>,
     pub(crate) grants: GrantLedger,
+    /// The host's own handle.
+    pub(crate) spawner: Option<Spawner>,
     redactor: Redactor,
 }
 
@@ -60,7 +63,7 @@ impl FeatureRegistry {
         let (instructions, timings, grants) = (Vec::new(), Vec::new(), GrantLedger::default());
         let redactor = Redactor::default();
         let (hooks, tasks) = (HookRegistry::default(), Vec::new());
-        Self { tools, hooks, tasks, instructions, report, timings, grants, redactor }
+        Self { tools, hooks, tasks, instructions, report, timings, grants, spawner: None, redactor }
     }
 
     /// Redacts the texts written so far, and later ones.
@@ -74,6 +77,15 @@ impl FeatureRegistry {
             }
         }
         self.redactor = redactor;
+    }
+
+    /// Lets the command of a call go so far beyond the sandbox, until the permit is dropped.
+    pub(crate) fn permit(&self, call: CallId, escalation: Escalation) -> Option<Permit> {
+        let beyond = match escalation {
+            Escalation::Network => Beyond::Network,
+            Escalation::Unconfined => Beyond::Unconfined,
+        };
+        self.spawner.as_ref()?.permit(&call.to_string(), beyond)
     }
 
     /// The redactor for texts of features.
