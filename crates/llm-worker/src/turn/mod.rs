@@ -226,6 +226,13 @@ impl<P: Payload> Turn<P> {
         turn
     }
 
+    /// A turn that has ended, over the history behind it.
+    pub fn ended(history: History) -> Self {
+        let mut turn = Self::before_its_start(history, TurnLimits::steps(0));
+        turn.phase = Phase::Ended;
+        turn
+    }
+
     /// The next effect to perform; `None` until [`handle`](Self::handle) is called again.
     pub fn poll(&mut self) -> Option<Effect<P>> {
         if let Some(notice) = self.notices.pop_front() {

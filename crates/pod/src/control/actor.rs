@@ -30,9 +30,10 @@ use super::tasks::{TaskEvent, Tasks};
 use super::turn::{Running, TurnEvent, TurnTasks};
 use crate::mailbox::requests::Wakeup;
 use crate::record::{HoldCause, InputId, Record, Suspended, SystemItem};
-use crate::session::fold::SessionState;
+use crate::session::fold::{GoingOn, SessionState};
 use crate::session::references;
 use crate::session::restore::loss;
+use crate::session::spent::Spent;
 use closing::Closing;
 use llm_worker::history::History;
 use session_store::{Committed, Refused};
@@ -67,6 +68,8 @@ pub struct Actor {
     model_backoff: ModelBackoff,
     /// Limits of a turn whose input sets none.
     limits: RunLimits,
+    /// The gates at the end of the newest turn were not asked before the pod was opened.
+    owes_end_gates: bool,
     /// The newest input that existed when the pod was opened.
     opened_at: InputId,
     closing: Closing,
@@ -121,7 +124,7 @@ enum DriverEvent {
 impl Actor {
     pub(crate) fn new(core: Core, history: History, preamble: Preamble, limits: RunLimits) -> (Self, Client) {
         let (client, commands) = client(&core, limits);
-        let opened_at = core.state.inputs;
+        let (opened_at, owes_end_gates) = (core.state.inputs, core.state.end_gates_due);
         let tasks = Tasks::new(&core);
         let actor = Self {
             core,
@@ -137,6 +140,7 @@ impl Actor {
             turn_block: TurnBlock::default(),
             model_backoff: ModelBackoff::default(),
             limits,
+            owes_end_gates,
             opened_at,
             closing: Closing::Open,
             observer_flush: JoinSet::new(),
@@ -202,6 +206,9 @@ impl Actor {
         }
         loop {
             self.answer()?;
+            if self.owes_end_gates && self.may_begin() {
+                self.ask_end_gates();
+            }
             match &mut self.at {
                 At::Turn(turn) => match turn.advance(&mut self.core)? {
                     true => self.end_turn()?,
@@ -276,15 +283,21 @@ impl Actor {
         (matches!(self.at, At::Idle(_)) && self.due_turn().is_some()).then_some(pause)
     }
 
-    /// The inputs of the turn that is to begin, as soon as the model can be reached.
-    fn due_turn(&self) -> Option<Vec<InputId>> {
-        let Core { state, pipeline, stays, .. } = &self.core;
+    /// Whether a turn may begin, as far as the pod is open and the log is not about to change what is due.
+    fn may_begin(&self) -> bool {
+        let Core { pipeline, stays, .. } = &self.core;
         // A start that no input has recorded yet.
         let is_unrecorded = !stays && !self.preamble.records.is_empty();
         // What waits when the pod closes is kept for the next start.
         let is_open =
             !is_unrecorded && matches!(self.closing, Closing::Open) && !self.turn_block.is_active() && !self.starts();
-        if !is_open || pipeline.changes_queue() {
+        is_open && !pipeline.changes_queue()
+    }
+
+    /// The inputs of the turn that is to begin, as soon as the model can be reached.
+    fn due_turn(&self) -> Option<Vec<InputId>> {
+        let Core { state, stays, .. } = &self.core;
+        if !self.may_begin() {
             return None;
         }
         queue::next_turn(state, if *stays { TakeRule::Stay } else { TakeRule::Run { opened_at: self.opened_at } })
@@ -448,16 +461,40 @@ impl Actor {
             notes.push(SystemItem::Environment { generation, text });
         }
         notes.extend(self.preamble.notes.iter().cloned());
-        let queued = inputs.iter().filter_map(|input| self.core.state.queued.get(*input));
-        let own = queued.map(|input| input.limits).chain(self.core.state.continued().map(|before| before.limits));
-        let limits = own.map(|own| self.limits.of_input(own)).reduce(RunLimits::meet);
-        let limits = limits.unwrap_or(self.limits);
+        let limits = self.limits_of(inputs);
         let mut turn = Box::new(Running::start(&mut self.core, *history, notes, inputs, limits));
         if let Some(TurnCancel { by }) = self.submissions.turn_begins() {
             turn.cancel(by)?;
         }
         self.at = At::Turn(turn);
         Ok(())
+    }
+
+    /// What these inputs may use; without an input, what is left to the one that the turn goes on with.
+    fn limits_of(&self, inputs: &[InputId]) -> RunLimits {
+        let state = &self.core.state;
+        let left = |on: GoingOn| {
+            let used = if inputs.is_empty() { state.spent().since(on.since) } else { Spent::default() };
+            self.limits.of_input(on.limits).less(used)
+        };
+        let queued = inputs.iter().filter_map(|input| state.queued.get(*input));
+        let own = queued.map(|input| self.limits.of_input(input.limits));
+        own.chain(state.continued().map(left)).reduce(RunLimits::meet).unwrap_or(self.limits)
+    }
+
+    /// Asks the gates at the end of the newest turn: the process ended before they had answered.
+    fn ask_end_gates(&mut self) {
+        self.owes_end_gates = false;
+        let state = &self.core.state;
+        let Some(outcome) = state.last_outcome.clone() else { return };
+        let left = |on: GoingOn| self.limits.of_input(on.limits).less(state.turn_began.since(on.since));
+        let limits = state.going_on.map_or(self.limits, left);
+        match std::mem::replace(&mut self.at, At::Between) {
+            At::Idle(history) => {
+                self.at = At::Turn(Box::new(Running::ended(&self.core, *history, outcome, limits)));
+            }
+            other @ (At::Turn(_) | At::Between) => self.at = other,
+        }
     }
 
     fn end_turn(&mut self) -> Result<(), Fatal> {

@@ -143,7 +143,7 @@ impl Authorization {
             CallVerdict::Invalid { problem } => Decision::Invalid { reason: problem.clone() },
             CallVerdict::Abort { reason } => Decision::Abort { reason: reason.clone() },
         };
-        authorization.push(VerdictGiven { call: Some(id), decision, rule, gate, transforms });
+        authorization.push(VerdictGiven { call: Some(id), turn: None, decision, rule, gate, transforms });
         Input::Judged { id, verdict, authorization }
     }
 }

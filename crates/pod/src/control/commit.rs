@@ -87,6 +87,8 @@ pub(crate) struct TurnInfo {
     pub(crate) budget: Budget,
     /// The client that cancelled it.
     pub(crate) cancelled_by: Option<Who>,
+    /// Gates at its end will be asked.
+    pub(crate) end_gates: bool,
 }
 
 /// One atomic batch: the facts of a turn as records, and records of the host and of features.
@@ -213,7 +215,8 @@ fn add_record(records: &mut Vec<Record>, fact: &Fact<Journaled>, turn: &TurnInfo
             let unanswered = turn.budget.unanswered();
             // The turn may have ended in another way before the cancel.
             let by = turn.cancelled_by.clone().filter(|_| *outcome == Outcome::Cancelled);
-            TurnFinished { turn: turn.number, outcome: outcome.clone(), unanswered, by }.into()
+            let end_gates = turn.end_gates && *outcome != Outcome::Waiting;
+            TurnFinished { turn: turn.number, outcome: outcome.clone(), unanswered, by, end_gates }.into()
         }
     });
 }

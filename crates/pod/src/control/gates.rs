@@ -17,7 +17,7 @@ fn verdict(point: HookPoint, call: Option<CallId>, run: &GateRun) -> VerdictGive
     let GateRun { feature, hook, ms, decision, failed: _ } = run;
     let gate = GateNote { hook: Some(hook.clone()), feature: Some(feature.to_string()), ms: Some(*ms) };
     let rule = format!("{point} gate `{hook}` ({feature})");
-    VerdictGiven { call, decision: decision.clone(), rule, gate, transforms: Vec::new() }
+    VerdictGiven { call, turn: None, decision: decision.clone(), rule, gate, transforms: Vec::new() }
 }
 
 /// The reason, if a gate refused.

@@ -2,6 +2,7 @@
 
 use super::turn_end::TurnEnd;
 use crate::record::InputLimits;
+use crate::session::spent::Spent;
 use llm_worker::Cost;
 use llm_worker::effect::Outcome;
 
@@ -43,18 +44,25 @@ impl RunLimits {
         }
     }
 
+    /// What is left of these limits after `used`; a turn with no step left ends at once.
+    #[must_use]
+    pub(super) fn less(self, used: Spent) -> Self {
+        let steps = u32::try_from(used.requests).unwrap_or(u32::MAX);
+        let max_steps = self.max_steps.saturating_sub(steps);
+        let max_cost = self.max_cost.map(|most| most.since(used.cost.unwrap_or_default()));
+        Self { max_steps, max_cost, ..self }
+    }
+
     /// The limits of the next turn of a run after `used`.
     ///
     /// # Errors
     /// A limit is reached: the outcome of the run.
     pub fn left(self, used: &TurnEnd) -> Result<Self, Outcome> {
-        let steps = u32::try_from(used.steps).unwrap_or(u32::MAX);
-        let max_steps = self.max_steps.saturating_sub(steps);
-        let max_cost = self.max_cost.map(|most| most.since(used.cost.unwrap_or_default()));
-        match (max_steps, max_cost) {
+        let left = self.less(Spent { requests: used.steps, usage: used.usage, cost: used.cost });
+        match (left.max_steps, left.max_cost) {
             (0, _) => Err(Outcome::StepLimit),
             (_, Some(cost)) if cost == Cost::default() => Err(Outcome::CostLimit),
-            (_, _) => Ok(Self { max_steps, max_cost, ..self }),
+            (_, _) => Ok(left),
         }
     }
 }

@@ -36,10 +36,11 @@ use crate::mailbox::requests::Wakeup;
 use crate::permission::Remedy;
 use crate::record::{ApprovalId, InputId, SystemItem, Who};
 use crate::session::approvals::MAX_OPEN_APPROVALS;
+use crate::session::spent::Spent;
 use llm_worker::effect::{CallView, Effect, Fact, Input, Outcome};
 use llm_worker::history::History;
 use llm_worker::turn::{CommitRequest, IllegalInput, TurnLimits};
-use llm_worker::{CallId, Cost, ErrorKind, ModelError, ModelEvent, Usage};
+use llm_worker::{CallId, ErrorKind, ModelError, ModelEvent};
 use session_store::MAX_BATCH_RECORDS;
 use std::collections::BTreeSet;
 use tokio::task::{JoinError, JoinSet};
@@ -85,9 +86,11 @@ pub(super) struct Running {
     /// Items for the first request of a turn that began with waiting calls: nothing may stand between a call and its
     /// result.
     deferred: Vec<Note>,
-    /// Usage of the session when the turn began.
-    before: Before,
+    /// What the session had used when the turn began.
+    before: Spent,
     cancelled: bool,
+    /// It had ended before the pod was opened.
+    reopened: bool,
     /// Whether it was asked to wait before its next request.
     holds: bool,
     /// The inputs that it takes; those not in the queue any more are taken.
@@ -129,13 +132,6 @@ fn cost_reached(core: &Core) -> ModelError {
     let message = "the cost limit was reached by attempts that gave no answer".to_owned();
     let help = Some((core.permission.policy.terms.remedy)(&Remedy::RaiseCost));
     ModelError { kind: ErrorKind::Exhausted, message, help }
-}
-
-/// Usage of the session before this turn.
-struct Before {
-    requests: u64,
-    usage: Usage,
-    cost: Cost,
 }
 
 /// The work that a turn waits for: gates, authorizations and calls.
@@ -188,18 +184,6 @@ impl Running {
         limits: RunLimits,
     ) -> Self {
         core.pending.turn_began();
-        let before = Before {
-            requests: core.state.requests,
-            usage: core.state.usage,
-            cost: core.state.cost.unwrap_or_default(),
-        };
-        let info = TurnInfo {
-            number: core.state.turns + 1,
-            generation: history.surface().generation,
-            budget: Budget::new(core.price, before.cost),
-            cancelled_by: None,
-        };
-        let turn_span = info_span!("turn", turn = info.number, outcome = Empty);
         let mut notes: Vec<Note> = notes.into_iter().map(Note::System).collect();
         notes.extend(inputs.iter().filter_map(|input| core.state.queued.get(*input)).map(Note::from));
         let answers = TurnLimits {
@@ -208,7 +192,7 @@ impl Running {
             text_bytes: MAX_ANSWER,
             ..TurnLimits::steps(limits.max_steps)
         };
-        let authorizer = Authorizer::new(core, info.generation);
+        let generation = history.surface().generation;
         let (mut taking, own) = (inputs.to_vec(), inputs.len());
         taking.extend(core.state.continued().map(|before| before.input));
         let parked: BTreeSet<CallId> = core.state.parked().collect();
@@ -216,28 +200,45 @@ impl Running {
             true => (Turn::start(history, notes, answers), Vec::new()),
             false => (Turn::go_on(history, parked, answers), notes),
         };
+        let (number, before) = (core.state.turns + 1, core.state.spent());
+        Self { deferred, taking, own, ..Self::of(core, turn, (number, generation), before, limits) }
+    }
+
+    /// The newest turn, which has ended: the process ended before the gates at its end had answered.
+    pub(super) fn ended(core: &Core, history: History, outcome: Outcome, limits: RunLimits) -> Self {
+        let numbers = (core.state.turns, history.surface().generation);
+        let mut running = Self::of(core, Turn::ended(history), numbers, core.state.turn_began, limits);
+        running.answering.paused.clone_from(&core.state.pause_due);
+        (running.stage, running.reopened) = (TurnStage::Settling(outcome), true);
+        running
+    }
+
+    fn of(core: &Core, turn: Turn, (number, generation): (u64, u64), before: Spent, limits: RunLimits) -> Self {
+        let budget = Budget::new(core.price, before.cost.unwrap_or_default());
+        let info = TurnInfo { number, generation, budget, cancelled_by: None, end_gates: false };
         let (gates, reviews, judges, answers) = (JoinSet::new(), JoinSet::new(), JoinSet::new(), JoinSet::new());
         let tasks = TurnTasks { gates, reviews, judges, answers, calls: Calls::new() };
         Self {
             turn,
+            turn_span: info_span!("turn", turn = info.number, outcome = Empty),
             info,
             limits,
             stage: TurnStage::Machine,
             stream: None,
             answering: Answering::default(),
             tasks,
-            authorizer,
+            authorizer: Authorizer::new(core, generation),
             starting: 0,
             asking: 0,
             answered: BTreeSet::new(),
-            deferred,
+            deferred: Vec::new(),
             before,
             cancelled: false,
+            reopened: false,
             holds: false,
-            taking,
-            own,
+            taking: Vec::new(),
+            own: 0,
             step_span: Span::none(),
-            turn_span,
         }
     }
 
@@ -306,7 +307,7 @@ impl Running {
         if self.turn.is_held() {
             return Activity::Paused { turn: self.info.number };
         }
-        let (turn, requests) = (self.info.number, core.state.requests - self.before.requests);
+        let (turn, requests) = (self.info.number, core.state.spent().since(self.before).requests);
         if self.is_waiting() { Activity::Waiting { turn, requests } } else { Activity::Working { turn, requests } }
     }
 
@@ -448,6 +449,7 @@ impl Running {
             Effect::Commit(request) => {
                 let (calls, approval) = (&self.tasks.calls, core.state.approvals.newest + 1);
                 core.collect(&|call| calls.runs(call));
+                self.info.end_gates = self.any_end_gate(core) || self.answering.paused.is_some();
                 core.append_of_turn(|piggybacked| Batch::of_turn(request, &self.info, approval, piggybacked));
             }
             Effect::Send(request) => {
@@ -500,16 +502,17 @@ impl Running {
 
     /// How the turn stands, for clients that wait for its end.
     fn end(&self, core: &Core, outcome: Outcome, paused: Option<String>) -> TurnEnd {
-        let (state, before) = (&core.state, &self.before);
+        let state = &core.state;
+        let Spent { requests, usage, cost } = state.spent().since(self.before);
         TurnEnd {
             outcome,
             paused,
             answer: state.last_answer.clone(),
             refused: state.refused.clone(),
             shortfall: state.shortfall,
-            steps: state.requests - before.requests,
-            usage: state.usage.since(before.usage),
-            cost: state.cost.map(|cost| cost.since(before.cost)),
+            steps: requests,
+            usage,
+            cost,
         }
     }
 

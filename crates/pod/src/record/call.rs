@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub struct VerdictGiven {
     /// None for a gate at a point without a call.
     pub call: Option<CallId>,
+    /// The turn that had ended, of a gate at the end of a turn.
+    pub turn: Option<u64>,
     pub decision: Decision,
     pub rule: String,
     /// The gate that decided, if a gate did.
@@ -27,6 +29,8 @@ pub struct VerdictGiven {
 struct VerdictLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     call: Option<CallId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    turn: Option<u64>,
     decision: Cow<'static, str>,
     rule: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -41,9 +45,9 @@ struct VerdictLine {
 
 impl From<VerdictGiven> for VerdictLine {
     fn from(given: VerdictGiven) -> Self {
-        let VerdictGiven { call, decision, rule, gate, transforms } = given;
+        let VerdictGiven { call, turn, decision, rule, gate, transforms } = given;
         let (reason, after_ms) = (decision.reason().to_owned(), decision.after_ms());
-        Self { call, decision: decision.word().into(), rule, reason, after_ms, gate, transforms }
+        Self { call, turn, decision: decision.word().into(), rule, reason, after_ms, gate, transforms }
     }
 }
 
@@ -51,8 +55,8 @@ impl TryFrom<VerdictLine> for VerdictGiven {
     type Error = String;
 
     fn try_from(line: VerdictLine) -> Result<Self, String> {
-        let VerdictLine { call, decision, rule, reason, after_ms, gate, transforms } = line;
-        Ok(Self { call, decision: Decision::read(&decision, reason, after_ms)?, rule, gate, transforms })
+        let VerdictLine { call, turn, decision, rule, reason, after_ms, gate, transforms } = line;
+        Ok(Self { call, turn, decision: Decision::read(&decision, reason, after_ms)?, rule, gate, transforms })
     }
 }
 

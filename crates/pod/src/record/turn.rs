@@ -253,6 +253,9 @@ pub struct TurnFinished {
     /// Who cancelled the turn, if a client did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Who>,
+    /// Gates at the end of the turn are asked behind this record.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub end_gates: bool,
 }
 
 /// Usage of attempts without an answer; part of [`TurnFinished`].

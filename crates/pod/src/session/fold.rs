@@ -3,11 +3,12 @@
 use super::approvals::Approvals;
 use super::lost::{LostRecords, bridged};
 use super::queue::{InputQueue, RecentKeys};
+use super::spent::Spent;
 use super::tasks::TaskState;
 use crate::record::{
-    ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ChildProcess, Encoder, FeatureState,
+    ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ChildProcess, Decision, Encoder, FeatureState,
     FileChanged, HoldCause, HostStarted, InputId, InputLimits, NotificationQueued, Output, Record, Request, SystemItem,
-    ToolFinished,
+    ToolFinished, VerdictGiven,
 };
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
@@ -35,6 +36,8 @@ pub struct GoingOn {
     /// How often a hook had the model go on with it.
     pub nth: u32,
     pub limits: Option<InputLimits>,
+    /// What the session had used when a turn took it.
+    pub since: Spent,
 }
 
 /// The state of a session at some point of its log. It holds no item: those go to the history. Its shape is that of
@@ -57,6 +60,12 @@ pub struct SessionState {
     /// The highest turn number given.
     pub turns: u64,
     pub turn_open: bool,
+    /// What the session had used when the newest turn began.
+    pub turn_began: Spent,
+    /// The newest turn has ended, and the gates at its end have not answered.
+    pub end_gates_due: bool,
+    /// The reason of a gate in the newest turn to have a person look behind it.
+    pub pause_due: Option<String>,
     pub open_calls: BTreeMap<CallId, OpenCall>,
     pub approvals: Approvals,
     pub items: u64,
@@ -232,6 +241,12 @@ impl SessionState {
         self.going_on.filter(|_| matches!(self.last_outcome, Some(Outcome::Interrupted | Outcome::Waiting)))
     }
 
+    /// What the session has used.
+    #[must_use]
+    pub fn spent(&self) -> Spent {
+        Spent { requests: self.requests, usage: self.usage, cost: self.cost }
+    }
+
     /// The calls that wait for a person.
     pub fn parked(&self) -> impl Iterator<Item = CallId> {
         self.open_calls.iter().filter(|(_, call)| call.waits_for().is_some()).map(|(id, _)| *id)
@@ -267,6 +282,10 @@ impl SessionState {
                 self.crashes += u32::from(recovery.open_turn && !waits);
                 self.recovered(recovery);
             }
+            Record::VerdictGiven(VerdictGiven { decision: Decision::Pause { reason }, .. }) if self.turn_open => {
+                self.pause_due = Some(reason.clone());
+            }
+            Record::VerdictGiven(VerdictGiven { turn: Some(turn), .. }) if *turn == self.turns => self.end_judged(),
             Record::Features(_)
             | Record::VerdictGiven(_)
             | Record::FeatureNote(_)
@@ -277,6 +296,9 @@ impl SessionState {
             Record::Suspended(suspended) => {
                 if let Some(cause) = suspended.cause.filter(|cause| cause.holds()) {
                     self.hold(cause, &suspended.reason);
+                }
+                if suspended.cause == Some(HoldCause::Gate) {
+                    self.end_judged();
                 }
             }
             Record::Resumed(resumed) => {
@@ -308,7 +330,9 @@ impl SessionState {
                     self.output_schema = queued.output_schema;
                 }
                 let (input, nth) = queued.again.as_ref().map_or((queued.input, 0), |again| (again.of, again.nth));
-                self.going_on = Some(GoingOn { input, nth, limits: queued.limits });
+                let before = self.going_on.filter(|_| queued.mode.steers());
+                let (limits, since) = before.map_or((queued.limits, self.spent()), |on| (on.limits, on.since));
+                self.going_on = Some(GoingOn { input, nth, limits, since });
                 // A person said what to do instead.
                 self.refused = None;
                 return Ok(Some(self.count(Item::User { text: queued.text.to_string() })));
@@ -338,6 +362,8 @@ impl SessionState {
                     (self.going_on, self.output_schema) = (None, None);
                 }
                 (self.last_answer, self.refused, self.shortfall) = (None, None, None);
+                self.turn_began = self.spent();
+                self.end_judged();
             }
             Record::SystemItem(said) => return self.say(said, record).map(Some),
             Record::ItemAdded(added) => return self.add(&added.item, record).map(Some),
@@ -438,7 +464,7 @@ impl SessionState {
                         self.cost = Some(self.cost.unwrap_or_default().plus(cost));
                     }
                 }
-                self.turn_open = false;
+                (self.turn_open, self.end_gates_due) = (false, finished.end_gates);
                 self.turn_ended(&finished.outcome);
                 self.last_outcome = Some(finished.outcome.clone());
             }
@@ -546,6 +572,11 @@ impl SessionState {
         if !is_run(started) || self.started.as_ref().is_none_or(is_run) {
             self.started = Some(started.clone());
         }
+    }
+
+    /// The gates at the end of the newest turn have answered, or are not asked any more.
+    fn end_judged(&mut self) {
+        (self.end_gates_due, self.pause_due) = (false, None);
     }
 
     /// A pause by a person outlasts every other cause.

@@ -13,6 +13,7 @@ pub mod references;
 pub mod replay;
 pub mod restore;
 pub mod resume;
+pub mod spent;
 pub mod summary;
 pub mod tasks;
 

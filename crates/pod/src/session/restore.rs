@@ -168,7 +168,7 @@ pub fn closing(restored: &Restored, found: &RecoveryFacts) -> Vec<Record> {
         // Nothing may stand between a call and its result, so this note waits for the next request.
         batch.push(if waits { waiting_note(state, text) } else { SystemItem::Recovery { generation, text }.into() });
         let outcome = if waits { Outcome::Waiting } else { Outcome::Interrupted };
-        batch.push(TurnFinished { turn: state.turns, outcome, unanswered: None, by: None }.into());
+        batch.push(TurnFinished { turn: state.turns, outcome, unanswered: None, by: None, end_gates: false }.into());
     }
     batch
 }

@@ -341,7 +341,7 @@ fn crashes_of_a_pod_that_only_waits_do_not_hold_it() {
 fn a_turn_that_goes_on_has_its_input_and_the_limits_of_it() {
     let (pod, _) = scene(deploys());
     let live = live(pod);
-    let limits = Some(InputLimits { max_steps: Some(1), max_cost: None });
+    let limits = Some(InputLimits { max_steps: Some(2), max_cost: None });
     live.ask(live.client().send(NewInput { limits, ..input("go") })).unwrap();
     let open = waits(&live).approvals;
     let more = vec![ScriptedAnswer::calls(&[("Echo", "{}")]), ScriptedAnswer::text("too far")];
@@ -351,7 +351,9 @@ fn a_turn_that_goes_on_has_its_input_and_the_limits_of_it() {
     let (end, answered) = live.ask(async { tokio::join!(client.wait(1), other.approve(allow(&open[0]))) });
     assert_eq!(answered.unwrap().decision, ApprovalDecision::Allow);
     assert_eq!(end.unwrap().outcome, Outcome::StepLimit);
-    sound(&live.close().pod, "a limit");
+    let over = live.close();
+    assert_eq!(over.state().requests, 2, "the one before the stop counts");
+    sound(&over.pod, "a limit");
 }
 
 #[test]

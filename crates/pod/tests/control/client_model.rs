@@ -36,7 +36,7 @@ fn more(kind: u64, n: u64, state: &SessionState) -> Record {
             };
             let usage = Usage { input: n % 97, output: 1, cached: 2, cache_write: n % 3 };
             let unanswered = Some(Unanswered { usage, cost: n.is_multiple_of(2).then(|| Cost::billionths(n % 1000)) });
-            TurnFinished { turn: state.turns, outcome, unanswered, by: None }.into()
+            TurnFinished { turn: state.turns, outcome, unanswered, by: None, end_gates: false }.into()
         }
         6 => HostStopped { reason: "done".to_owned() }.into(),
         7 => {

@@ -151,7 +151,7 @@ pub(crate) fn denied(call: CallId) -> Record {
 }
 
 pub(crate) fn turn_finished(turn: u64) -> Record {
-    TurnFinished { turn, outcome: Outcome::Done, unanswered: None, by: None }.into()
+    TurnFinished { turn, outcome: Outcome::Done, unanswered: None, by: None, end_gates: false }.into()
 }
 
 pub(crate) fn queued(input: u64, whole: Option<Output>) -> Record {
@@ -357,6 +357,16 @@ fn called(n: u64) -> Record {
     ClientCall { tool, feature, arguments: format!("{{\"n\":{n}}}").into(), by }.into()
 }
 
+fn verdict(n: u64, open: CallId, newest: Option<u64>) -> Record {
+    let (reason, rule) = (format!("{n}"), "r".to_owned());
+    let (call, turn, decision) = match n % 3 {
+        0 => (Some(open), None, Decision::Refuse { reason }),
+        1 => (None, None, Decision::Pause { reason }),
+        _ => (None, newest, Decision::Allow),
+    };
+    VerdictGiven { call, turn, decision, rule, gate: GateNote::default(), transforms: Vec::new() }.into()
+}
+
 /// A record of that way. With the numbers that `state` asks for it is legal more often than not; with `n` it is not.
 pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
     // Where records are lost, numbers go on from there.
@@ -412,10 +422,7 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
             denied(open)
         }
         12 | 13 => finished(open, output(n)),
-        14 => {
-            let (decision, rule) = (Decision::Refuse { reason: format!("{n}") }, "r".to_owned());
-            VerdictGiven { call: Some(open), decision, rule, gate: GateNote::default(), transforms: Vec::new() }.into()
-        }
+        14 => verdict(n, open, state.map(|s| s.turns)),
         15 => {
             let outcome = match n % 5 {
                 0 => Outcome::Cancelled,
@@ -425,7 +432,8 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
                 _ => Outcome::Done,
             };
             let by = who(n).filter(|_| outcome == Outcome::Cancelled);
-            TurnFinished { turn: state.map_or(n, |s| s.turns + over), outcome, unanswered: None, by }.into()
+            let (turn, end_gates) = (state.map_or(n, |s| s.turns + over), n.is_multiple_of(2));
+            TurnFinished { turn, outcome, unanswered: None, by, end_gates }.into()
         }
         16 => {
             let (before, after) = (output(n).map(|output| output.stored), n.is_multiple_of(3).then(|| format!("{n}")));

@@ -4,11 +4,11 @@
 use crate::rig::*;
 use llm_worker::effect::Outcome;
 use llm_worker::{ErrorKind, ModelError};
-use pod::control::RunLimits;
+use pod::control::{HostMode, RunLimits};
 use pod::feature::HookKey;
 use pod::hook::{PreRequest, TurnEnd, TurnEndView, Verdict};
-use pod::record::{InputQueued, Record};
-use testkit::{PodUnderTest, ScriptedAnswer};
+use pod::record::{HoldCause, InputQueued, Record};
+use testkit::{LivePod, PodUnderTest, ScriptedAnswer};
 
 fn ends(says: impl Fn(&TurnEndView) -> Verdict<TurnEnd> + Send + Sync + 'static) -> Installed {
     gate("builtin:v", HookKey::<TurnEnd>::new("v"), says)
@@ -94,6 +94,60 @@ fn a_turn_that_was_ended_does_not_go_on() {
         assert!(matches!(ran.end().outcome, Outcome::Aborted { .. } | Outcome::ModelFailed { .. }), "{:?}", ran.end());
         assert_eq!((inputs(&pod).len(), decisions(&pod).last()), (1, Some(&"again")), "{:?}", ran.end());
     }
+}
+
+fn ending_verdicts(pod: &PodUnderTest) -> Vec<(Option<u64>, &'static str)> {
+    let verdict = |(_, record)| match record {
+        Record::VerdictGiven(given) => Some((given.turn, given.decision.word())),
+        _ => None,
+    };
+    pod.records().into_iter().filter_map(verdict).collect()
+}
+
+// Nobody asked them again: the answer stood as it was.
+#[test]
+fn gates_are_asked_about_a_turn_that_ended_just_before_a_crash() {
+    let mut pod = answering(vec![ends(until_good)], &["bad", "good", "good"]);
+    pod.limits = RunLimits { max_steps: 2, ..pod.limits };
+    pod.points.kill("turn_finished", 0);
+    let _killed = pod.run("go");
+    pod.revive();
+    let ran = pod.run("on");
+    assert_eq!((&ran.end().outcome, ran.end().steps), (&Outcome::Done, 1), "the end of its own turn");
+    let inputs = inputs(&pod);
+    let texts: Vec<_> = inputs.iter().map(|input| input.text.as_str()).collect();
+    assert_eq!(texts, ["go", "on", "not bad"]);
+    assert_eq!(inputs[2].again.as_ref().map(|again| (again.of, again.nth)), Some((1, 1)));
+    assert_eq!(inputs[2].limits.unwrap().max_steps, Some(1), "what the first input has left");
+    assert_eq!(ending_verdicts(&pod), [(Some(1), "again"), (Some(2), "allow"), (Some(3), "allow")]);
+    // Once is enough.
+    pod.revive();
+    pod.script.add(ScriptedAnswer::text("good"));
+    pod.run("more").end();
+    assert_eq!(ending_verdicts(&pod).len(), 4);
+}
+
+#[test]
+fn a_pause_that_a_crash_cut_off_holds_a_pod_that_stays_and_not_the_next_run() {
+    let paused = |staying: bool| {
+        let pauses = ends(|end| if end.turn == 1 { Verdict::pause("look") } else { Verdict::finish() });
+        let mut pod = answering(vec![pauses], &["one", "two"]);
+        pod.points.kill("turn_finished", 0);
+        let _killed = pod.run("go");
+        pod.revive();
+        if !staying {
+            assert_eq!(pod.run("on").end().answer.as_deref(), Some("two"));
+        } else {
+            pod.mode = HostMode::Stay { missing: None };
+            let Ok(live) = LivePod::open(pod) else { panic!("it does not open") };
+            let status = live.until(|status| status.held.is_some());
+            assert_eq!(status.held.map(|hold| hold.cause), Some(HoldCause::Gate));
+            pod = live.close().pod;
+        }
+        assert_eq!(ending_verdicts(&pod)[0], (Some(1), "pause"));
+    };
+    paused(false);
+    paused(true);
 }
 
 /// Killed at every point: what was decided is in the log or not, and never more than three times.

@@ -150,6 +150,9 @@ impl Actor {
     fn status(&self) -> PodStatus {
         let activity = match (&self.at, &self.closing) {
             (At::Turn(turn), _) => turn.activity(&self.core),
+            (At::Idle(_) | At::Between, Closing::Open) if self.owes_end_gates => {
+                Activity::Working { turn: self.core.state.turns, requests: 0 }
+            }
             (At::Idle(_) | At::Between, Closing::Open) => Activity::Idle,
             (At::Idle(_) | At::Between, _) => Activity::Closing,
         };

@@ -141,7 +141,7 @@ impl Expected {
         }
         // Its first step delivers them.
         self.state.notices.clear();
-        self.fold(TurnFinished { turn: self.state.turns, outcome, unanswered: None, by: None });
+        self.fold(TurnFinished { turn: self.state.turns, outcome, unanswered: None, by: None, end_gates: false });
     }
 }
 
@@ -184,6 +184,6 @@ fn interrupted_work_of_a_pod_that_stays_comes_first() {
     assert_eq!(next_turn(&expected.state, TakeRule::Stay), Some(Vec::new()));
     expected.fold(TurnStarted { turn: 2 });
     assert_eq!(next_turn(&expected.state, TakeRule::Stay), None, "a turn is open");
-    expected.fold(TurnFinished { turn: 2, outcome: Outcome::Done, unanswered: None, by: None });
+    expected.fold(TurnFinished { turn: 2, outcome: Outcome::Done, unanswered: None, by: None, end_gates: false });
     assert_eq!(next_turn(&expected.state, TakeRule::Stay), Some(vec![2]));
 }

@@ -4,11 +4,10 @@
 use super::super::core::Core;
 use super::super::gates;
 use super::super::pipeline::ActorCommit;
-use super::super::turn_end::TurnEnd as EndedTurn;
 use super::{AfterTurn, Running, TurnStage};
 use crate::hook::{GateOutcome, HookPoint, MAX_AGAIN, TurnEnd, TurnEndView};
 use crate::mailbox::events::Event;
-use crate::record::{Again, Decision, HoldCause, InputQueued, Record, Suspended};
+use crate::record::{Again, Decision, HoldCause, InputId, InputQueued, Record, Resumed, Suspended, VerdictGiven};
 use llm_worker::effect::Outcome;
 use tokio::task::JoinSet;
 
@@ -18,8 +17,7 @@ impl Running {
     pub(super) fn ask_end_gates(&mut self, core: &Core, outcome: Outcome) -> TurnStage {
         // Gates before a request that will not be sent are dropped.
         self.tasks.gates = JoinSet::new();
-        let asked = core.registry.hooks().any_gate::<TurnEnd>(core.state.output_schema.is_some());
-        if outcome == Outcome::Waiting || !asked {
+        if outcome == Outcome::Waiting || !self.any_end_gate(core) {
             let none = GateOutcome { decision: Decision::Allow, runs: Vec::new() };
             return match self.answering.paused {
                 Some(_) => TurnStage::Answered(outcome, none),
@@ -27,7 +25,7 @@ impl Running {
             };
         }
         let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
-        let steps = core.state.requests - self.before.requests;
+        let steps = core.state.spent().since(self.before).requests;
         let answer = core.state.last_answer.clone();
         let (turn, shortfall) = (core.state.turns, core.state.shortfall);
         let output_schema = core.state.output_schema.clone();
@@ -36,16 +34,30 @@ impl Running {
         TurnStage::Asking(outcome)
     }
 
+    /// Whether a gate is asked at the end of the turn.
+    pub(super) fn any_end_gate(&self, core: &Core) -> bool {
+        let taken = |input: &InputId| core.state.queued.get(*input).is_some_and(|input| input.output_schema.is_some());
+        let has_schema = core.state.output_schema.is_some() || self.taking.iter().any(taken);
+        core.registry.hooks().any_gate::<TurnEnd>(has_schema)
+    }
+
     /// The gates have answered, and nothing else changes the queue: their verdicts are committed.
     pub(super) fn end_gates_answered(&mut self, core: &mut Core) {
         let TurnStage::Answered(outcome, gates) = &self.stage else { return };
         let (outcome, gates) = (outcome.clone(), gates.clone());
         let verdicts = gates::verdicts(HookPoint::TurnEnd, None, &gates);
-        let mut records: Vec<_> = verdicts.into_iter().map(Record::from).collect();
+        let turn = Some(core.state.turns);
+        let mut records: Vec<_> =
+            verdicts.into_iter().map(|verdict| Record::from(VerdictGiven { turn, ..verdict })).collect();
         let mut after = AfterTurn { paused: gates::refusal(&gates), ..AfterTurn::default() };
         after.paused = after.paused.or(self.answering.paused.take());
         if let Some(reason) = after.paused.clone() {
-            records.push(Suspended { reason, cause: Some(HoldCause::Gate), by: None }.into());
+            let cause = Some(HoldCause::Gate);
+            records.push(Suspended { reason, cause, by: None }.into());
+            if self.reopened && !core.stays {
+                // The person who began this run goes on.
+                records.push(Resumed { cause, by: None }.into());
+            }
         } else if let Decision::Again { words } = &gates.decision
             && !self.cancelled
             && may_go_on(core, &outcome)
@@ -83,12 +95,7 @@ impl Running {
         if nth > MAX_AGAIN {
             return Ok(None);
         }
-        let used = EndedTurn {
-            steps: core.state.requests - self.before.requests,
-            cost: core.state.cost.map(|cost| cost.since(self.before.cost)),
-            ..EndedTurn::nothing(outcome.clone())
-        };
-        let left = self.limits.left(&used)?;
+        let left = self.limits.left(&self.end(core, outcome.clone(), None))?;
         let again = Again { feature: run.feature.to_string(), hook: run.hook.clone(), of, nth };
         Ok(Some(InputQueued {
             input: core.state.inputs + 1,

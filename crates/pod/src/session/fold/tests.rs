@@ -2,10 +2,11 @@
 
 use super::{MAX_CHANGING, MAX_OUTPUTS, RefusedCall, SessionState};
 use crate::record::{
-    FileChanged, InputConsumed, InputQueued, ItemAdded, NotificationQueued, Output, Record, Response, Stored,
-    SystemItem, ToolFinished, TurnStarted,
+    FileChanged, InputConsumed, InputLimits, InputMode, InputQueued, ItemAdded, NotificationQueued, Output, Record,
+    Response, Stored, SystemItem, ToolFinished, TurnFinished, TurnStarted,
 };
 use crate::session::queue::MAX_KEYS;
+use llm_worker::effect::Outcome;
 use llm_worker::{CallId, Item, ResultStatus, StopReason, ToolOutcome, Usage};
 use session_store::Digest;
 
@@ -72,6 +73,39 @@ fn an_input_waits_in_the_queue_until_a_turn_consumes_it() {
     assert_eq!(state.queued.iter().map(|waiting| waiting.input).collect::<Vec<_>>(), [1]);
     let refused = state.apply(&InputConsumed { input: 2 }.into()).unwrap_err();
     assert!(refused.why.contains("already taken"), "{refused}");
+}
+
+#[test]
+fn a_steered_input_keeps_the_limits_of_the_turn_and_what_was_used_counts_from_its_begin() {
+    let limits = Some(InputLimits { max_steps: Some(3), max_cost: None });
+    let input = |input, mode, limits| InputQueued { input, mode, limits, ..InputQueued::default() }.into();
+    let consumed = |input| InputConsumed { input }.into();
+    let finished = |turn, outcome| TurnFinished { turn, outcome, unanswered: None, by: None, end_gates: true }.into();
+    let mut records: Vec<Record> = vec![
+        response(StopReason::EndTurn, 5),
+        input(1, InputMode::Queue, limits),
+        turn(1),
+        consumed(1),
+        response(StopReason::EndTurn, 10),
+        input(2, InputMode::Steer, None),
+        consumed(2),
+        response(StopReason::EndTurn, 100),
+    ];
+    let on = |records: &[Record]| folded(records.iter().cloned());
+    let state = on(&records);
+    let going_on = state.going_on.unwrap();
+    assert_eq!((going_on.input, going_on.limits), (2, limits));
+    assert_eq!(state.spent().since(going_on.since).usage.input, 110);
+    assert_eq!(state.spent().since(state.turn_began).usage.input, 110);
+    // The turn that goes on has used nothing yet, but its input has.
+    records.extend([finished(1, Outcome::Interrupted), turn(2)]);
+    let state = on(&records);
+    assert_eq!((state.spent().since(going_on.since).usage.input, state.going_on), (110, Some(going_on)));
+    assert_eq!(state.spent().since(state.turn_began).usage.input, 0);
+    // Another input begins anew.
+    records.extend([input(3, InputMode::Queue, None), consumed(3)]);
+    let state = on(&records);
+    assert_eq!((state.going_on.unwrap().limits, state.going_on.unwrap().since), (None, state.spent()));
 }
 
 #[test]
