@@ -4,7 +4,9 @@ use crate::cli::DiffArgs;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::hosting::leftovers::everything;
+use crate::look::Look;
 use crate::pods::{Pods, read_failure};
+use crate::project::Project;
 use crate::show::arguments::brief;
 use crate::show::escape::line;
 use crate::show::out;
@@ -17,6 +19,7 @@ use similar::TextDiff;
 use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
+use tui::{Line, Tone};
 
 /// The largest file that is compared or restored, in bytes; tools change none larger.
 const MAX_FILE: u64 = 64 * 1024 * 1024;
@@ -34,10 +37,10 @@ pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
     let (mut changes, blobs) = read(&pods.dir(&name), &name, 0)?;
     let files = everything(&Ambient::claim())?;
     locate_moved(&mut changes, &files);
-    let (mut rows, mut lost) = (Vec::new(), 0);
+    let (mut rows, mut lost, root) = (Vec::new(), 0, Project::around(env).root);
     for changed in changes.files() {
         let both = before(changed, &blobs).inspect_err(|_| lost += 1);
-        let both = both.and_then(|before| Ok((before, look(&files, &changed.path)?.bytes)));
+        let both = both.and_then(|before| Ok((before, look(&files, &changed.path)?)));
         let (before, now) = match both {
             Ok(both) => both,
             Err(why) if args.json => {
@@ -49,15 +52,17 @@ pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
                 continue;
             }
         };
-        let status = changed.status(now.as_deref());
-        let diff = compared(&changed.path, before.as_deref(), now.as_deref(), PATIENCE);
+        let status = changed.status(now.bytes.as_deref());
+        let path = name_of(&changed.path, &root);
+        let old = Side { bytes: before.as_deref(), mode: changed.mode };
+        let diff = compared(&path, old, Side { bytes: now.bytes.as_deref(), mode: now.mode }, PATIENCE);
         if args.json {
             rows.push(serde_json::json!({
-                "path": changed.path, "existed": before.is_some(), "exists": now.is_some(),
+                "path": changed.path, "existed": before.is_some(), "exists": now.bytes.is_some(),
                 "standing": word(status), "diff": diff,
             }));
         } else {
-            show(changed, status, &diff, env.stdout_terminal);
+            show(&path, changed, status, &diff, env.stdout_terminal);
         }
     }
     let moved = changes.moved();
@@ -161,8 +166,7 @@ fn word(status: FileStatus) -> &'static str {
 }
 
 /// A diff for a terminal is made harmless; for a file or another program it stays what it is, so that it applies.
-fn show(changed: &Changed, status: FileStatus, diff: &str, terminal: bool) {
-    let path = escape(Path::new(&changed.path));
+fn show(path: &str, changed: &Changed, status: FileStatus, diff: &str, terminal: bool) {
     let said = match status {
         FileStatus::AsBefore => {
             let is = match changed.before {
@@ -181,23 +185,70 @@ fn show(changed: &Changed, status: FileStatus, diff: &str, terminal: bool) {
         out::line(&format!("{path} {said}"));
     }
     let diff = diff.trim_end_matches('\n');
-    if terminal { out::lines(diff) } else { out::raw(&format!("{diff}\n")) }
+    match Look::of_stdout() {
+        Some(look) => out::raw(&look.text(&toned(diff))),
+        None if terminal => out::lines(diff),
+        None => out::raw(&format!("{diff}\n")),
+    }
 }
 
-/// A diff, the best that is found in this time; of very large files only their sizes.
-fn compared(path: &str, before: Option<&[u8]>, now: Option<&[u8]>, patience: Duration) -> String {
-    // A name is one line, whatever it is.
-    let path = escape(Path::new(path));
-    let size = |bytes: Option<&[u8]>| bytes.map_or(0, <[u8]>::len);
-    if size(before).max(size(now)) > MAX_COMPARED {
-        return format!("{path}: {} bytes before, {} bytes now; too large to compare", size(before), size(now));
+/// The lines of a diff with their meanings.
+fn toned(diff: &str) -> Vec<Line> {
+    let mut is_head = true;
+    let lines = diff.split('\n').map(|line| {
+        is_head = line.starts_with("diff --git ") || (is_head && !line.starts_with("@@ "));
+        let tone = match line.as_bytes().first() {
+            _ if is_head => Tone::Strong,
+            Some(b'@') => Tone::Code,
+            Some(b'+') => Tone::Added,
+            Some(b'-') => Tone::Removed,
+            Some(b'\\') => Tone::Dim,
+            _ => Tone::Plain,
+        };
+        Line::of_output(line, tone)
+    });
+    lines.collect()
+}
+
+/// A path for people: below the project as it is there. A name is one line, whatever it is.
+fn name_of(path: &str, root: &Path) -> String {
+    let path = Path::new(path);
+    escape(path.strip_prefix(root).unwrap_or(path))
+}
+
+/// A file at one time.
+#[derive(Clone, Copy)]
+struct Side<'a> {
+    /// None if it was not there.
+    bytes: Option<&'a [u8]>,
+    mode: Option<u32>,
+}
+
+/// A diff as git writes it, the best that is found in this time; of very large files only their sizes.
+fn compared(path: &str, before: Side<'_>, now: Side<'_>, patience: Duration) -> String {
+    let (old, new) = (before.bytes.unwrap_or_default(), now.bytes.unwrap_or_default());
+    if before.bytes == now.bytes {
+        return String::new();
     }
-    let text = |bytes: Option<&[u8]>| bytes.map_or(Some(String::new()), |b| String::from_utf8(b.to_vec()).ok());
-    let (Some(old), Some(new)) = (text(before), text(now)) else { return format!("{path}: binary files differ") };
-    let name = |there: bool| if there { path.as_str() } else { "/dev/null" };
-    let (from, to) = (name(before.is_some()), name(now.is_some()));
-    let diff = TextDiff::configure().timeout(patience).diff_lines(&old, &new);
-    diff.unified_diff().header(from, to).to_string()
+    if old.len().max(new.len()) > MAX_COMPARED {
+        return format!("{path}: {} bytes before, {} bytes now; too large to compare", old.len(), new.len());
+    }
+    let name = |side: &str| format!("{side}/{}", path.trim_start_matches('/'));
+    let mode = |side: Side<'_>| if side.mode.is_some_and(|mode| mode & 0o111 != 0) { "100755" } else { "100644" };
+    let mut head = format!("diff --git {} {}\n", name("a"), name("b"));
+    let (mut from, mut to) = (name("a"), name("b"));
+    if before.bytes.is_none() {
+        head.push_str(&format!("new file mode {}\n", mode(now)));
+        from = "/dev/null".to_owned();
+    } else if now.bytes.is_none() {
+        head.push_str(&format!("deleted file mode {}\n", mode(before)));
+        to = "/dev/null".to_owned();
+    }
+    let (Ok(old), Ok(new)) = (str::from_utf8(old), str::from_utf8(new)) else {
+        return format!("{head}Binary files {from} and {to} differ\n");
+    };
+    let diff = TextDiff::configure().timeout(patience).diff_lines(old, new);
+    format!("{head}{}", diff.unified_diff().header(&from, &to))
 }
 
 /// How many commands a warning names.
@@ -232,6 +283,10 @@ fn command_text(arguments: &str) -> String {
 mod tests {
     use super::*;
 
+    fn side(bytes: Option<&[u8]>) -> Side<'_> {
+        Side { bytes, mode: None }
+    }
+
     #[test]
     fn a_diff_ends() {
         let lines = |seed: u64| -> Vec<u8> {
@@ -239,16 +294,25 @@ mod tests {
             numbers.flat_map(|n| format!("{n}\n").into_bytes()).collect()
         };
         let (old, new) = (lines(0x9e37_79b9_7f4a_7c15), lines(0xc2b2_ae3d_27d4_eb4f));
-        let diff = compared("f", Some(&old), Some(&new), Duration::from_millis(10));
-        assert!(diff.starts_with("--- f\n+++ f\n@@ "), "{}", diff.get(..100).unwrap());
+        let diff = compared("f", side(Some(&old)), side(Some(&new)), Duration::from_millis(10));
+        assert!(diff.starts_with("diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ "), "{}", diff.get(..100).unwrap());
     }
 
     #[test]
     fn of_very_large_files_the_sizes_are_said() {
         let large = vec![b'x'; MAX_COMPARED + 1];
-        let compared = |before, now| compared("f", before, now, PATIENCE);
+        let compared = |before, now| compared("f", side(before), side(now), PATIENCE);
         assert_eq!(compared(Some(&large), None), "f: 8388609 bytes before, 0 bytes now; too large to compare");
         assert!(compared(Some(b"a\n"), Some(&large)).contains("2 bytes before, 8388609 bytes now"));
         assert!(compared(Some(b"a\n"), Some(b"b\n")).ends_with("-a\n+b\n"));
+    }
+
+    #[test]
+    fn each_line_of_a_diff_has_its_meaning() {
+        let diff = compared("f", side(Some(b"-- a\nb\n")), side(Some(b"++ c\nb")), PATIENCE);
+        let shown: Vec<_> = toned(diff.trim_end()).iter().map(|line| line.ansi(tui::Theme::Colour)).collect();
+        let codes = shown.iter().map(|line| line.strip_prefix("\u{1b}[").and_then(|line| line.split_once('m')));
+        let codes: Vec<_> = codes.map(|code| code.map_or("", |(code, _)| code)).collect();
+        assert_eq!(codes, ["1", "1", "1", "36", "31", "31", "32", "32", "2"], "{diff}");
     }
 }

@@ -12,6 +12,7 @@ use crate::show::count::count;
 use crate::show::escape::{journal_line, line};
 use crate::show::out;
 use crate::show::question::short;
+use crate::show::transcript;
 use authority::text::{Escaper, Lines, escape_line};
 use llm_worker::tool::Escalation;
 use llm_worker::{Item, ResultStatus};
@@ -30,7 +31,7 @@ use std::path::Path;
 const ABRIDGED: usize = 8;
 
 /// Where the lines of a text stand.
-const MARGIN: &str = "          ";
+pub(super) const MARGIN: &str = "          ";
 
 /// Prints a pod's log. Reads beside a running pod.
 pub(crate) fn run(args: &LogArgs, env: &Env) -> Result<Exit, Failure> {
@@ -72,7 +73,7 @@ impl Printer<'_> {
         let text = self.transcript.numbered(frame.seq, &record, frame.time);
         let stored = self.transcript.whole.take();
         if let Some(text) = text.filter(|_| shown) {
-            out::lines(&text);
+            transcript::print(&text, MARGIN);
             stored.map_or(Ok(()), |stored| whole(blobs, &stored)).map_err(|e| fail(&e))?;
         }
         Ok(())

@@ -9,3 +9,4 @@ pub(crate) mod progress;
 pub(crate) mod question;
 pub(crate) mod remedy;
 pub(crate) mod terminal;
+pub(crate) mod transcript;

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 use tokio::time::timeout_at;
-use tui::{Line, finished, markdown};
+use tui::{Line, Tone, finished, markdown};
 
 /// Events that are taken at once.
 const TAKEN: usize = 256;
@@ -106,6 +106,19 @@ fn take(
         }
         _ => events.blocking_recv_many(taken, TAKEN) > 0,
     }
+}
+
+/// A line of a question, broken between words, or the place behind which an answer is typed. What will run stays as it
+/// is: only its own lines begin lines.
+fn question_text(text: &str, look: Look) -> String {
+    if text.starts_with("    ") {
+        return escape_lines(text).into_owned();
+    }
+    let line = text.trim();
+    let tone = if line.starts_with("? ") { Tone::Waiting } else { Tone::Plain };
+    let indent = Line::of(if text.starts_with("  ") { "  " } else { "" }, Tone::Plain);
+    let shown = look.text(&Line::of_output(line, tone).wrap(look.width(), &indent, &indent));
+    if text.ends_with('\n') { shown } else { format!("{} ", shown.trim_end()) }
 }
 
 fn question(event: &Event) -> Option<&ApprovalRequested> {
@@ -406,7 +419,8 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
     /// Shows a part of a question, behind a line that is finished.
     fn ask(&mut self, text: &str) {
         self.begin(Part::Progress);
-        drop(self.err.write_all(escape_lines(text).as_bytes()).and_then(|()| self.err.flush()));
+        let text = self.style.cells.map_or_else(|| escape_lines(text).into_owned(), |look| question_text(text, look));
+        self.draw(&text);
     }
 
     fn note(&mut self, text: &str) {

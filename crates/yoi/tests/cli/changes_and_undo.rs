@@ -25,6 +25,25 @@ fn changed() -> Scene {
     scene
 }
 
+/// The diff is in the form of git, with paths from the root of the project.
+#[test]
+fn git_takes_a_diff_back() {
+    let scene = changed();
+    let diff = scene.yoi(&["diff", "work"]).ends(0);
+    let diff = diff.prints(&[
+        "diff --git a/a.sh b/a.sh\n--- a/a.sh\n",
+        "diff --git a/sub/new.txt b/sub/new.txt\nnew file mode 100644\n",
+    ]);
+    fs::write(scene.path("work.diff"), &diff.out).unwrap();
+    let mut git = std::process::Command::new("git");
+    git.args(["apply", "-R", "../work.diff"])
+        .current_dir(scene.file(""))
+        .env("GIT_CEILING_DIRECTORIES", scene.path(""));
+    assert!(git.status().unwrap().success(), "{}", diff.out);
+    assert_eq!(scene.read("a.sh"), "one\ntwo\n");
+    assert!(!scene.file("sub/new.txt").exists());
+}
+
 #[test]
 fn a_diff_shows_it_and_undo_takes_it_back() {
     let scene = changed();

@@ -71,3 +71,24 @@ fn a_call_that_runs_shows_its_time_and_leaves_one_line() {
     let shown = kept(&person.ends(0));
     assert_eq!(shown.matches("Bash while").count(), 1, "{shown}");
 }
+
+#[test]
+fn a_question_is_asked_between_cells() {
+    let (scene, model) = scene("touch made");
+    scene.config("[[permissions.rules]]\ntool = \"Bash\"\nprogram = \"touch\"\ndecision = \"ask\"\n");
+    let args = ["run", "--pod", "r", "-m", &model, "go"];
+    let mut person = AtTerminal::start_drawing(&scene, 44, false, &args);
+    for shown in [
+        "✓ Edit a.txt",
+        "? approval 1: Bash",
+        "    command: touch made\r\n",
+        "  allow this call? y: once; p: in this pod;\r\n",
+    ] {
+        person.sees(shown);
+    }
+    person.sees("leave it waiting: ");
+    person.types("y\n");
+    person.sees("✓ Bash touch made");
+    person.ends(0);
+    assert!(scene.file("made").exists());
+}

@@ -1,8 +1,9 @@
 //! What an attached person sees: lines of the transcript as `yoi log` has them, and notes in brackets.
 
 use crate::commands::live::{approval_line, model_wait};
-use crate::commands::log::Transcript;
+use crate::commands::log::{MARGIN, Transcript};
 use crate::show::out;
+use crate::show::transcript;
 use crate::socket::state_text;
 use pod::record::Record;
 use protocol::event::{AlertEvent, DeltaEvent, DeltaPart};
@@ -40,7 +41,7 @@ impl Screen {
             note(&format!("`yoi log {name}` shows the earlier part"));
         }
         texts.drain(..left_out);
-        texts.iter().for_each(|text| out::lines(text));
+        texts.iter().for_each(|text| transcript::print(text, MARGIN));
         let state = state_text(screen.status.state);
         note(&format!("attached to {name}, which is {state}; /help lists the commands"));
         if let Some(held) = &screen.status.held {
@@ -59,7 +60,7 @@ impl Screen {
     }
 
     pub(super) fn record(&mut self, line: &RecordLine) {
-        self.text(line).iter().for_each(|text| out::lines(text));
+        self.text(line).iter().for_each(|text| transcript::print(text, MARGIN));
     }
 
     /// What a record says, if it says something.
