@@ -117,4 +117,6 @@ fn an_input_that_denies_calls_needs_the_role_that_answers_them() {
         read(&line).unwrap().method.role()
     };
     assert_eq!((role("queue"), role("steer"), role("deny_parked")), (Role::Driver, Role::Driver, Role::Approver));
+    let forget = r#"{"jsonrpc":"2.0","id":1,"method":"forget_rules","params":{"rules":[1],"cmd_id":"c"}}"#;
+    assert_eq!(read(forget).unwrap().method.role(), Role::Approver);
 }

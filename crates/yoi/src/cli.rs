@@ -7,6 +7,7 @@ mod values;
 pub(crate) use self::values::Span;
 use self::values::{dollars, key, seq, steps, time};
 use crate::allow::AllowRule;
+use crate::bad_value::BadValue;
 use crate::candidates::{models, pods};
 use crate::config::file::Mode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -360,10 +361,14 @@ pub(crate) struct ApproveArgs {
     /// Deny the call; the model reads WORDS as the reason
     #[arg(long, value_name = "WORDS", num_args = 0..=1, require_equals = true, default_missing_value = "", requires = "id")]
     pub(crate) deny: Option<String>,
-    /// Allow only this call (`once`, the default), or also later calls of this pod that match the rules
-    /// that `yoi approve` shows for this call (`pod`)
+    /// Allow only this call (`once`, the default), or also later calls of this pod that match the rules that `yoi approve`
+    /// shows for this call (`pod`); `rule` also adds these rules to your configuration file, for all pods
     #[arg(long, value_name = "SCOPE", requires = "id", conflicts_with = "deny")]
     pub(crate) scope: Option<ApproveScope>,
+    /// List the rules that were allowed for the pod, with their numbers; `--forget=N` takes back rule N, `--forget=all` all
+    /// of them. Rules in your configuration file stay
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "", requires = "name", conflicts_with_all = ["id", "deny", "scope"], value_parser = forgotten)]
+    pub(crate) forget: Option<Forget>,
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
@@ -374,6 +379,29 @@ pub(crate) struct ApproveArgs {
 pub(crate) enum ApproveScope {
     Once,
     Pod,
+    Rule,
+}
+
+/// Which rules of a pod are taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Forget {
+    /// None: they are listed.
+    List,
+    Number(u64),
+    All,
+}
+
+fn forgotten(text: &str) -> Result<Forget, BadValue> {
+    match text {
+        "" => Ok(Forget::List),
+        "all" => Ok(Forget::All),
+        number => number.parse().map(Forget::Number).map_err(|_| {
+            BadValue::new(
+                format!("`{number}` is not the number of a rule"),
+                "`yoi approve NAME --forget` lists the rules",
+            )
+        }),
+    }
 }
 
 #[derive(Debug, Args)]

@@ -96,9 +96,14 @@ impl Failure {
 
     /// Prints it. A standard error that is gone cannot be told so.
     pub(crate) fn say(&self) {
+        drop(std::io::stderr().write_all(self.text().as_bytes()));
+    }
+
+    /// As it is printed.
+    pub(crate) fn text(&self) -> String {
         let mut text = labelled("error: ", &self.message);
         text.extend(self.help.iter().map(|help| labelled("help: ", help)));
-        drop(std::io::stderr().write_all(text.as_bytes()));
+        text
     }
 }
 

@@ -1,9 +1,10 @@
-//! Opening files that another person may have put there: never waiting, never a device, bounded.
+//! Opening files that another person may have put there: never waiting, never a device, bounded; and replacing a file in one
+//! step.
 
 use rustix::fs::OFlags;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 /// Whether a link in the place of a file is followed.
@@ -42,4 +43,27 @@ pub(crate) fn whole(file: File, most: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
     if bytes.len() as u64 > most { Err(format!("has more than {} KiB", most / 1024)) } else { Ok(bytes) }
+}
+
+/// Replaces a file or makes it, in one step and durably. The caller holds the lock under which the file is changed.
+pub(crate) fn replace(path: &Path, text: &[u8], mode: u32) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".yoi-tmp");
+    // One name for all, for the lock keeps others away: what a kill left goes.
+    let next = path.with_file_name(name);
+    drop(fs::remove_file(&next));
+    let written = write(&next, text, mode).and_then(|()| fs::rename(&next, path));
+    let written = written.and_then(|()| path.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all()));
+    if written.is_err() {
+        // What is left of it bothers nobody.
+        drop(fs::remove_file(&next));
+    }
+    written
+}
+
+fn write(path: &Path, text: &[u8], mode: u32) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.set_permissions(Permissions::from_mode(mode))?;
+    file.write_all(text)?;
+    file.sync_all()
 }

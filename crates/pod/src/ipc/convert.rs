@@ -122,7 +122,8 @@ fn pod_rule(allowed: &AllowedRule) -> PodRule {
 }
 
 /// The recorded calls that proposed rules match.
-pub(super) fn past_calls(past: PastCalls) -> MatchedCalls {
+#[must_use]
+pub fn past_calls(past: PastCalls) -> MatchedCalls {
     let PastCalls { calls, matched, searched, complete } = past;
     let shown = |PastCall { call, tool, arguments }: PastCall| MatchedCall {
         call: call.to_string(),

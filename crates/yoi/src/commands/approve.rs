@@ -1,8 +1,12 @@
 //! `yoi approve`: what waits for a person in all pods, and the answers to it.
 
+mod forget;
+
 use crate::cli::{ApproveArgs, ApproveScope};
 use crate::commands::live::live_as;
+use crate::commands::new_rules::NewRules;
 use crate::commands::person::only_a_person;
+use crate::config::{UserRules, as_toml};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{Pods, read_failure};
@@ -10,23 +14,26 @@ use crate::show::arguments::brief;
 use crate::show::escape::line;
 use crate::show::out;
 use crate::show::question::{self, TypedAnswer};
+use crate::show::rule_preview;
 use crate::show::terminal::Terminal;
 use crate::socket::block_on;
 use client::cmd_id::cmd_id;
+use forget::COMMAND;
 use pod::control::MAX_DENIAL;
 use pod::session::summary::Summary;
-use protocol::method::{AllowOrDeny, AllowScope, Approve, GetApprovals, Role};
+use protocol::method::{AllowOrDeny, AllowScope, Approve, GetApprovals, GetPastCalls, MatchedCalls, Role};
 use protocol::record::{ApprovalRequested, ApprovalResolved};
 use serde_json::{Value, json};
 use session_store::{ReadError, Reader, Session};
-
-const COMMAND: &str = "yoi approve";
 
 /// Characters of a call in the line about its answer.
 const SHOWN: usize = 80;
 
 pub(crate) fn run(args: &ApproveArgs, env: &Env) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
+    if let (Some(name), Some(which)) = (&args.name, args.forget) {
+        return forget::run(args.json, env, &pods, &pods.find(name)?, which);
+    }
     match (&args.name, args.id) {
         (Some(name), Some(id)) => {
             only_a_person("allow or deny its calls")?;
@@ -35,7 +42,7 @@ pub(crate) fn run(args: &ApproveArgs, env: &Env) -> Result<Exit, Failure> {
                 return Err(Failure::new(Exit::Usage, text).help("shorten WORDS of --deny=WORDS"));
             }
             let name = pods.find(name)?;
-            block_on(answer(args, &pods, &name, id))?
+            block_on(answer(args, env, &pods, &name, id))?
         }
         (name, _) => {
             let names = match name {
@@ -70,7 +77,7 @@ fn list(args: &ApproveArgs, env: &Env, pods: &Pods, names: Vec<String>) -> Resul
     } else if waiting.is_empty() {
         out::line("no call waits for approval");
     } else if let Some(terminal) = answering(args, env) {
-        return answer_from_list(args, pods, waiting, terminal);
+        return answer_from_list(args, env, pods, waiting, terminal);
     } else {
         for one in &waiting {
             print(one);
@@ -110,6 +117,9 @@ fn print_how(Waiting { name, live, asked }: &Waiting) {
     ));
     let for_pod = format!("`yoi approve {name} {approval} --scope=pod`");
     question::also_allows(asked, &for_pod).iter().for_each(|rules| out::line(rules));
+    if question::scopes(asked).contains(&"rule") {
+        out::line("  with --scope=rule it also adds these rules to your configuration file, for all pods");
+    }
 }
 
 /// The terminal of a person who may answer from the list.
@@ -121,6 +131,7 @@ fn answering(args: &ApproveArgs, env: &Env) -> Option<Terminal> {
 /// Asks about one call after the other. Those of a pod that does not run are only shown.
 fn answer_from_list(
     args: &ApproveArgs,
+    env: &Env,
     pods: &Pods,
     waiting: Vec<Waiting>,
     mut terminal: Terminal,
@@ -134,25 +145,51 @@ fn answer_from_list(
         }
         let Waiting { name, asked, .. } = one;
         question::also_allows(&asked, "`p`").iter().for_each(|rules| out::line(rules));
-        let (decision, scope, words) =
-            match question::ask(&mut terminal, &asked, "s: not now", &mut || true, &mut out::raw) {
-                Ok(TypedAnswer::Allow(scope)) => (AllowOrDeny::Allow, scope, None),
-                Ok(TypedAnswer::Deny(words)) => (AllowOrDeny::Deny, AllowScope::Once, words),
-                Ok(TypedAnswer::Skip) => continue,
-                Err(_left) => {
-                    out::raw("\n");
-                    break;
-                }
-            };
+        let mut new = None;
+        let mut preview = || {
+            let (rules, past) = (of_question(env, &asked), past(pods, &name, asked.approval));
+            let text = rules.as_ref().map_err(|failure| failure.message.clone())?.preview(&past)?;
+            new = rules.ok();
+            Ok(text)
+        };
+        let typed = question::ask(&mut terminal, &asked, "s: not now", &mut || true, &mut out::raw, &mut preview);
+        let (decision, scope, words) = match typed {
+            Ok(TypedAnswer::Allow(scope)) => (AllowOrDeny::Allow, scope, None),
+            Ok(TypedAnswer::Deny(words)) => (AllowOrDeny::Deny, AllowScope::Once, words),
+            Ok(TypedAnswer::Skip) => continue,
+            Err(_left) => {
+                out::raw("\n");
+                break;
+            }
+        };
         let (id, arguments_digest) = (asked.approval, asked.arguments_digest.clone());
         let approve = Approve { id, decision, scope, arguments_digest, words, cmd_id: cmd_id() };
-        let recorded = block_on(async { live_as(pods, &name, COMMAND, Role::Approver).await?.ask(&approve).await })?;
-        if let Err(failure) = recorded.and_then(|recorded| report(args, &name, decision, &recorded, &call(&asked))) {
+        let wanted =
+            OwnAnswer { decision, call: call(&asked), rules: new.filter(|_| scope == AllowScope::Rule), past: None };
+        if let Err(failure) = give(args, pods, &name, &approve, &wanted) {
             failure.say();
             exit = failure.exit;
         }
     }
     Ok(exit)
+}
+
+/// The rules of a question, for the configuration.
+fn of_question(env: &Env, asked: &ApprovalRequested) -> Result<NewRules, Failure> {
+    NewRules::of_question(UserRules::of(env)?, asked)
+}
+
+/// The past calls of a pod that the rules of one of its questions would have matched.
+fn past(pods: &Pods, name: &str, id: u64) -> Result<MatchedCalls, String> {
+    let asked = async { live_as(pods, name, COMMAND, Role::Approver).await?.ask(&GetPastCalls { id }).await };
+    block_on(asked).and_then(|past| past).map_err(|failure| failure.message)
+}
+
+/// Gives an answer, and says which one counts.
+fn give(args: &ApproveArgs, pods: &Pods, name: &str, approve: &Approve, wanted: &OwnAnswer) -> Result<Exit, Failure> {
+    let _lock = wanted.rules.as_ref().map(|rules| rules.file.lock()).transpose()?;
+    let recorded = block_on(async { live_as(pods, name, COMMAND, Role::Approver).await?.ask(approve).await })??;
+    report(args, name, wanted, &recorded)
 }
 
 /// The call in the line about its answer.
@@ -165,58 +202,123 @@ fn json(Waiting { name, live, asked }: &Waiting) -> Value {
     if let Some(fields) = value.as_object_mut() {
         fields.insert("pod".to_owned(), json!(name));
         fields.insert("running".to_owned(), json!(live));
-        let scopes: &[&str] = if question::rules(asked).is_empty() { &["once"] } else { &["once", "pod"] };
+        let scopes = question::scopes(asked);
         fields.insert("scopes".to_owned(), json!(scopes));
+        if scopes.contains(&"rule") {
+            fields.insert("toml".to_owned(), json!(as_toml(&question::rules(asked))));
+        }
     }
     value
 }
 
-async fn answer(args: &ApproveArgs, pods: &Pods, name: &str, id: u64) -> Result<Exit, Failure> {
+async fn answer(args: &ApproveArgs, env: &Env, pods: &Pods, name: &str, id: u64) -> Result<Exit, Failure> {
     let waiting = of_pod(pods, name)?.into_iter().find(|waiting| waiting.asked.approval == id);
     let mut pod = live_as(pods, name, COMMAND, Role::Approver).await?;
     // The files may be behind or ahead of what was listed; the pod has the last word.
-    let open = pod.ask(&GetApprovals {}).await?.approvals.into_iter().find(|open| open.approval == id);
-    let asked = open.or(waiting.map(|waiting| waiting.asked));
+    let known = pod.ask(&GetApprovals {}).await?;
+    let open = known.approvals.iter().find(|open| open.approval == id).cloned();
     let decision = if args.deny.is_some() { AllowOrDeny::Deny } else { AllowOrDeny::Allow };
     let scope = match args.scope {
         Some(ApproveScope::Pod) => AllowScope::Pod,
+        Some(ApproveScope::Rule) => AllowScope::Rule,
         Some(ApproveScope::Once) | None => AllowScope::Once,
     };
+    let (mut rules, mut past) = (None, None);
+    if scope == AllowScope::Rule {
+        let new = match &open {
+            Some(open) => of_question(env, open)?,
+            None => NewRules::of_answer(UserRules::of(env)?, &known.rules, id)?,
+        };
+        if let Some(open) = &open {
+            let found = pod.ask(&GetPastCalls { id }).await.map_err(|failure| failure.message);
+            if !confirmed(args, env, name, open, &new, &found)? {
+                return Ok(Exit::Done);
+            }
+            past = Some(found);
+        }
+        rules = Some(new);
+    }
+    let asked = open.or(waiting.map(|waiting| waiting.asked));
     let words = args.deny.clone().filter(|words| !words.is_empty());
     let arguments_digest = asked.as_ref().map(|asked| asked.arguments_digest.clone()).unwrap_or_default();
+    let _lock = rules.as_ref().map(|rules: &NewRules| rules.file.lock()).transpose()?;
     let recorded = pod.ask(&Approve { id, decision, scope, arguments_digest, words, cmd_id: cmd_id() }).await?;
-    report(args, name, decision, &recorded, &asked.as_ref().map(call).unwrap_or_default())
+    let call = asked.as_ref().map(call).unwrap_or_default();
+    report(args, name, &OwnAnswer { decision, call, rules, past }, &recorded)
+}
+
+/// Shows what would be written to a person at a terminal, and asks whether to. Without one, the command line says so.
+fn confirmed(
+    args: &ApproveArgs,
+    env: &Env,
+    name: &str,
+    open: &ApprovalRequested,
+    rules: &NewRules,
+    past: &Result<MatchedCalls, String>,
+) -> Result<bool, Failure> {
+    let Some(mut terminal) = answering(args, env) else { return Ok(true) };
+    print(&Waiting { name: name.to_owned(), live: true, asked: open.clone() });
+    let text = rules.preview(past).map_err(|why| Failure::new(Exit::Config, why))?;
+    Ok(question::confirmed(&mut terminal, &text, &mut || true, &mut out::raw).unwrap_or_else(|_left| {
+        out::raw("\n");
+        false
+    }))
+}
+
+/// The answer of this command.
+struct OwnAnswer {
+    decision: AllowOrDeny,
+    /// The call, for people.
+    call: String,
+    /// The rules that it is to write.
+    rules: Option<NewRules>,
+    /// The past calls that these would have matched, if they are still to be shown.
+    past: Option<Result<MatchedCalls, String>>,
 }
 
 /// Says which answer counts. It may be another client's.
-fn report(
-    args: &ApproveArgs,
-    name: &str,
-    wanted: AllowOrDeny,
-    recorded: &ApprovalResolved,
-    call: &str,
-) -> Result<Exit, Failure> {
+fn report(args: &ApproveArgs, name: &str, wanted: &OwnAnswer, recorded: &ApprovalResolved) -> Result<Exit, Failure> {
+    let written = match &wanted.rules {
+        Some(rules) => rules.write(&recorded.decision, recorded.scope.as_deref()),
+        None => Ok(None),
+    };
     if args.json {
-        out::json(&json!({ "pod": name, "answer": recorded }));
+        let all = match &wanted.rules {
+            Some(NewRules { file, .. }) => {
+                let added = written.as_ref().ok().and_then(Option::as_ref);
+                let added = added.map(|added| json!({ "file": file.shown, "toml": added.toml }));
+                let past = wanted.past.as_ref().and_then(|past| past.as_ref().ok());
+                json!({ "pod": name, "answer": recorded, "written": added, "past_calls": past })
+            }
+            None => json!({ "pod": name, "answer": recorded }),
+        };
+        out::json(&all);
     }
     let id = recorded.approval;
-    match (recorded.decision.as_str(), wanted) {
-        ("allow", AllowOrDeny::Allow) => {
-            let scope = if recorded.scope.as_deref() == Some("pod") { " for this pod" } else { "" };
-            say(args, &format!("allowed{scope}{call}"));
+    let by = recorded.by.as_ref().map_or_else(String::new, |by| format!(" by {}", by.client));
+    let history = |text: String| Failure::new(Exit::Failed, text).help(format!("`yoi log {name}` shows what happened"));
+    match (recorded.decision.as_str(), wanted.decision) {
+        ("allow", AllowOrDeny::Allow) if wanted.rules.is_some() && recorded.scope.as_deref() != Some("rule") => {
+            return Err(history(format!("approval {id} was already allowed{by}, and no rule was written")));
         }
-        ("deny", AllowOrDeny::Deny) => say(args, &format!("denied{call}")),
+        ("allow", AllowOrDeny::Allow) => {
+            let scope = if recorded.scope.is_some() { " for this pod" } else { "" };
+            say(args, &format!("allowed{scope}{}", wanted.call));
+        }
+        ("deny", AllowOrDeny::Deny) => say(args, &format!("denied{}", wanted.call)),
         ("void", _) => {
             let why = recorded.reason.as_deref().unwrap_or("its turn has ended");
-            return Err(Failure::new(Exit::Failed, format!("approval {id} is void, and the call did not run: {why}"))
-                .help(format!("`yoi log {name}` shows what happened")));
+            return Err(history(format!("approval {id} is void, and the call did not run: {why}")));
         }
         (decision, _) => {
-            let by = recorded.by.as_ref().map_or_else(String::new, |by| format!(" by {}", by.client));
             let was = if decision == "allow" { "allowed" } else { "denied" };
-            return Err(Failure::new(Exit::Failed, format!("approval {id} was already {was}{by}"))
-                .help(format!("`yoi log {name}` shows what happened")));
+            return Err(history(format!("approval {id} was already {was}{by}")));
         }
+    }
+    if let (Some(added), Some(NewRules { file, .. })) = (written?, &wanted.rules) {
+        rule_preview::after(&file.shown, &added.toml).iter().for_each(|line| say(args, line));
+        let past = wanted.past.iter().flat_map(rule_preview::past_calls);
+        past.for_each(|line| say(args, &line));
     }
     Ok(Exit::Done)
 }

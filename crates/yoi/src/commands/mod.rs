@@ -19,6 +19,7 @@ mod live;
 mod log;
 mod ls;
 mod models;
+mod new_rules;
 mod notify;
 mod output_schema;
 mod person;

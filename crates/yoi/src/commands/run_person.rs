@@ -5,6 +5,7 @@ use crate::show::progress::QuestionOutcome;
 use llm_worker::effect::Outcome;
 use pod::control::{Client, NewInput, SubmitError, TurnEnd};
 use pod::record::ApprovalId;
+use std::path::PathBuf;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -14,14 +15,16 @@ pub(crate) struct PersonAsked<'a> {
     /// Cancels the turn: a signal does not while a call waits.
     cancel: CancellationToken,
     outcomes: mpsc::UnboundedReceiver<QuestionOutcome>,
+    /// The session.
+    dir: PathBuf,
     /// Nothing more is asked.
     left: bool,
     signalled: bool,
 }
 
 impl<'a> PersonAsked<'a> {
-    pub(crate) fn new(signals: &'a Signals, outcomes: mpsc::UnboundedReceiver<QuestionOutcome>) -> Self {
-        Self { signals, cancel: CancellationToken::new(), outcomes, left: false, signalled: false }
+    pub(crate) fn new(signals: &'a Signals, outcomes: mpsc::UnboundedReceiver<QuestionOutcome>, dir: PathBuf) -> Self {
+        Self { signals, cancel: CancellationToken::new(), outcomes, dir, left: false, signalled: false }
     }
 
     /// What ends the turns of the pod in good order.
@@ -31,6 +34,14 @@ impl<'a> PersonAsked<'a> {
 
     /// Submits an input, and waits until its turn has ended or the person leaves what it asks.
     pub(crate) async fn submit(&mut self, client: &Client, input: NewInput) -> Result<TurnEnd, SubmitError> {
+        let end = self.end_of(client, input).await;
+        // The thread of the screen may wait for a reply.
+        self.outcomes.close();
+        while self.outcomes.try_recv().is_ok() {}
+        end
+    }
+
+    async fn end_of(&mut self, client: &Client, input: NewInput) -> Result<TurnEnd, SubmitError> {
         // What an earlier process asked is not asked here.
         let earlier = open(client).await;
         let input = match client.begin(input).await {
@@ -51,8 +62,8 @@ impl<'a> PersonAsked<'a> {
                     }
                 }
                 outcome = self.outcomes.recv(), if !self.left => {
+                    waits = matches!(outcome, Some(QuestionOutcome::PastCalls(..)));
                     self.take(client, outcome).await;
-                    waits = false;
                 }
                 () = self.signals.cancel.cancelled(), if !self.signalled => {
                     self.end_early(client).await;
@@ -65,7 +76,14 @@ impl<'a> PersonAsked<'a> {
     async fn take(&mut self, client: &Client, outcome: Option<QuestionOutcome>) {
         match outcome {
             // One that is not taken goes on waiting.
-            Some(QuestionOutcome::Answer(answer)) => self.left |= client.approve(answer).await.is_err(),
+            Some(QuestionOutcome::Answer(answer, reply)) => match client.approve(answer).await {
+                Ok(recorded) => drop(reply.send(recorded)),
+                Err(_refused) => self.left = true,
+            },
+            Some(QuestionOutcome::PastCalls(approval, reply)) => {
+                let past = client.past_calls(approval, &self.dir).await;
+                drop(reply.send(past.map_err(|error| error.to_string())));
+            }
             Some(QuestionOutcome::Over) => {}
             Some(QuestionOutcome::Left) | None => {
                 self.left = true;

@@ -13,11 +13,14 @@ use crate::show::background_tasks::{job_line, task_line, tasks_text};
 use crate::show::count::count;
 use crate::show::escape::line;
 use crate::show::out;
+use crate::show::question::short;
 use crate::socket::{LiveClient, Reached, WAITING, block_on, hold, state_text, state_word};
 use llm_worker::Cost;
 use llm_worker::effect::Outcome;
 use pod::control::BackgroundTaskView;
+use pod::permission::Rule;
 use pod::record::{HoldCause, Record};
+use pod::session::approvals::AllowedRule;
 use pod::session::fold::Hold;
 use pod::session::restore::{decode, duration};
 use pod::session::summary::Summary;
@@ -207,6 +210,7 @@ impl Found {
         let mut add = |what: &'static str, text: String| lines.push((what, text));
         self.calls().for_each(|call| add("", call));
         self.approval_lines().into_iter().for_each(|(what, text)| add(what, text));
+        self.rule_lines().into_iter().for_each(|(what, text)| add(what, text));
         if let Some(held) = self.held() {
             add("held", held.reason);
             add("", next_step(held.cause, &self.name, self.is_hosted()));
@@ -283,6 +287,22 @@ impl Found {
         lines
     }
 
+    /// The rules that a person allowed for this pod.
+    fn rule_lines(&self) -> Vec<(&'static str, String)> {
+        let rules = &self.summary.state.approvals.rules;
+        if rules.is_empty() {
+            return Vec::new();
+        }
+        let what = std::iter::once("allowed").chain(std::iter::repeat(""));
+        let text = |allowed: &AllowedRule| {
+            format!("{:>4}  {}", allowed.number, line(&short(&Rule::from(&allowed.rule)), SHOWN))
+        };
+        let mut lines: Vec<_> = what.zip(rules.iter().take(LISTED).map(text)).collect();
+        let all = if rules.len() > LISTED { format!("{} rules; ", rules.len()) } else { String::new() };
+        lines.push(("", format!("{all}`yoi approve {} --forget` lists them and takes them back", self.name)));
+        lines
+    }
+
     fn task_lines(&self) -> Vec<(&'static str, String)> {
         let (tasks, more) = self.tasks();
         if tasks.is_empty() {
@@ -329,7 +349,7 @@ impl Found {
         let (state, live) = (&self.summary.state, self.live.as_ref());
         let (tasks, more_tasks) = self.tasks();
         json!({
-            "name": self.name, "state": state_word(self.state()), "approvals": self.approvals(), "turn": live.and_then(|live| live.turn),
+            "name": self.name, "state": state_word(self.state()), "approvals": self.approvals(), "rules": state.approvals.rules, "turn": live.and_then(|live| live.turn),
             "step": live.and_then(|live| live.step), "calls": self.calls().collect::<Vec<_>>(), "held": self.held(),
             "model_wait": live.and_then(|live| live.model_wait.as_ref()),
             "disk": live.and_then(|live| live.disk.clone()), "queued": self.queued(), "model": self.model(),

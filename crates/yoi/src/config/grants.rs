@@ -10,10 +10,10 @@ use crate::plain_file::{self, Links};
 use crate::pods::{disk, make_private};
 use serde::{Deserialize, Serialize};
 use session_store::Digest;
-use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File, Metadata};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The largest file of grants, in bytes.
@@ -110,16 +110,7 @@ impl Grants {
     /// Writes them, in one step and durably.
     pub(crate) fn save(&self) -> Result<(), Failure> {
         let text = serde_json::to_vec_pretty(&self.kept).map_err(|e| Failure::new(Exit::Internal, e.to_string()))?;
-        // One name for all, for the lock keeps others away: what a kill left goes.
-        let next = self.path.with_extension("tmp");
-        drop(fs::remove_file(&next));
-        let written = write(&next, &text).and_then(|()| fs::rename(&next, &self.path));
-        let written = written.and_then(|()| self.path.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all()));
-        written.map_err(|error| {
-            // What is left of it bothers nobody.
-            drop(fs::remove_file(&next));
-            disk(&self.path, &error)
-        })
+        plain_file::replace(&self.path, &text, 0o600).map_err(|error| disk(&self.path, &error))
     }
 
     fn empty(path: PathBuf, root: &Path) -> Self {
@@ -129,8 +120,8 @@ impl Grants {
     }
 }
 
-/// Makes the directory of grants, for this user alone, and locks it: other changes of grants are kept away until what it
-/// gives is dropped.
+/// Makes the directory of grants, for this user alone, and locks it: other changes of grants, and of the user's rules, are
+/// kept away until what it gives is dropped.
 pub(crate) fn lock(env: &Env) -> Result<File, Failure> {
     let dir = env.state_dir()?.join("grants");
     make_private(&dir)?;
@@ -138,16 +129,10 @@ pub(crate) fn lock(env: &Env) -> Result<File, Failure> {
     match rustix::fs::flock(&held, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(held),
         Err(rustix::io::Errno::WOULDBLOCK) => {
-            Err(Failure::new(Exit::Busy, "another process is changing the grants").help("try again"))
+            Err(Failure::new(Exit::Busy, "another process is changing the grants or the rules").help("try again"))
         }
         Err(error) => Err(disk(&dir, &error.into())),
     }
-}
-
-fn write(path: &Path, text: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(text)?;
-    file.sync_all()
 }
 
 /// The file's bytes, if it is there; or which path is unfit, and why.

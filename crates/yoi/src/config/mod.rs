@@ -18,12 +18,14 @@ mod read;
 pub(crate) mod rules;
 mod source;
 mod switches;
+mod user_rules;
 mod variables;
 
 pub(crate) use pending::PendingGrant;
 pub(crate) use rules::{FileRules, WrittenRule};
 pub(crate) use source::{Source, Sourced, set};
 pub(crate) use switches::{Granted, Switches};
+pub(crate) use user_rules::{Addition, UserRules, as_toml};
 pub(crate) use variables::INHERITED;
 
 use crate::env::Env;
@@ -36,6 +38,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 const SYSTEM_FILE: &str = "/etc/yoi/config.toml";
+
+/// In the user's configuration directory.
+const USER_FILE: &str = "config.toml";
 
 /// `[providers.NAME]` of the innermost file that has it.
 #[derive(Clone, Debug)]
@@ -120,7 +125,7 @@ impl Config {
 
     /// The files that are read wherever one stands, outermost first.
     pub(crate) fn paths(env: &Env) -> Result<Vec<PathBuf>, Failure> {
-        Ok(vec![PathBuf::from(SYSTEM_FILE), env.config_dir()?.join("config.toml")])
+        Ok(vec![PathBuf::from(SYSTEM_FILE), env.config_dir()?.join(USER_FILE)])
     }
 
     /// BLAKE3 of everything in force, hex. Keys stand in it by name.

@@ -9,7 +9,7 @@ use crate::plain_file::{self, Links};
 use std::path::Path;
 
 /// The largest configuration file that is read, in bytes.
-const MAX_FILE: u64 = 1024 * 1024;
+pub(super) const MAX_FILE: u64 = 1024 * 1024;
 
 /// A file that was read, once: what is checked, digested and used is one text.
 pub(super) struct Text {
@@ -22,7 +22,13 @@ pub(super) struct Text {
 
 /// Reads a file that need not be there.
 pub(super) fn read(path: &Path, links: Links, env: &Env) -> Result<Option<Text>, Failure> {
-    let fail = |what: &str| Failure::new(Exit::Config, format!("{}: {what}", env.shown(path)));
+    let shown = env.shown(path);
+    written(path, links, &shown)?.map(|text| parse(&text, shown)).transpose()
+}
+
+/// The text of a file that need not be there.
+pub(super) fn written(path: &Path, links: Links, shown: &str) -> Result<Option<String>, Failure> {
+    let fail = |what: &str| Failure::new(Exit::Config, format!("{shown}: {what}"));
     let unfit = |what: String| fail(&what).help("replace it with a regular TOML file, or remove it");
     let Some(file) = plain_file::open(path, links).map_err(unfit)? else { return Ok(None) };
     let bytes = plain_file::whole(file, MAX_FILE).map_err(unfit)?;
@@ -30,7 +36,7 @@ pub(super) fn read(path: &Path, links: Links, env: &Env) -> Result<Option<Text>,
         fail(&format!("the file is not UTF-8 after byte {}", error.utf8_error().valid_up_to()))
             .help("save the file as UTF-8")
     })?;
-    parse(&text, env.shown(path)).map(Some)
+    Ok(Some(text))
 }
 
 /// Reads what stands in a file; `shown` is its path for people.

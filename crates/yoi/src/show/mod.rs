@@ -8,5 +8,6 @@ pub(crate) mod out;
 pub(crate) mod progress;
 pub(crate) mod question;
 pub(crate) mod remedy;
+pub(crate) mod rule_preview;
 pub(crate) mod terminal;
 pub(crate) mod transcript;

@@ -5,7 +5,7 @@ mod asker;
 mod cells;
 mod journal;
 
-pub(crate) use asker::{Asker, QuestionOutcome};
+pub(crate) use asker::{Asker, QuestionOutcome, RuleFile};
 pub(crate) use journal::JournalLines;
 
 use self::cells::Cells;

@@ -45,54 +45,97 @@ fn fields(arguments: &str) -> Vec<(String, String)> {
     fields.into_iter().map(|(name, value)| (name, text(value))).collect()
 }
 
-/// The rules that an allowance for the pod adds, in the form that `--allow` takes.
-pub(crate) fn rules(asked: &ApprovalRequested) -> Vec<String> {
-    let rule = |rule: &Value| serde_json::from_value::<ProposedRule>(rule.clone()).ok();
-    asked.rules.iter().flatten().filter_map(rule).map(|rule| short(&Rule::from(&rule))).collect()
+/// The rules that an allowance for the pod adds; none if one of them is not understood.
+pub(crate) fn rules(asked: &ApprovalRequested) -> Vec<Rule> {
+    read_rules(asked.rules.iter().flatten())
 }
 
-/// A rule without its decision.
+/// Rules as a pod sends them; none if one of them is not understood.
+pub(crate) fn read_rules<'a>(rules: impl Iterator<Item = &'a Value>) -> Vec<Rule> {
+    let rule = |rule: &Value| serde_json::from_value::<ProposedRule>(rule.clone()).ok().map(|rule| Rule::from(&rule));
+    rules.map(rule).collect::<Option<_>>().unwrap_or_default()
+}
+
+/// What an allowance may be about.
+pub(crate) fn scopes(asked: &ApprovalRequested) -> &'static [&'static str] {
+    match (rules(asked).as_slice(), asked.configurable) {
+        ([], _) => &["once"],
+        (_, Some(true)) => &["once", "pod", "rule"],
+        (_, _) => &["once", "pod"],
+    }
+}
+
+/// A rule without its decision, in the form that `--allow` takes.
 pub(crate) fn short(rule: &Rule) -> String {
     rule.about().map_or_else(|| rule.tool.clone(), |about| format!("{} {about}", rule.tool))
 }
 
 /// What an allowance for the pod adds, behind what a person types for it.
 pub(crate) fn also_allows(asked: &ApprovalRequested, typed: &str) -> Option<String> {
-    let rules = rules(asked);
+    let rules: Vec<_> = rules(asked).iter().map(short).collect();
     (!rules.is_empty())
         .then(|| format!("  {typed} allows it and later calls of this pod that match: {}", rules.join("; ")))
 }
 
-/// Asks until an answer is typed; `show` prints a text without ending the line. `Err` says why there is none.
+/// Asks until an answer is typed; `show` prints a text without ending the line, and `preview` gives the text about rules that
+/// would be written, or why none can. `Err` says why there is no answer.
 pub(crate) fn ask(
     terminal: &mut Terminal,
     asked: &ApprovalRequested,
     skip: &str,
     stands: &mut dyn FnMut() -> bool,
     show: &mut dyn FnMut(&str),
+    preview: &mut dyn FnMut() -> Result<String, String>,
 ) -> Result<TypedAnswer, TypedLine> {
-    let has_rules = !rules(asked).is_empty();
-    let pod = if has_rules { "p: in this pod; " } else { "" };
+    let scopes = scopes(asked);
+    let wider = match scopes.len() {
+        1 => "",
+        2 => "p: in this pod; ",
+        _ => "p: in this pod; r: by a rule (shown first); ",
+    };
     terminal.settle(stands)?;
     loop {
-        show(&format!("  allow this call? y: once; {pod}n, or n WORDS for the model: deny; {skip}: "));
-        match terminal.line(stands) {
-            TypedLine::Line(line) => {
-                if let Some(answer) = read(&line, has_rules) {
-                    return Ok(answer);
-                }
-            }
-            none => return Err(none),
+        show(&format!("  allow this call? y: once; {wider}n, or n WORDS for the model: deny; {skip}: "));
+        match (terminal.line(stands), scopes.len()) {
+            (TypedLine::Line(line), scopes) => match read(&line, scopes) {
+                Some(TypedAnswer::Allow(AllowScope::Rule)) => match preview() {
+                    Ok(text) if confirmed(terminal, &text, stands, show)? => {
+                        return Ok(TypedAnswer::Allow(AllowScope::Rule));
+                    }
+                    Ok(_) => {}
+                    Err(why) => show(&format!("  {why}\n")),
+                },
+                Some(answer) => return Ok(answer),
+                None => {}
+            },
+            (none, _) => return Err(none),
         }
     }
 }
 
+/// Shows what would be written, and asks whether to.
+pub(crate) fn confirmed(
+    terminal: &mut Terminal,
+    text: &str,
+    stands: &mut dyn FnMut() -> bool,
+    show: &mut dyn FnMut(&str),
+) -> Result<bool, TypedLine> {
+    show(text);
+    terminal.settle(stands)?;
+    show("  allow the call by these rules? y or n: ");
+    match terminal.line(stands) {
+        TypedLine::Line(line) => Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes")),
+        none => Err(none),
+    }
+}
+
 /// What a line means. An empty one means nothing: an answer is never the default.
-fn read(line: &str, has_rules: bool) -> Option<TypedAnswer> {
+fn read(line: &str, scopes: usize) -> Option<TypedAnswer> {
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     match (word.to_ascii_lowercase().as_str(), rest.trim()) {
         ("y" | "yes", "") => Some(TypedAnswer::Allow(AllowScope::Once)),
-        ("p", "") if has_rules => Some(TypedAnswer::Allow(AllowScope::Pod)),
+        ("p", "") if scopes > 1 => Some(TypedAnswer::Allow(AllowScope::Pod)),
+        ("r", "") if scopes > 2 => Some(TypedAnswer::Allow(AllowScope::Rule)),
         ("n" | "no", "") => Some(TypedAnswer::Deny(None)),
         ("n" | "no", words) => Some(TypedAnswer::Deny(Some(words.to_owned()))),
         ("s" | "skip", "") => Some(TypedAnswer::Skip),
@@ -114,12 +157,13 @@ mod tests {
     #[test]
     fn only_a_whole_word_is_an_answer() {
         let allow = |scope| Some(TypedAnswer::Allow(scope));
-        assert_eq!((read("y", false), read("YES", true)), (allow(AllowScope::Once), allow(AllowScope::Once)));
-        assert_eq!((read("p", true), read("p", false)), (allow(AllowScope::Pod), None));
-        assert_eq!(read("n not today ", false), Some(TypedAnswer::Deny(Some("not today".to_owned()))));
-        assert_eq!((read("no", true), read("s", true)), (Some(TypedAnswer::Deny(None)), Some(TypedAnswer::Skip)));
-        for line in ["", " ", "yy", "y n", "yes please", "always", "p now", "skip it", "1"] {
-            assert_eq!(read(line, true), None, "{line}");
+        assert_eq!((read("y", 1), read("YES", 2)), (allow(AllowScope::Once), allow(AllowScope::Once)));
+        assert_eq!((read("p", 2), read("p", 1)), (allow(AllowScope::Pod), None));
+        assert_eq!((read("r", 3), read("r", 2)), (allow(AllowScope::Rule), None));
+        assert_eq!(read("n not today ", 1), Some(TypedAnswer::Deny(Some("not today".to_owned()))));
+        assert_eq!((read("no", 3), read("s", 3)), (Some(TypedAnswer::Deny(None)), Some(TypedAnswer::Skip)));
+        for line in ["", " ", "yy", "y n", "yes please", "always", "p now", "r now", "skip it", "1"] {
+            assert_eq!(read(line, 3), None, "{line}");
         }
     }
 }

@@ -219,8 +219,9 @@ fn answers_itself(sandbox: &str) {
     let approve = format!("XDG_STATE_HOME={} {yoi} approve p 1", state.display());
     let (own, pod) = (std::env::current_exe().unwrap(), scene.pod("p"));
     let own = format!("YOI_TEST_POD={} {} --exact approvals::a_client_of_its_own", pod.display(), own.display());
+    let forget = format!("XDG_STATE_HOME={} {yoi} approve p --forget=all", state.display());
     let tries = format!(
-        "{own} > own.log 2>&1; {approve} > marked 2>&1; echo code $? >> marked; unset YOI_CALL; {approve} > bare 2>&1; echo code $? >> bare; \
+        "{own} > own.log 2>&1; {forget} > forget 2>&1; echo code $? >> forget; {approve} > marked 2>&1; echo code $? >> marked; unset YOI_CALL; {approve} > bare 2>&1; echo code $? >> bare; \
          ( ( {approve} > orphan.part 2>&1; echo code $? >> orphan.part; mv orphan.part orphan ) & ); \
          for n in $(seq 300); do test -e orphan && break; sleep 0.1; done"
     );
@@ -232,14 +233,19 @@ fn answers_itself(sandbox: &str) {
     let model = scene.script("s.jsonl", &[calls, json!({ "text": "done" })]);
     let host = Host::start(&scene, &["go", "-m", &model, "--sandbox", sandbox]);
     until("the attempts are over", || newest(&scene, "tool_finished").is_some());
-    for name in ["marked", "bare", "orphan"] {
+    for name in ["forget", "marked", "bare", "orphan"] {
         let said = scene.read(name);
         assert!(
             said.contains("code ") && !said.contains("code 0") && !said.contains("allowed"),
             "{sandbox} {name}: {said}"
         );
         if sandbox == "off" {
-            assert!(said.contains("a run cannot allow or deny its calls") && said.contains("code 3"), "{name}: {said}");
+            let refused = if name == "forget" {
+                "a run cannot take back rules of its pod"
+            } else {
+                "a run cannot allow or deny its calls"
+            };
+            assert!(said.contains(refused) && said.contains("code 3"), "{name}: {said}");
         }
     }
     // In the sandbox no socket can be opened.

@@ -286,7 +286,7 @@ fn a_command_of_a_pod_only_looks_whatever_it_asks_for() {
     let model = scene.script("asks.jsonl", &[call, json!({ "text": "done" })]);
     let args = ["run", "--pod", "p", "-m", &model, "--sandbox", "off", "--allow", "Bash", "go"];
     assert_eq!(scene.yoi(&args).ends(0).out, "done\n");
-    let looks = ["hello", "attach", "page", "status", "features", "wait", "approvals"];
+    let looks = ["hello", "attach", "page", "status", "features", "wait", "approvals", "past_calls"];
     for name in ["marked", "bare", "orphan"] {
         let results: Value = serde_json::from_slice(&fs::read(scene.file(name)).unwrap()).unwrap();
         assert_eq!(results["role"], "viewer", "{name}");
@@ -314,7 +314,7 @@ fn every_method() {
     for method in Method::NAMES {
         let params = json!({
             "versions": [1], "client": "again", "text": "x", "input": 99, "to": 1, "before": 9, "limit": 3, "tool": "x",
-            "cmd_id": method, "id": 1, "decision": "allow", "arguments_digest": ""
+            "cmd_id": method, "id": 1, "decision": "allow", "arguments_digest": "", "rules": [1]
         });
         let kind = client.ask(method, params).unwrap().map_or_else(|kind| kind, |_| "done".to_owned());
         told.insert((*method).to_owned(), kind.into());

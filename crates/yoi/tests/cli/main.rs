@@ -11,6 +11,7 @@
 mod added_directories;
 mod anthropic;
 mod api_keys;
+mod approval_rules;
 mod approvals;
 mod approvals_at_terminal;
 mod attach;

@@ -7,8 +7,7 @@ use crate::scene::{Scene, signal};
 use rustix::process::Signal;
 use serde_json::json;
 
-const PROMPT: &str =
-    "allow this call? y: once; p: in this pod; n, or n WORDS for the model: deny; Ctrl-D: leave it waiting: ";
+const PROMPT: &str = "allow this call? y: once; p: in this pod; r: by a rule (shown first); n, or n WORDS for the model: deny; Ctrl-D: leave it waiting: ";
 
 /// A project in which `touch` asks, and a model that calls it.
 fn scene() -> (Scene, String) {

@@ -1,12 +1,14 @@
 //! Questions about calls on the terminal of a run. The thread of the screen asks: it owns what the terminal shows, and
 //! holds back what comes meanwhile.
 
+use crate::exit::Failure;
 use crate::show::question::{self, TypedAnswer};
 use crate::show::terminal::{Terminal, TypedLine};
-use pod::control::{ApprovalAnswer, Event};
-use pod::record::{ApprovalRequested, ApprovalScope, Record, Who};
-use protocol::method::AllowScope;
+use pod::control::{ApprovalAnswer, Event, PastCalls};
+use pod::record::{ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, Record, Who};
+use protocol::method::{AllowScope, MatchedCalls};
 use std::collections::VecDeque;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -16,11 +18,28 @@ const MAX_HELD: usize = 4096;
 /// How a question ended.
 #[derive(Debug)]
 pub(crate) enum QuestionOutcome {
-    Answer(ApprovalAnswer),
+    /// With the channel for the answer that counts.
+    Answer(ApprovalAnswer, SyncSender<ApprovalResolved>),
+    /// The past calls that the rules of this question would have matched are to be shown.
+    PastCalls(ApprovalId, SyncSender<Result<PastCalls, String>>),
     /// Another client answered, or the call has ended.
     Over,
     /// The person left it: nothing more is asked.
     Left,
+}
+
+/// The user's configuration, into which an answer may write rules.
+pub(crate) trait RuleFile: Send {
+    /// The text about the rules of a question, or why they cannot be written.
+    fn preview(
+        &mut self,
+        asked: &protocol::record::ApprovalRequested,
+        past: &Result<MatchedCalls, String>,
+    ) -> Result<String, String>;
+
+    /// Has the answer recorded by `record`, which says whether it counts, and then writes the rules that were shown last.
+    /// Returns what was written, in lines.
+    fn write(&mut self, record: &mut dyn FnMut() -> bool) -> Result<Vec<String>, Failure>;
 }
 
 /// Asks the person of a run.
@@ -30,15 +49,17 @@ pub(crate) struct Asker {
     outcomes: mpsc::UnboundedSender<QuestionOutcome>,
     /// The run is to end.
     cancel: CancellationToken,
+    rules: Box<dyn RuleFile>,
 }
 
 impl Asker {
     pub(crate) fn new(
         terminal: Terminal,
         cancel: CancellationToken,
+        rules: Box<dyn RuleFile>,
     ) -> (Self, mpsc::UnboundedReceiver<QuestionOutcome>) {
         let (outcomes, asked) = mpsc::unbounded_channel();
-        (Self { terminal, outcomes, cancel }, asked)
+        (Self { terminal, outcomes, cancel, rules }, asked)
     }
 
     /// Asks about a call; `show` prints a part of the question. Returns whether to ask about the next one.
@@ -54,7 +75,7 @@ impl Asker {
         show(&format!("? approval {approval}: {tool} (sandbox {sandbox})\n"));
         let also = question::also_allows(&mirror, "`p`");
         question::lines(&mirror).iter().chain(&also).for_each(|line| show(&format!("{line}\n")));
-        let Self { terminal, cancel, .. } = self;
+        let Self { terminal, cancel, outcomes, rules } = self;
         let mut stands = || {
             while held.len() < MAX_HELD
                 && let Ok(event) = events.try_recv()
@@ -64,7 +85,12 @@ impl Asker {
             !cancel.is_cancelled() && !held.iter().any(|event| ends(event, asked))
         };
         let leave = "Ctrl-D: leave it waiting";
-        let typed = question::ask(terminal, &mirror, leave, &mut stands, show);
+        let mut preview = || {
+            let past = reply(outcomes, |reply| QuestionOutcome::PastCalls(*approval, reply));
+            let past = past.unwrap_or_else(|| Err("the run is ending".to_owned())).map(pod::ipc::past_calls);
+            rules.preview(&mirror, &past)
+        };
+        let typed = question::ask(terminal, &mirror, leave, &mut stands, show, &mut preview);
         let (allow, scope, words) = match typed {
             Ok(TypedAnswer::Allow(AllowScope::Once)) => (true, ApprovalScope::Once, None),
             Ok(TypedAnswer::Allow(AllowScope::Pod)) => (true, ApprovalScope::Pod, None),
@@ -80,14 +106,36 @@ impl Asker {
         let uid = rustix::process::getuid().as_raw();
         let (client, role) = ("yoi run".to_owned(), "approver".to_owned());
         let by = Some(Who { client, role, uid, name: None });
-        self.tell(QuestionOutcome::Answer(ApprovalAnswer {
-            approval: *approval,
-            allow,
-            scope,
-            arguments_digest,
-            words,
-            by,
-        }))
+        let answer = ApprovalAnswer { approval: *approval, allow, scope, arguments_digest, words, by };
+        match scope {
+            ApprovalScope::Rule => self.allow_by_rule(answer, show),
+            ApprovalScope::Once | ApprovalScope::Pod => {
+                // Which answer counts is in the records.
+                let (reply, _) = sync_channel(1);
+                self.tell(QuestionOutcome::Answer(answer, reply))
+            }
+        }
+    }
+
+    /// Hands the answer over, and writes the rules once it is recorded.
+    fn allow_by_rule(&mut self, answer: ApprovalAnswer, show: &mut dyn FnMut(&str)) -> bool {
+        let Self { outcomes, rules, .. } = self;
+        let (mut answer, mut ended) = (Some(answer), false);
+        let mut record = || {
+            let recorded =
+                answer.take().and_then(|answer| reply(outcomes, |reply| QuestionOutcome::Answer(answer, reply)));
+            ended = recorded.is_none();
+            let counts = |answer: ApprovalResolved| {
+                answer.decision == ApprovalDecision::Allow && answer.scope == ApprovalScope::Rule
+            };
+            recorded.is_some_and(counts)
+        };
+        match rules.write(&mut record) {
+            Ok(lines) => lines.iter().for_each(|line| show(&format!("{line}\n"))),
+            Err(failure) => show(&failure.text()),
+        }
+        // Without the lock of the file, nothing was answered.
+        !ended && answer.is_none() || self.tell(QuestionOutcome::Left)
     }
 
     fn tell(&self, outcome: QuestionOutcome) -> bool {
@@ -95,6 +143,16 @@ impl Asker {
         // A run that has ended asks nothing.
         self.outcomes.send(outcome).is_ok() && goes_on
     }
+}
+
+/// Sends something that is replied to, and waits for the reply; none if the run is ending.
+fn reply<T>(
+    outcomes: &mpsc::UnboundedSender<QuestionOutcome>,
+    outcome: impl FnOnce(SyncSender<T>) -> QuestionOutcome,
+) -> Option<T> {
+    let (sender, replies) = sync_channel(1);
+    outcomes.send(outcome(sender)).ok()?;
+    replies.recv().ok()
 }
 
 /// Whether the call does not wait any more.
