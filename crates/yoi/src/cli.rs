@@ -72,7 +72,7 @@ pub(crate) enum Command {
     Schedule(ScheduleArgs),
     /// Show what a pod is doing, which inputs are waiting, and why it does not continue
     Status(StatusArgs),
-    /// Stop the process of a pod; the next start continues the interrupted turn and takes the waiting inputs
+    /// Stop the process of a pod; the next start continues the interrupted turn and then the waiting inputs
     Stop(StopArgs),
     /// Hold a pod before its next request to the model; inputs wait until `yoi resume`
     Pause(PodArgs),
@@ -91,9 +91,9 @@ pub(crate) enum Command {
     Log(LogArgs),
     /// Check every record of a pod and rebuild every request that the pod sent to the model
     Verify(VerifyArgs),
-    /// Show the file changes of a pod, except those of its commands
+    /// Show the file changes that a pod made, except those made by commands
     Diff(DiffArgs),
-    /// Undo the file changes of a pod, except those of its commands
+    /// Undo the file changes that a pod made, except those made by commands
     Undo(UndoArgs),
     /// Move a pod to the trash, or delete it
     Rm(RmArgs),
@@ -138,7 +138,7 @@ pub(crate) struct RunArgs {
     pub(crate) ephemeral: bool,
     #[command(flatten)]
     pub(crate) options: PodFlags,
-    /// Cancel the run after this time: 90s, 10m or 2h
+    /// Cancel the run after this time, for example 90s, 10m or 2h
     #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
     pub(crate) timeout: Option<Duration>,
     /// Require an answer that is valid against the JSON Schema in FILE, and print only this JSON
@@ -183,7 +183,7 @@ pub(crate) struct PodFlags {
     /// a model script) or record:MODEL (uses MODEL and saves the answers to a model script)
     #[arg(short, long, value_name = "MODEL", add = ArgValueCandidates::new(models))]
     pub(crate) model: Option<String>,
-    /// Choose what tools and commands can write, and whether commands have network access
+    /// Choose where tools and commands can write, and whether commands have network access
     #[arg(long, value_name = "MODE")]
     pub(crate) sandbox: Option<Mode>,
     /// Do not change project files; the same as --sandbox read-only
@@ -200,11 +200,11 @@ pub(crate) struct PodFlags {
     /// 'Bash ls' or 'Bash'. `deny` rules in configuration files still apply
     #[arg(long, value_name = "RULE", value_parser = crate::allow::rule)]
     pub(crate) allow: Vec<AllowRule>,
-    /// Take at most N steps; a step is one request to the model and the calls in its answer. In a pod of `yoi start`, N is
+    /// Take at most N steps; a step is one request to the model and the calls in its answer. In a pod that `yoi start` started, N is
     /// the limit of each turn, and a pod that reaches it is held until `yoi resume`
     #[arg(long, value_name = "N", value_parser = steps, allow_negative_numbers = true)]
     pub(crate) max_steps: Option<u32>,
-    /// Send no further request to the model once the run has cost this many US dollars. In a pod of `yoi start`, USD is
+    /// Send no further request to the model once the run has cost this many US dollars. In a pod that `yoi start` started, USD is
     /// the limit of each turn, and a pod that reaches it is held until `yoi resume`
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub(crate) max_cost: Option<f64>,
@@ -488,8 +488,8 @@ pub(crate) struct FeaturesArgs {
     /// start has the number 1
     #[arg(long, value_name = "N[..M]", conflicts_with = "plan")]
     pub(crate) diff: Option<Span>,
-    /// Show the rules that decide about calls of TOOL and where each rule is written, or show when TASK runs. TASK is a
-    /// background task: code of a feature that yoi runs by itself
+    /// Show the rules that apply to calls of TOOL and where each rule is written, or show when TASK runs. TASK is a
+    /// background task: code in a feature that yoi runs without a call from the model
     #[arg(long, value_name = "TOOL|TASK", conflicts_with_all = ["plan", "diff"])]
     pub(crate) explain: Option<String>,
     /// Show the permissions that the features of the pod NAME got at its last start and have not used since

@@ -28,16 +28,16 @@ pub fn gates() -> Vec<HostGate> {
             "gates of features may refuse, in install order; the first refusal is final, and a gate that fails refuses",
         ),
         ("host:journal", "the start of the call is on disk before the call runs"),
-        ("tool_run", "transforms of features may answer in place of the tool; one that fails changes nothing"),
+        ("tool_run", "transforms of features may answer in place of the tool; a transform that fails changes nothing"),
         (
             "tool_repeat",
-            "transforms of features may have a call run again that is safe to repeat; one that fails changes nothing",
+            "transforms of features may have a call that is safe to repeat run again; a transform that fails changes nothing",
         ),
         ("host:deadline", "at the tool's deadline the call is cancelled; if it does not stop, it is abandoned"),
         (
             "tool_shape",
-            "transforms of features may change the whole result before it is kept; where one that may withhold fails, \
-             the result is withheld",
+            "transforms of features may change the whole result before it is kept; if a transform that may withhold \
+             results fails, the result is withheld",
         ),
         ("tool_outcome", "transforms of features may change the result; a transform that fails changes nothing"),
     ];

@@ -4,13 +4,14 @@ pub(super) const EXIT_CODES: &str = "\
 Exit codes:
   0         success
   1         the command failed or was only partly done; the model's answer
-            was cut, empty or a refusal; or the provider's quota or the
+            was cut off, empty or a refusal; or the provider's quota or the
             model's context was used up. With `offline`, also: the prompt was
             not understood or not carried out
-  2         wrong command, argument or directory, or the file to create exists
+  2         wrong command, argument or directory, or the file to be created
+            exists already
   3         a hook ended the run; yoi ended the run, for example because an
             answer was too large for the journal; the last call was refused;
-            or a command of a pod called a command of yoi that only a
+            or a command that a pod ran called a yoi command that only a
             person may use
   4         step, cost or time limit reached
   5         the provider could not be reached, limited the rate of requests,
@@ -70,8 +71,8 @@ rules and prices.";
 
 pub(super) const ATTACH: &str = "\
 `yoi attach` prints the newest part of the transcript, and then each new part,
-in the form of `yoi log`. A line on stdin that begins with a slash is a
-command; every other line is one input:
+in the same format as `yoi log`. Every line on stdin is one input, except lines
+that begin with a slash, which are commands:
   /steer INPUT  deliver INPUT at the next step of the running turn
   /cancel       cancel the running turn
   /pause        hold the pod before its next request to the model
@@ -79,11 +80,11 @@ command; every other line is one input:
   /status       show what the pod is doing
   /detach       detach; the pod keeps running
   /help         list these commands
-To send an input that begins with a slash, put a space before the slash. The
-end of stdin and Ctrl-C detach, too. If the process of the pod dies or the connection is lost,
-`yoi attach` waits up to 2 minutes for the pod. If the pod runs again in this
-time, `yoi attach` continues after the last record that it printed; otherwise
-it ends with an error.";
+To send an input that begins with a slash, put a space before the slash.
+`yoi attach` also detaches at the end of stdin and on Ctrl-C. If the process of
+the pod dies or the connection is lost, `yoi attach` waits up to 2 minutes for
+the pod. If the pod runs again within this time, `yoi attach` continues after
+the last record that it printed; otherwise it ends with an error.";
 
 pub(super) const PENDING: &str = "\
 An entry of a project's yoi.toml is in effect at once if it only tightens your

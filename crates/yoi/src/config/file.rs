@@ -251,7 +251,7 @@ pub(crate) enum Mode {
     ReadOnly,
     /// Commands can write in the project, in added directories and in temporary directories.
     #[value(
-        help = "Tools and commands can write in the project and in directories of --add-write-dir; commands have temporary and cache directories of their own, and no network access"
+        help = "Tools and commands can write in the project and in directories added with --add-write-dir; commands have temporary and cache directories of their own, and no network access"
     )]
     WorkspaceWrite,
     /// Commands run without a sandbox; each needs a rule that allows it.

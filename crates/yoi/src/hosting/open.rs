@@ -129,7 +129,7 @@ impl Hosting<'_> {
                 let were = if found.cut == 1 { "was" } else { "were" };
                 let bytes = count(found.cut, "byte");
                 format!(
-                    "; {bytes} that followed the last complete record {were} moved to the directory `quarantine` of the pod"
+                    "; {bytes} that followed the last complete record {were} moved to the pod's `quarantine` directory"
                 )
             } else {
                 String::new()

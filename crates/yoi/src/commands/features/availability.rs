@@ -53,7 +53,7 @@ pub(super) enum Mark {
 /// The steps, under the question that each belongs to.
 pub(super) fn render(steps: &[Step], question: impl Fn(Part) -> &'static str) -> Page {
     let mut page = Page::default();
-    page.line("(✓ for it, ✗ against it, ? depends on the call or on your answer, - remark)");
+    page.line("(✓ allows it, ✗ prevents it, ? depends on the call or on your answer, - remark)");
     let mut part = None;
     for step in steps {
         if part != Some(step.part) {

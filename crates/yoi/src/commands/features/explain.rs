@@ -217,7 +217,7 @@ impl<'a> RouteBuilder<'a> {
         } else {
             "the model cannot read the rest"
         };
-        notes.extend(inline.map(|inline| (format!("a result over {} bytes is cut; {rest}", inline.value), None)));
+        notes.extend(inline.map(|inline| (format!("a result over {} bytes is truncated; {rest}", inline.value), None)));
         for (text, source) in notes {
             self.say(Part::Run, Mark::Note, text, source);
         }
@@ -289,7 +289,7 @@ fn conclusion(tool: &str, verdict: Verdict, expected: &[Expectation], gated: boo
                 expected.iter().filter(|met| met.decision == decision).map(|met| met.what).collect()
             };
             let runs = kinds(RuleDecision::Allow).join("; ");
-            let first = format!("a call of {tool} runs if only these apply: {runs}{gates}");
+            let first = format!("a call of {tool} runs without approval if no rules apply except these: {runs}{gates}");
             let others = [(RuleDecision::Ask, "needs your approval"), (RuleDecision::Deny, "is refused")];
             let rest = others.into_iter().map(|(decision, result)| (kinds(decision), result));
             let rest = rest.filter(|(kinds, _)| !kinds.is_empty());

@@ -31,7 +31,7 @@ pub(super) struct TaskRoute {
     feature: String,
     /// Whether a run is safe to repeat.
     effect: ToolEffect,
-    /// Whether a pod of `yoi start` runs the task.
+    /// Whether a pod that `yoi start` started runs the task.
     installed: bool,
     triggers: Vec<ExplainedTrigger>,
     restart: Restart,
