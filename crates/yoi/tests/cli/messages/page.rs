@@ -169,7 +169,11 @@ impl Page {
             text.lines().map(|line| line.split_once(" by process X, which started").map_or(line, |(before, _)| before));
         let lines = lines.map(|line| {
             let parts: Vec<&str> = line.split(" · ").map(|part| if took(part) { "0.0 s" } else { part }).collect();
-            parts.join(" · ").trim_end().to_owned() + "\n"
+            let line = parts.join(" · ").trim_end().to_owned();
+            match line.rsplit_once(" in ") {
+                Some((before, time)) if took(time) => format!("{before} in 0.0 s\n"),
+                Some(_) | None => line + "\n",
+            }
         });
         lines.collect()
     }
