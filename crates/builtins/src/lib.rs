@@ -7,6 +7,7 @@
 pub mod circuit_breaker;
 mod clock;
 pub mod command_blocklist;
+pub mod confirm_gate;
 pub mod dedup;
 pub mod files;
 pub mod jobs;
@@ -16,6 +17,7 @@ pub mod memory;
 pub mod notes_router;
 pub mod notify_person;
 pub mod output_validate;
+mod patterns;
 pub mod phase_recorder;
 mod plain;
 pub mod policies;

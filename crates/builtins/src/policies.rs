@@ -4,6 +4,7 @@
 use crate::circuit_breaker::{self, CircuitBreaker};
 use crate::clock::Now;
 use crate::command_blocklist::{self, CommandBlocklist};
+use crate::confirm_gate::{self, ConfirmGate};
 use crate::dedup::{self, Dedup};
 use crate::jobs::{self, Jobs};
 use crate::list_features::{self, ListFeatures};
@@ -43,7 +44,7 @@ pub struct BadSettings {
 
 /// The ids of built-in features that are off unless the configuration enables them, and of `builtin:output-validate`, which has
 /// settings, too.
-pub const OPT_IN: [FeatureId; 20] = [
+pub const OPT_IN: [FeatureId; 21] = [
     loop_detect::ID,
     circuit_breaker::ID,
     write_policy::ID,
@@ -53,6 +54,7 @@ pub const OPT_IN: [FeatureId; 20] = [
     notes_router::ID,
     web::ID,
     command_blocklist::ID,
+    confirm_gate::ID,
     schedule::ID,
     notify_person::ID,
     work_item_intake::ID,
@@ -79,6 +81,7 @@ pub fn declared() -> Vec<FeatureDescriptor> {
         notes_router::declared(),
         web::declared(),
         command_blocklist::declared(),
+        confirm_gate::declared(),
         schedule::declared(),
         notify_person::declared(),
         work_item_intake::declared(),
@@ -120,6 +123,7 @@ pub fn with_settings(
     modules.extend(module(of(notes_router::ID), |Nothing {}| Ok(NotesRouter))?);
     modules.extend(module(of(web::ID), |Nothing {}| Ok(Pages))?);
     modules.extend(module(of(command_blocklist::ID), CommandBlocklist::new)?);
+    modules.extend(module(of(confirm_gate::ID), ConfirmGate::new)?);
     modules.extend(module(of(watch::ID), |settings| Ok(ProjectWatch(settings)))?);
     modules.extend(module(of(schedule::ID), |settings| ScheduledPrompts::new(settings, Arc::clone(now)))?);
     modules.extend(module(of(notify_person::ID), |settings| NotifyPerson::new(settings, Arc::clone(now)))?);

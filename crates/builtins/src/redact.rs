@@ -4,11 +4,11 @@
 //! It sees each result whole, with its summary, its error and its warnings. When it fails, the result is withheld. It does
 //! not see what the model itself writes, nor files: the content of a file before a change is kept as it is.
 
-use authority::text::{Lines, escape_within};
+use crate::patterns::compiled;
 use llm_worker::ToolOutput;
 use pod::feature::{FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule, HookKey};
 use pod::hook::{Change, MAX_DEADLINE, ToolShape, ToolShapeView};
-use regex::{Regex, RegexBuilder};
+use regex::Regex;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,16 +17,6 @@ use std::sync::Arc;
 pub const ID: FeatureId = FeatureId::builtin("redact");
 
 const RESULTS: HookKey<ToolShape> = HookKey::new("redact").deadline(MAX_DEADLINE).withhold_on_failure();
-
-/// Most patterns, and bytes of one.
-const MAX_PATTERNS: usize = 64;
-const MAX_BYTES: usize = 512;
-
-/// Most bytes of one compiled pattern.
-const MAX_COMPILED: usize = 1024 * 1024;
-
-/// The most bytes of an invalid pattern that an error shows.
-const MAX_SHOWN: usize = 40;
 
 /// What stands in place of a match.
 const MARK: &str = "[redacted]";
@@ -49,23 +39,7 @@ impl Redact {
     /// # Errors
     /// A value outside of its limits; the text names its key.
     pub fn new(settings: Settings) -> Result<Self, String> {
-        match settings.patterns.len() {
-            1..=MAX_PATTERNS => settings.patterns.iter().map(|text| compiled(text)).collect::<Result<_, _>>().map(Self),
-            many => Err(format!("`patterns` has {many}; expected 1 to {MAX_PATTERNS}")),
-        }
-    }
-}
-
-fn compiled(text: &str) -> Result<Regex, String> {
-    let bad =
-        |problem: &str| Err(format!("`patterns` has `{}`: {problem}", escape_within(text, Lines::One, MAX_SHOWN)));
-    if text.is_empty() || text.len() > MAX_BYTES {
-        return bad(&format!("expected 1 to {MAX_BYTES} bytes"));
-    }
-    match RegexBuilder::new(text).size_limit(MAX_COMPILED).build() {
-        Ok(regex) if regex.is_match("") => bad("it matches the empty text"),
-        Ok(regex) => Ok(regex),
-        Err(_) => bad("it is no regular expression of at most 1 MiB"),
+        compiled(&settings.patterns, 1).map(Self)
     }
 }
 

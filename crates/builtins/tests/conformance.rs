@@ -15,6 +15,7 @@ fn settings(id: &FeatureId) -> Settings {
     let keys = match id.name() {
         "write-policy" => json!({"scopes": ["src"]}),
         "notify-person" => json!({"command": ["true"]}),
+        "confirm-gate" => json!({"tools": ["Bash"], "timeout": "10m"}),
         "dedup" => json!({"min_bytes": 1}),
         "output-validate" => json!({"schema": {"type": "object"}}),
         "redact" => json!({"patterns": ["canary-[0-9]+"]}),

@@ -5,6 +5,7 @@
 mod around;
 mod circuit_breaker;
 mod command_blocklist;
+mod confirm_gate;
 mod jobs;
 mod list_features;
 mod loop_detect;
@@ -38,6 +39,7 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
         router,
         web,
         blocklist,
+        confirm,
         schedule,
         person,
         intake,
@@ -59,6 +61,15 @@ fn settings_out_of_bounds_and_unknown_keys_are_errors() {
         (blocklist.clone(), json!({"patterns": [" "]}), "patterns"),
         (blocklist.clone(), json!({"patterns": vec!["x"; 65]}), "patterns"),
         (blocklist, json!({"warn": true}), "warn"),
+        (confirm.clone(), json!({}), "`tools` and `patterns` are empty"),
+        (confirm.clone(), json!({"tools": [""]}), "`tools` has an empty name"),
+        (confirm.clone(), json!({"tools": vec!["x"; 65]}), "or more than 64"),
+        (confirm.clone(), json!({"patterns": ["("]}), "`patterns` has `(`: it is no regular expression"),
+        (confirm.clone(), json!({"patterns": vec!["x"; 65]}), "`patterns` has 65; expected 0 to 64"),
+        (confirm.clone(), json!({"tools": ["*"], "timeout": "10"}), "`timeout` must be a time from 1s to 30d"),
+        (confirm.clone(), json!({"tools": ["*"], "timeout": "0s"}), "`timeout`"),
+        (confirm.clone(), json!({"tools": ["*"], "timeout": "31d"}), "such as 90s, 10m or 2h, not `31d`"),
+        (confirm, json!({"tools": ["*"], "timeout_s": 9}), "timeout_s"),
         (schedule.clone(), json!({"time_zone": "Mars"}), "`time_zone`: `Mars` is not a time zone"),
         (
             schedule.clone(),

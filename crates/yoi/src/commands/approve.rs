@@ -9,6 +9,7 @@ use crate::commands::person::only_a_person;
 use crate::config::{UserRules, as_toml};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::hosting::session_location::now;
 use crate::pods::{Pods, read_failure};
 use crate::show::arguments::brief;
 use crate::show::escape::line;
@@ -105,7 +106,7 @@ fn of_pod(pods: &Pods, name: &str) -> Result<Vec<Waiting>, Failure> {
 fn print(Waiting { name, asked, .. }: &Waiting) {
     let ApprovalRequested { approval, tool, sandbox, .. } = asked;
     out::line(&format!("{name} {approval}  {tool} (sandbox {sandbox})"));
-    question::lines(asked).iter().for_each(|line| out::line(line));
+    question::lines(asked, Some(now() / 1000)).iter().for_each(|line| out::line(line));
 }
 
 /// How to answer.
@@ -295,7 +296,11 @@ fn report(args: &ApproveArgs, name: &str, wanted: &OwnAnswer, recorded: &Approva
         out::json(&all);
     }
     let id = recorded.approval;
-    let by = recorded.by.as_ref().map_or_else(String::new, |by| format!(" by {}", by.client));
+    let by = match (&recorded.by, &recorded.reason) {
+        (Some(by), _) => format!(" by {}", by.client),
+        // The time for an answer is over.
+        (None, reason) => reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default(),
+    };
     let history = |text: String| Failure::new(Exit::Failed, text).help(format!("`yoi log {name}` shows what happened"));
     match (recorded.decision.as_str(), wanted.decision) {
         ("allow", AllowOrDeny::Allow) if wanted.rules.is_some() && recorded.scope.as_deref() != Some("rule") => {

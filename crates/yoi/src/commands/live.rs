@@ -4,6 +4,7 @@ use crate::exit::{Exit, Failure};
 use crate::hosting::session_location::{now, open_failure};
 use crate::pods::Pods;
 use crate::show::escape::line;
+use crate::show::question::end;
 use crate::socket::{LiveClient, Reached, hold};
 use pod::record::{HoldCause, InputId};
 use protocol::method::Role;
@@ -11,7 +12,7 @@ use protocol::status::{ApprovalStatus, ModelRetry, State, Status};
 use session_store::OpenError;
 
 /// Characters of the reason why a model could not be reached.
-const WHY: usize = 120;
+pub(crate) const WHY: usize = 120;
 
 /// Connects to a pod; none if it is not running.
 pub(crate) async fn reach(pods: &Pods, name: &str, command: &'static str) -> Result<Option<LiveClient>, Failure> {
@@ -50,7 +51,7 @@ pub(crate) async fn live_as(pods: &Pods, name: &str, command: &'static str, role
 pub(crate) fn waits(status: &Status, name: &str) -> Option<String> {
     let Some(held) = status.held.as_ref() else {
         let approval = status.approvals.first()?;
-        let asked = approval_line(approval);
+        let asked = approval_line(approval, WHY);
         return Some(format!(
             "{name} waits for {asked}; the input waits until `yoi approve {name} {}`",
             approval.approval
@@ -65,9 +66,10 @@ pub(crate) fn waits(status: &Status, name: &str) -> Option<String> {
     Some(format!("{name} {when}: {}; the input waits until {end}", held.reason))
 }
 
-/// What a person is asked, in one line.
-pub(crate) fn approval_line(approval: &ApprovalStatus) -> String {
-    format!("approval {}: {}", approval.approval, line(&approval.question, WHY))
+/// What a person is asked, in one line of about so many characters, and when that ends.
+pub(crate) fn approval_line(approval: &ApprovalStatus, chars: usize) -> String {
+    let asked = line(&format!("approval {}: {}", approval.approval, approval.question), chars);
+    end(approval.expires_ms, Some(now() / 1000)).map_or_else(|| asked.clone(), |end| format!("{asked}; {end}"))
 }
 
 /// What a pod waits for whose model could not be reached, and for how long.

@@ -208,7 +208,9 @@ fn client_call(call: &ClientCall) -> String {
 }
 
 fn asked(question: &ApprovalRequested) -> String {
-    format!("? {} waits for approval {}: {}", question.call, question.approval, indent(&question.question))
+    let until = question.expires.map(|expires| format!(" until {}", utc(expires.at_ms.saturating_mul(1000))));
+    let (call, approval, until) = (question.call, question.approval, until.unwrap_or_default());
+    format!("? {call} waits for approval {approval}{until}: {}", indent(&question.question))
 }
 
 fn answered(answer: &ApprovalResolved) -> String {

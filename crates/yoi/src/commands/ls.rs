@@ -156,7 +156,7 @@ fn row(pods: &Pods, name: &str, patience: &mut impl FnMut()) -> PodRow {
 
 /// What a pod waits for: the first question, and how many more there are.
 fn asked(approvals: &[ApprovalStatus]) -> String {
-    let first = approvals.first().map(|first| line(&approval_line(first), WHY)).unwrap_or_default();
+    let first = approvals.first().map(|first| approval_line(first, WHY)).unwrap_or_default();
     match approvals.len().saturating_sub(1) {
         0 => first,
         more => format!("{first}, and {more} more"),

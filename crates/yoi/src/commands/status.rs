@@ -13,7 +13,7 @@ use crate::show::background_tasks::{job_line, task_line, tasks_text};
 use crate::show::count::count;
 use crate::show::escape::line;
 use crate::show::out;
-use crate::show::question::short;
+use crate::show::question::{end, short};
 use crate::socket::{LiveClient, Reached, WAITING, block_on, hold, state_text, state_word};
 use llm_worker::Cost;
 use llm_worker::effect::Outcome;
@@ -279,8 +279,10 @@ impl Found {
             return Vec::new();
         }
         let what = std::iter::once("approval").chain(std::iter::repeat(""));
-        let asked =
-            |approval: &ApprovalStatus| format!("{:>4}  {}", approval.approval, line(&approval.question, SHOWN));
+        let asked = |approval: &ApprovalStatus| {
+            let end = end(approval.expires_ms, Some(now() / 1000)).map(|end| format!("; {end}")).unwrap_or_default();
+            format!("{:>4}  {}{end}", approval.approval, line(&approval.question, SHOWN))
+        };
         let mut lines: Vec<_> = what.zip(approvals.iter().map(asked)).collect();
         let start = if self.is_hosted() { String::new() } else { format!("`yoi start {}`, then ", self.name) };
         lines.push(("", format!("{start}`yoi approve {}` shows the calls that wait", self.name)));

@@ -15,6 +15,7 @@ const GRANTS: &[(&str, &[HostCapability])] = &[
         &[GATE_CALLS, GATE_REQUESTS, HOOK_RESULTS, HostCapability::ANY_RESULT, HostCapability::SESSION_STATE],
     ),
     ("command-blocklist", &[GATE_CALLS, HOOK_RESULTS, HostCapability::ANY_RESULT, HostCapability::EmitUserAlert]),
+    ("confirm-gate", &[GATE_CALLS]),
     ("phase-recorder", &[ANY_TOOL, HostCapability::SESSION_STATE]),
     ("write-policy", &[GATE_CALLS, HostCapability::READ_WORKSPACE]),
     (

@@ -12,6 +12,7 @@ use self::cells::Cells;
 use super::arguments::brief;
 use super::escape::{journal_line, line};
 use super::out::noted;
+use super::question::end;
 use crate::look::Look;
 use authority::text::{Escaper, Lines, escape_line, escape_lines};
 use llm_worker::effect::Delta;
@@ -305,7 +306,9 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
                 self.tell(&format!("{mark}{}", line(&done.outcome.summary, width)));
             }
             Record::ApprovalRequested(asked) => {
-                self.tell(&format!("? approval {}: {}", asked.approval, line(&asked.question, 400)));
+                let end = end(asked.expires.map(|expires| expires.at_ms), None).map(|end| format!("; {end}"));
+                let (question, end) = (line(&asked.question, 400), end.unwrap_or_default());
+                self.tell(&format!("? approval {}: {question}{end}", asked.approval));
             }
             Record::VerdictGiven(VerdictGiven { decision: Decision::Abort { reason }, .. }) => {
                 self.tell(&format!("! {reason}"));

@@ -4,6 +4,7 @@
 use super::terminal::{Terminal, TypedLine};
 use pod::permission::Rule;
 use pod::record::ProposedRule;
+use pod::session::restore::{duration, utc};
 use protocol::method::AllowScope;
 use protocol::record::ApprovalRequested;
 use serde_json::Value;
@@ -23,8 +24,20 @@ pub(crate) fn mirror(asked: &pod::record::ApprovalRequested) -> Option<ApprovalR
     serde_json::to_value(asked).and_then(serde_json::from_value).ok()
 }
 
-/// Everything that will run and what asks, in lines.
-pub(crate) fn lines(asked: &ApprovalRequested) -> Vec<String> {
+/// When the call is denied if nobody answers; none if it waits without an end. Times are milliseconds since 1970. Without
+/// `now_ms` the text has no time that is left.
+pub(crate) fn end(expires_ms: Option<u64>, now_ms: Option<u64>) -> Option<String> {
+    let at_ms = expires_ms?;
+    let at = utc(at_ms.saturating_mul(1000));
+    let Some(now_ms) = now_ms else { return Some(format!("denied at {at} if nobody answers")) };
+    Some(match at_ms.saturating_sub(now_ms) {
+        0 => format!("nobody answered until {at}: the pod denies the call"),
+        left => format!("denied in {} ({at}) if nobody answers", duration(left.saturating_mul(1000))),
+    })
+}
+
+/// Everything that will run and what asks, and when that ends, in lines.
+pub(crate) fn lines(asked: &ApprovalRequested, now_ms: Option<u64>) -> Vec<String> {
     let mut lines = Vec::new();
     for (field, value) in fields(&asked.arguments) {
         let mut parts = value.split('\n');
@@ -32,6 +45,8 @@ pub(crate) fn lines(asked: &ApprovalRequested) -> Vec<String> {
         lines.extend(parts.map(|more| format!("      {more}")));
     }
     lines.extend(asked.question.lines().map(|text| format!("  {text}")));
+    let expires_ms = asked.expires.as_ref().map(|expires| expires.at_ms);
+    lines.extend(end(expires_ms, now_ms).map(|text| format!("  {text}")));
     lines
 }
 
@@ -152,6 +167,16 @@ mod tests {
         let shown = fields(r#"{"a":"5","b":5,"c":"true","d":"[1]","e":"sleep 5"}"#);
         let shown: Vec<_> = shown.iter().map(|(_, value)| value.as_str()).collect();
         assert_eq!(shown, [r#""5""#, "5", r#""true""#, r#""[1]""#, "sleep 5"]);
+    }
+
+    #[test]
+    fn an_end_is_shown_until_it_comes() {
+        let hour = 3_600_000;
+        let shown = |now| end(Some(2 * hour), Some(now)).unwrap_or_default();
+        assert_eq!(shown(hour / 2), "denied in 1h 30m (1970-01-01T02:00:00Z) if nobody answers");
+        assert_eq!(shown(2 * hour), "nobody answered until 1970-01-01T02:00:00Z: the pod denies the call");
+        assert_eq!((end(None, None), end(Some(u64::MAX), Some(0)).is_some()), (None, true));
+        assert_eq!(end(Some(0), None).as_deref(), Some("denied at 1970-01-01T00:00:00Z if nobody answers"));
     }
 
     #[test]

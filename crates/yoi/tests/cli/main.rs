@@ -19,6 +19,7 @@ mod changes_and_undo;
 mod command_rules;
 mod completions;
 mod config_errors;
+mod confirm_gate;
 mod cost_limit;
 mod crash;
 mod damaged_state;

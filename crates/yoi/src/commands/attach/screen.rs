@@ -1,6 +1,6 @@
 //! What an attached person sees: lines of the transcript as `yoi log` has them, and notes in brackets.
 
-use crate::commands::live::{approval_line, model_wait};
+use crate::commands::live::{WHY, approval_line, model_wait};
 use crate::commands::log::{MARGIN, Transcript};
 use crate::show::out;
 use crate::show::transcript;
@@ -49,7 +49,10 @@ impl Screen {
         }
         for approval in &screen.status.approvals {
             let id = approval.approval;
-            note(&format!("{name} waits for {}; `yoi approve {name} {id}` allows the call", approval_line(approval)));
+            note(&format!(
+                "{name} waits for {}; `yoi approve {name} {id}` allows the call",
+                approval_line(approval, WHY)
+            ));
         }
         screen
     }

@@ -74,7 +74,7 @@ impl Asker {
         let ApprovalRequested { approval, tool, sandbox, .. } = asked;
         show(&format!("? approval {approval}: {tool} (sandbox {sandbox})\n"));
         let also = question::also_allows(&mirror, "`p`");
-        question::lines(&mirror).iter().chain(&also).for_each(|line| show(&format!("{line}\n")));
+        question::lines(&mirror, None).iter().chain(&also).for_each(|line| show(&format!("{line}\n")));
         let Self { terminal, cancel, outcomes, rules } = self;
         let mut stands = || {
             while held.len() < MAX_HELD
