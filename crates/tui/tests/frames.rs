@@ -47,7 +47,7 @@ fn width(text: &str) -> usize {
 - [ ] open
 
 ---
-The end.  
+The end. \x20
 With a hard break, ~~struck~~ text and <b>HTML</b>.
 Largest files:
    12  a.rs
@@ -76,7 +76,7 @@ const EDIT: &str = "@@ -8,4 +8,5 @@
 +    // columns, not bytes: a wide character takes two of them, a combining one takes none
 +    text.width()
  }
- 
+\x20
 @@ -99,3 +100,2 @@
  the last
 -\tline

@@ -86,7 +86,7 @@ fn a_question_is_asked_between_cells() {
     ] {
         person.sees(shown);
     }
-    person.sees("leave it waiting: ");
+    person.sees("waiting: ");
     person.types("y\n");
     person.sees("✓ Bash touch made");
     person.ends(0);
