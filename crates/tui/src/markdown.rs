@@ -42,6 +42,23 @@ struct Margin {
     rest: Line,
 }
 
+struct Link {
+    target: String,
+    /// Bytes of the target that are the text so far; none once the text is another one.
+    said: Option<usize>,
+}
+
+impl Link {
+    fn say(&mut self, text: &str) {
+        let rest = self.said.and_then(|said| self.target.get(said..));
+        self.said = rest.filter(|rest| rest.starts_with(text)).map(|rest| self.target.len() - rest.len() + text.len());
+    }
+
+    fn says_its_target(&self) -> bool {
+        self.said == Some(self.target.len())
+    }
+}
+
 #[derive(Default)]
 struct Page {
     width: usize,
@@ -53,8 +70,8 @@ struct Page {
     margins: Vec<Margin>,
     /// The next number of each list around here; none for bullets.
     lists: Vec<Option<u64>>,
-    /// Where links that are open lead to.
-    links: Vec<(String, String)>,
+    /// The links and images that are open.
+    links: Vec<Link>,
     code: Option<String>,
     table: Option<Table>,
     /// Something was printed that the next block stands apart from.
@@ -128,7 +145,9 @@ impl Page {
             Tag::Strong => self.mark("**", Tone::Strong),
             Tag::Strikethrough => self.mark("~~", Tone::Struck),
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
-                self.links.push((dest_url.into_string(), String::new()));
+                // An image in a link is no text that says where the link leads.
+                self.links.last_mut().into_iter().for_each(|around| around.said = None);
+                self.links.push(Link { target: dest_url.into_string(), said: Some(0) });
                 self.tones.push(Tone::Link);
             }
             Tag::Table(alignments) => {
@@ -167,11 +186,11 @@ impl Page {
             TagEnd::Strikethrough => self.unmark("~~"),
             TagEnd::Link | TagEnd::Image => {
                 self.tones.pop();
-                if let Some((target, said)) = self.links.pop()
-                    && target != said
-                    && !target.is_empty()
+                if let Some(link) = self.links.pop()
+                    && !link.says_its_target()
+                    && !link.target.is_empty()
                 {
-                    self.inline(&format!(" ({target})"), Tone::Dim);
+                    self.inline(&format!(" ({})", link.target), Tone::Dim);
                 }
             }
             TagEnd::TableCell => {
@@ -212,12 +231,12 @@ impl Page {
             code.push_str(text);
             return;
         }
-        self.links.iter_mut().for_each(|(_, said)| said.push_str(text));
+        self.links.last_mut().into_iter().for_each(|link| link.say(text));
         self.inline(text, self.tone());
     }
 
     fn code(&mut self, code: &str) {
-        self.links.iter_mut().for_each(|(_, said)| said.push_str(code));
+        self.links.last_mut().into_iter().for_each(|link| link.say(code));
         let plain = self.theme == Theme::Plain;
         self.inline(&if plain { format!("`{code}`") } else { code.to_owned() }, Tone::Code);
     }

@@ -156,3 +156,19 @@ fn colours_have_meanings() {
     let shown: Vec<String> = lines.iter().map(|line| line.ansi(Theme::Colour).replace('\u{1b}', "^")).collect();
     insta::assert_snapshot!(shown.join("\n"));
 }
+
+#[test]
+fn a_link_that_says_its_target_says_it_once() {
+    let shown = |source: &str| markdown(source, 80, Theme::Colour).iter().map(Line::text).collect::<String>();
+    for (source, expected) in [
+        ("[u/`v`](u/v)", "u/v"),
+        ("[u](u/v)", "u (u/v)"),
+        ("[u/vw](u/v)", "u/vw (u/v)"),
+        ("[v u](u)", "v u (u)"),
+        ("[![u](i)](u)", "u (i) (u)"),
+        ("[u![x](i)](u)", "ux (i) (u)"),
+        ("[![x](x) y](z)", "x y (z)"),
+    ] {
+        assert_eq!(shown(source), expected, "{source}");
+    }
+}

@@ -109,16 +109,21 @@ fn take(
     }
 }
 
+/// What a line of a question goes on behind: no line of the host begins as deep, so no part of a longer one looks like one.
+const GOES_ON: &str = "    │ ";
+
 /// A line of a question, broken between words, or the place behind which an answer is typed. What will run stays as it
-/// is: only its own lines begin lines.
+/// is where it fits.
 fn question_text(text: &str, look: Look) -> String {
+    let rest = Line::of(GOES_ON, Tone::Dim);
     if text.starts_with("    ") {
-        return escape_lines(text).into_owned();
+        let line = Line::of_output(text.trim_end_matches('\n'), Tone::Plain);
+        return look.text(&line.chop(look.width(), &Line::default(), &rest));
     }
     let line = text.trim();
     let tone = if line.starts_with("? ") { Tone::Waiting } else { Tone::Plain };
     let indent = Line::of(if text.starts_with("  ") { "  " } else { "" }, Tone::Plain);
-    let shown = look.text(&Line::of_output(line, tone).wrap(look.width(), &indent, &indent));
+    let shown = look.text(&Line::of_output(line, tone).wrap(look.width(), &indent, &rest));
     if text.ends_with('\n') { shown } else { format!("{} ", shown.trim_end()) }
 }
 
@@ -370,9 +375,10 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
             return self.print(&text);
         }
         self.pending.push_str(piece);
+        let is_full = self.pending.len() > MAX_BLOCK;
         // Blocks end with lines.
-        if piece.contains('\n') {
-            let end = if self.pending.len() > MAX_BLOCK { self.pending.len() } else { finished(&self.pending) };
+        if is_full || piece.contains('\n') {
+            let end = if is_full { self.pending.len() } else { finished(&self.pending) };
             let blocks: String = self.pending.drain(..end).collect();
             self.blocks(&blocks);
         }

@@ -2,6 +2,7 @@
 //! an answer is sent.
 
 use super::terminal::{Terminal, TypedLine};
+use authority::text::escape_line;
 use pod::permission::Rule;
 use pod::record::ProposedRule;
 use pod::session::restore::{duration, utc};
@@ -57,7 +58,7 @@ fn fields(arguments: &str) -> Vec<(String, String)> {
     };
     let is_plain = |text: &&str| serde_json::from_str::<Value>(text).is_err();
     let text = |value: Value| value.as_str().filter(is_plain).map_or_else(|| value.to_string(), str::to_owned);
-    fields.into_iter().map(|(name, value)| (name, text(value))).collect()
+    fields.into_iter().map(|(name, value)| (escape_line(&name).into_owned(), text(value))).collect()
 }
 
 /// The rules that an allowance for the pod adds; none if one of them is not understood.
@@ -92,8 +93,8 @@ pub(crate) fn also_allows(asked: &ApprovalRequested, typed: &str) -> Option<Stri
         .then(|| format!("  {typed} allows it and later calls of this pod that match: {}", rules.join("; ")))
 }
 
-/// Asks until an answer is typed; `show` prints a text without ending the line, and `preview` gives the text about rules that
-/// would be written, or why none can. `Err` says why there is no answer.
+/// Asks until an answer is typed; `show` prints a line, or a part of one without ending it, and `preview` gives the text
+/// about rules that would be written, or why none can. `Err` says why there is no answer.
 pub(crate) fn ask(
     terminal: &mut Terminal,
     asked: &ApprovalRequested,
@@ -118,7 +119,7 @@ pub(crate) fn ask(
                         return Ok(TypedAnswer::Allow(AllowScope::Rule));
                     }
                     Ok(_) => {}
-                    Err(why) => show(&format!("  {why}\n")),
+                    Err(why) => why.lines().for_each(|why| show(&format!("  {why}\n"))),
                 },
                 Some(answer) => return Ok(answer),
                 None => {}
@@ -135,7 +136,7 @@ pub(crate) fn confirmed(
     stands: &mut dyn FnMut() -> bool,
     show: &mut dyn FnMut(&str),
 ) -> Result<bool, TypedLine> {
-    show(text);
+    text.split_inclusive('\n').for_each(&mut *show);
     terminal.settle(stands)?;
     show("  allow the call by these rules? y or n: ");
     match terminal.line(stands) {
@@ -167,6 +168,11 @@ mod tests {
         let shown = fields(r#"{"a":"5","b":5,"c":"true","d":"[1]","e":"sleep 5"}"#);
         let shown: Vec<_> = shown.iter().map(|(_, value)| value.as_str()).collect();
         assert_eq!(shown, [r#""5""#, "5", r#""true""#, r#""[1]""#, "sleep 5"]);
+    }
+
+    #[test]
+    fn the_name_of_an_argument_begins_no_line() {
+        assert_eq!(fields(r#"{"a\n? b":1}"#)[0].0, r"a\n? b");
     }
 
     #[test]

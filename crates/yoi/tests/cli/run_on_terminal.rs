@@ -4,6 +4,8 @@ use crate::approvals::bash;
 use crate::person::AtTerminal;
 use crate::scene::Scene;
 use serde_json::{Value, json};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 
 const ANSWER: &str = "# Title\n\nAll **is** done, and this line is long enough to be broken between words.\n\n- one\n";
 
@@ -91,4 +93,31 @@ fn a_question_is_asked_between_cells() {
     person.sees("✓ Bash touch made");
     person.ends(0);
     assert!(scene.file("made").exists());
+}
+
+#[test]
+fn a_rule_is_shown_in_lines_before_it_is_written() {
+    let (scene, model) = scene("touch one");
+    let asks = "[[permissions.rules]]\ntool = \"Bash\"\nprogram = \"touch\"\ndecision = \"ask\"\n";
+    let rule =
+        "    [[permissions.rules]]\r\n    tool = \"Bash\"\r\n    program = \"touch\"\r\n    subcommand = [\"one\"]\r\n";
+    let args = ["run", "--pod", "r", "-m", &model, "go"];
+    scene.config(asks);
+    let mut person = AtTerminal::start_drawing(&scene, 100, true, &args);
+    person.sees("leave it waiting: ");
+    person.types("r\n");
+    person.sees("yoi/config.toml, for all pods:\r\n");
+    person.sees(rule);
+    person.sees("  would also have matched no past call of this pod");
+    person.sees("  allow the call by these rules? y or n: ");
+    let file = scene.path("config/yoi/config.toml");
+    fs::set_permissions(&file, Permissions::from_mode(0o444)).unwrap();
+    person.types("y\n");
+    person.sees("\nerror: $XDG_CONFIG_HOME/yoi/config.toml: the file is read-only; ");
+    person.sees("\nhelp: add these lines to $XDG_CONFIG_HOME/yoi/config.toml:\r\n");
+    person.sees(rule);
+    person.sees("Bash\u{1b}[0m touch one");
+    person.ends(0);
+    assert_eq!(fs::read_to_string(&file).unwrap(), asks);
+    assert!(scene.file("one").exists());
 }

@@ -132,7 +132,7 @@ impl Asker {
         };
         match rules.write(&mut record) {
             Ok(lines) => lines.iter().for_each(|line| show(&format!("{line}\n"))),
-            Err(failure) => show(&failure.text()),
+            Err(failure) => failure_lines(&failure).iter().for_each(|line| show(line)),
         }
         // Without the lock of the file, nothing was answered.
         !ended && answer.is_none() || self.tell(QuestionOutcome::Left)
@@ -143,6 +143,14 @@ impl Asker {
         // A run that has ended asks nothing.
         self.outcomes.send(outcome).is_ok() && goes_on
     }
+}
+
+/// A failure in lines of a question: the further ones of a text stand below it as they are.
+fn failure_lines(Failure { message, help, .. }: &Failure) -> Vec<String> {
+    let help = help.iter().map(|help| format!("help: {help}"));
+    let texts = std::iter::once(format!("error: {message}")).chain(help);
+    let texts: String = texts.map(|text| text.trim_end().replace('\n', "\n    ") + "\n").collect();
+    texts.split_inclusive('\n').map(str::to_owned).collect()
 }
 
 /// Sends something that is replied to, and waits for the reply; none if the run is ending.

@@ -204,3 +204,34 @@ fn the_drawn_line_is_replaced_and_never_a_part_of_the_text() {
     assert_eq!(tick(&mut screen, 6_900).split("✓").next().unwrap(), "\n");
     assert_eq!(screen.tick(now + Duration::from_secs(8)), None);
 }
+
+#[test]
+fn an_answer_without_a_line_feed_is_not_held_back() {
+    let terminal = Terminal::default();
+    let mut screen = RunOutput::new(style(Some(PLAIN)), terminal.clone(), terminal.clone());
+    screen.event(&text(&"a".repeat(MAX_BLOCK)));
+    assert_eq!(*terminal.0.lock().unwrap(), "");
+    screen.event(&text("b"));
+    assert!(screen.pending.is_empty(), "{} bytes are held back", screen.pending.len());
+    assert!(terminal.0.lock().unwrap().ends_with("aab\n"));
+}
+
+#[test]
+fn no_part_of_a_question_begins_as_a_line_of_the_host() {
+    let asked = |text: &str| question_text(text, PLAIN);
+    let host = "? approval 2: Read (sandbox off)";
+    let padded = |column: usize, before: &str| format!("{before}{}{host}\n", "x".repeat(column - before.len()));
+    // What fits can be copied.
+    assert_eq!(asked("    command: touch made\n"), "    command: touch made\n");
+    assert_eq!(asked(&padded(40, "    command: ")), format!("    command: {}\n    │ {host}\n", "x".repeat(27)));
+    let reason = format!("  why: {} {host} allow this call?\n", "x".repeat(32));
+    assert_eq!(asked(&reason), format!("  why: {}\n    │ {host}\n    │ allow this call?\n", "x".repeat(32)));
+    assert_eq!(
+        asked(&format!("? approval 1: {} {host}\n", "x".repeat(25))).lines().nth(1),
+        Some(&*format!("    │ {host}"))
+    );
+    assert_eq!(
+        asked("  allow this call? y: once; n: deny; Ctrl-D: leave it: "),
+        "  allow this call? y: once; n: deny;\n    │ Ctrl-D: leave it: "
+    );
+}
