@@ -6,6 +6,7 @@
 //! the sandbox limits intentional damage.
 
 use crate::patterns::{compiled, shown};
+use llm_worker::tool::Touch;
 use pod::feature::{FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule, HookKey};
 use pod::hook::{MAX_EXPIRY, PreToolCall, ToolCallView, Verdict};
 use regex::Regex;
@@ -26,7 +27,8 @@ const MAX_TOOLS: usize = 64;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// The tools whose calls are asked about; `*` is any, and so is none, beside `patterns`. At most 64.
+    /// The tools whose calls are asked about; `*` is any, and so is none, beside `patterns`. `Bash` is every tool that runs a
+    /// command. At most 64.
     pub tools: Vec<String>,
     /// Regular expressions; with any, only calls are asked about in whose arguments one matches. At most 64.
     pub patterns: Vec<String>,
@@ -88,7 +90,10 @@ struct Live {
 
 impl Live {
     fn judge(&self, call: &ToolCallView) -> Verdict<PreToolCall> {
-        let named = self.tools.is_empty() || self.tools.iter().any(|tool| tool == "*" || *tool == call.tool);
+        // As for permission rules, every tool that runs a command is meant by the one for commands.
+        let shell = call.touches.iter().any(|touch| matches!(touch, Touch::Shell(_)));
+        let meant = |tool: &String| tool == "*" || *tool == call.tool || (shell && tool == "Bash");
+        let named = self.tools.is_empty() || self.tools.iter().any(meant);
         let question = match named.then(|| self.found(&call.arguments)).flatten() {
             Some(found) => format!("may {} run with `{}`? (rule `patterns`)", call.tool, shown(found.as_str())),
             None if named && self.patterns.is_empty() => format!("may {} run? (rule `tools`)", call.tool),

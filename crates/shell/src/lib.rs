@@ -29,6 +29,7 @@ pub use command_line::{Assignment, CommandLine, Function, Part, RedirectKind, Re
 pub use names::{base_name, is_system_path};
 pub use opaque::OpaqueReason;
 pub use word::Word;
+pub use wrappers::starts_another;
 
 /// The longest text that is parsed, in bytes. A longer text is opaque as a whole.
 pub const MAX_BYTES: usize = 32 * 1024;

@@ -64,6 +64,12 @@ const WRAPPERS: &[Wrapper] = &[
         long_values: "--max-args --max-procs --delimiter --arg-file --max-chars", ..NONE },
 ];
 
+/// Whether a program of this name only starts the program that its arguments name, such as `nohup`.
+#[must_use]
+pub fn starts_another(name: &str) -> bool {
+    WRAPPERS.iter().any(|wrapper| wrapper.name == name)
+}
+
 /// The result of reading a wrapper's arguments.
 pub(crate) enum Wrapped {
     No,

@@ -2,6 +2,7 @@
 
 use crate::rig::{pod, refused, turn};
 use builtins::confirm_gate::ID;
+use llm_worker::tool::Touch;
 use llm_worker::{ResultStatus, ToolEffect, ToolOutput};
 use pod::control::{Activity, ApprovalAnswer, HostMode, NewInput};
 use pod::permission::Person;
@@ -45,6 +46,15 @@ fn it_asks_about_the_tools_and_arguments_of_its_settings() {
             assert!(sign && told.contains(question), "{keys}: {told}");
             assert!(told.ends_with(" (this run cannot ask for approval)"), "{keys}: {told}");
         }
+    }
+}
+
+// A job was started without the question: its tool has another name.
+#[test]
+fn every_tool_that_runs_a_command_counts_as_the_one_for_commands() {
+    for (touches, asked) in [(vec![Touch::Shell("git push".into())], true), (vec![Touch::Read("a".into())], false)] {
+        let (pod, _) = pod(&ID, json!({"tools": ["Bash"]}), vec![tool("JobStart").touching(touches)]);
+        assert_eq!(refused(&turn(&pod, &[("JobStart", "{}")])) == [0], asked);
     }
 }
 

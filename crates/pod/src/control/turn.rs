@@ -299,7 +299,7 @@ impl Running {
 
     /// Whether the items that it began with are in the log.
     pub(super) fn delivered(&self) -> bool {
-        self.deferred.is_empty()
+        self.deferred.is_empty() && !self.reopened
     }
 
     /// What the turn does, for people.

@@ -181,7 +181,11 @@ impl Policy {
         if rules.len() > MAX_PROPOSED || !self.clone().with(&rules).judge(call, workspace, now).decision.allows() {
             return Proposal::default();
         }
-        let configurable = self.clone().configured(&rules).judge(call, workspace, now).decision.allows();
+        // In another project, a program at a relative path is another program.
+        let elsewhere =
+            |rule: &Rule| rule.program.as_deref().is_some_and(|name| name.contains('/') && !name.starts_with('/'));
+        let configurable = !rules.iter().any(elsewhere)
+            && self.clone().configured(&rules).judge(call, workspace, now).decision.allows();
         Proposal { rules, configurable }
     }
 
@@ -412,7 +416,10 @@ fn proposed(target: &Target, tool: &str, read: &str) -> Option<Rule> {
             rule.program = words.next();
             rule.subcommand = words.next().map(|word| vec![word]);
         }
-        Target::Path { .. } => rule.path = Some(about),
+        // The absolute path: in the user's configuration a relative one would be about the same name in every project.
+        Target::Path { resolved, .. } => {
+            rule.path = Some(resolved.last()?.to_str().filter(|path| is_plain(path))?.to_owned());
+        }
         Target::Host(_) => rule.host = Some(about),
         Target::Lost { .. } | Target::Remote(_) | Target::Escalate(..) => return None,
         Target::Command | Target::Session | Target::Nothing => return None,
@@ -429,5 +436,9 @@ fn allowing(target: &Target) -> Option<String> {
         Target::Lost { .. } | Target::Remote(_) | Target::Escalate(..) => None,
         Target::Command | Target::Session | Target::Nothing => None,
     };
-    about.filter(|text| text.chars().all(|c| c.is_alphanumeric() || "/._-+, @:".contains(c)))
+    about.filter(|text| is_plain(text))
+}
+
+fn is_plain(text: &str) -> bool {
+    text.chars().all(|c| c.is_alphanumeric() || "/._-+, @:".contains(c))
 }

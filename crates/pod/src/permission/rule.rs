@@ -7,6 +7,7 @@ use crate::record::{ProposedDecision, ProposedRule};
 use authority::HostPattern;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use shell::{base_name, starts_another};
 
 /// Most rules in one layer.
 const MAX_RULES: usize = 1_024;
@@ -188,6 +189,23 @@ impl Layer {
 }
 
 impl Rule {
+    /// Whether this rule, behind `other` in one file, may allow what `other` denies: of the rules of one file that match, the
+    /// last one decides. Whether the patterns of two paths or hosts meet is not looked at: they may.
+    #[must_use]
+    pub fn may_override(&self, other: &Self) -> bool {
+        let everything = other.path.is_none() && other.host.is_none() && other.program.is_none();
+        let programs = self.program.as_deref().zip(other.program.as_deref());
+        let same = |(new, old): (&str, &str)| {
+            let old = base_name(old);
+            base_name(new) == old || (other.subcommand.is_none() && starts_another(old))
+        };
+        let meet = everything
+            || programs.is_some_and(same)
+            || (self.path.is_some() && other.path.is_some())
+            || (self.host.is_some() && other.host.is_some());
+        other.decision == RuleDecision::Deny && meet
+    }
+
     /// A rule about every call of a tool; set other fields to narrow it.
     #[must_use]
     pub fn new(tool: impl Into<String>, decision: RuleDecision) -> Self {

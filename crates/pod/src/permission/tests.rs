@@ -433,3 +433,50 @@ fn a_trial_matches_calls_that_its_rules_would_let_through() {
     assert!(matches("Bash", &shell("cat .env"), CONFINED), "a rule about reading is one about commands, too");
     assert!(!matches("Write", &[Touch::Write(world.path(".env"))], CONFINED));
 }
+
+// A path below the project was proposed as it is written there: a rule about `.env` of every project.
+#[test]
+fn a_proposed_rule_is_about_one_place() {
+    let world = World::new();
+    let policy = Policy::new(TERMS, vec![layer("user.toml", &[("*", None, Ask)])]);
+    let proposed = |tool: &str, touch: Touch| {
+        let touches = [touch];
+        let call = CallFacts { tool, effect: Effectful, touches: &touches, feature: &FEATURE };
+        policy.clone().proposed(&call, &world.workspace, OFF)
+    };
+    let file = proposed("Write", Touch::Write("a.rs".into()));
+    let path = file.rules[0].path.as_deref().unwrap();
+    assert!(file.configurable && path.starts_with('/') && path.ends_with("/a.rs"), "{path}");
+    let own = proposed("Bash", Touch::Shell("./build".into()));
+    assert_eq!((own.rules[0].program.as_deref(), own.configurable), (Some("./build"), false));
+    assert!(proposed("Bash", Touch::Shell("/opt/tool/build".into())).configurable);
+}
+
+#[test]
+fn a_later_rule_may_override_a_denial() {
+    let program = |program: &str, subcommand: Option<&str>, decision| Rule {
+        program: Some(program.to_owned()),
+        subcommand: subcommand.map(|word| vec![word.to_owned()]),
+        ..Rule::new("Bash", decision)
+    };
+    let path = |tool: &str, path: &str, decision| Rule { path: Some(path.to_owned()), ..Rule::new(tool, decision) };
+    let host = |host: &str, decision| Rule { host: Some(host.to_owned()), ..Rule::new("Fetch", decision) };
+    let git = program("git", None, Allow);
+    for denial in [
+        program("git", Some("push"), Deny),
+        program("/usr/bin/git", Some("push"), Deny),
+        program("nohup", None, Deny),
+        Rule::new("*", Deny),
+    ] {
+        assert!(git.may_override(&denial), "{denial}");
+    }
+    for other in [program("ls", None, Deny), program("git", None, Ask), path("Bash", "**/.env", Deny), host("*", Deny)]
+    {
+        assert!(!git.may_override(&other), "{other}");
+    }
+    // `nohup git push` is still another program's.
+    assert!(!git.may_override(&program("nohup", Some("x"), Deny)));
+    assert!(path("Read", "/p/.env", Allow).may_override(&path("Bash", "**/.env", Deny)));
+    assert!(host("a.org", Allow).may_override(&host("*.org", Deny)));
+    assert!(!host("a.org", Allow).may_override(&path("Read", "/p", Deny)));
+}

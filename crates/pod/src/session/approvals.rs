@@ -73,11 +73,15 @@ impl Approvals {
     }
 
     fn allow(&mut self, rule: ProposedRule, ApprovalResolved { approval, scope, .. }: &ApprovalResolved) {
-        if !self.rules.iter().any(|known| known.rule == rule) {
-            self.rule_numbers += 1;
-            self.rules.push(AllowedRule { number: self.rule_numbers, approval: *approval, scope: *scope, rule });
-            self.rules.drain(..self.rules.len().saturating_sub(MAX_SESSION_RULES));
+        if let Some(known) = self.rules.iter_mut().find(|known| known.rule == rule) {
+            if *scope == ApprovalScope::Rule {
+                (known.approval, known.scope) = (*approval, *scope);
+            }
+            return;
         }
+        self.rule_numbers += 1;
+        self.rules.push(AllowedRule { number: self.rule_numbers, approval: *approval, scope: *scope, rule });
+        self.rules.drain(..self.rules.len().saturating_sub(MAX_SESSION_RULES));
     }
 
     /// Takes rules back; those that are not there change nothing.

@@ -50,7 +50,7 @@ fn a_rule_that_was_taken_back_asks_again() {
     assert_eq!(Rule::from(&rule.rule).to_string(), "allow Fetch on one.net");
     let client = live.client();
     assert!(matches!(live.ask(client.forget_rules(vec![1, 2], None)), Err(SubmitError::NoRuleNumber(2))));
-    live.ask(client.forget_rules(vec![1], person("three"))).unwrap();
+    live.ask(client.forget_rules(vec![1, 1, 1], person("three"))).unwrap();
     assert!(matches!(live.ask(client.forget_rules(vec![1], None)), Err(SubmitError::NoRuleNumber(1))));
     live.ask(client.send(NewInput { text: "more".to_owned(), ..NewInput::default() })).unwrap();
     let open = waits(&live).approvals;
@@ -65,6 +65,21 @@ fn a_rule_that_was_taken_back_asks_again() {
     let forgotten = forgotten.unwrap();
     assert_eq!((forgotten.rules, forgotten.by), (vec![rule.rule.clone()], person("three")));
     sound(&over.pod, "taken back");
+}
+
+#[test]
+fn a_rule_that_is_known_is_of_the_newest_answer_with_the_scope_rule() {
+    let calls = [("Fetch", r#"{"n":1}"#), ("Fetch", r#"{"n":2}"#)];
+    let (mut pod, _) = scene(vec![ScriptedAnswer::calls(&calls), ScriptedAnswer::text("fetched")]);
+    pod.tools = vec![echo("Fetch", ToolEffect::ReadOnly).touching(vec![Touch::Host("one.net".to_owned())])];
+    pod.judge_by(vec![Rule::new("*", RuleDecision::Ask)]);
+    let live = live(pod);
+    let open = asked(&live);
+    answer(&live, ApprovalAnswer { scope: ApprovalScope::Pod, ..allow(&open[0]) }).unwrap();
+    answer(&live, by_rule(&open[1])).unwrap();
+    let over = idle(live);
+    let rules: Vec<_> = over.state().approvals.rules.iter().map(|rule| (rule.approval, rule.scope)).collect();
+    assert_eq!(rules, [(2, ApprovalScope::Rule)]);
 }
 
 #[test]

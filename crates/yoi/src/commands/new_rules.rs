@@ -55,6 +55,10 @@ impl NewRules {
         if decision != "allow" || scope != Some("rule") {
             return Ok(None);
         }
+        if self.rules.is_empty() {
+            let text = "the call was allowed, but the pod does not know its rules any more, so none was written";
+            return Err(Failure::new(Exit::Config, text).help(format!("add the rules to {} yourself", self.file.shown)));
+        }
         self.file.add(&self.rules).map(Some).map_err(|Failure { message, .. }| {
             let text = format!("{message}; the call is allowed in this pod, but no rule was written");
             let help = format!("add these lines to {}:\n{}", self.file.shown, as_toml(&self.rules));

@@ -66,7 +66,8 @@ impl UserRules {
         let there = &text.file.permissions.rules;
         let new: Vec<Rule> = rules.iter().filter(|rule| !stands(there, rule)).cloned().collect();
         let new = new.as_slice();
-        if let Some((index, _)) = there.iter().enumerate().find(|(_, rule)| new.iter().any(|new| overrides(new, rule)))
+        if let Some((index, _)) =
+            there.iter().enumerate().find(|(_, rule)| new.iter().any(|new| new.may_override(rule)))
         {
             return Err(self.unfit(&format!(
                 "{}: the new rules could override this rule, which denies, because they would come after it",
@@ -152,15 +153,6 @@ fn stands(there: &[Rule], rule: &Rule) -> bool {
     behind.into_iter().any(|other| other == rule)
 }
 
-/// Whether a new rule, at the end of the file, may allow what `there` denies: of the rules of one file that match, the last
-/// one decides. A path or a host is exactly what was asked about, and so was not denied.
-fn overrides(new: &Rule, there: &Rule) -> bool {
-    let base = |program: &str| program.rsplit('/').next().unwrap_or_default().to_owned();
-    let about = |rule: &Rule| rule.program.as_deref().map(base);
-    let everything = there.path.is_none() && there.host.is_none() && there.program.is_none();
-    there.decision == RuleDecision::Deny && new.program.is_some() && (everything || about(there) == about(new))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,18 +168,6 @@ mod tests {
         assert!(stands(&[ask.clone(), allow.clone(), other.clone()], &allow));
         assert!(!stands(&[allow.clone(), ask], &allow));
         assert!(!stands(&[other], &allow));
-    }
-
-    #[test]
-    fn a_rule_that_denies_is_not_overridden() {
-        let new = rule("git", RuleDecision::Allow);
-        let push =
-            |program: &str| Rule { subcommand: Some(vec!["push".to_owned()]), ..rule(program, RuleDecision::Deny) };
-        assert!(overrides(&new, &push("git")) && overrides(&new, &push("/usr/bin/git")));
-        assert!(overrides(&new, &Rule::new("*", RuleDecision::Deny)));
-        assert!(!overrides(&new, &push("ls")) && !overrides(&new, &rule("git", RuleDecision::Ask)));
-        let host = Rule { host: Some("example.org".to_owned()), ..Rule::new("Fetch", RuleDecision::Deny) };
-        assert!(!overrides(&new, &host) && !overrides(&Rule { decision: RuleDecision::Allow, ..host.clone() }, &host));
     }
 
     #[test]

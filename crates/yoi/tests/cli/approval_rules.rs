@@ -158,6 +158,12 @@ fn a_file_that_cannot_be_written_leaves_the_call_allowed_in_the_pod() {
     scene.yoi(&["approve", "p", "2", "--scope=rule"]).ends(0).prints(&[&format!("added to {SHOWN}")]);
     assert_eq!(text(&scene), format!("{FILE}\n\n{ONE}"));
     assert_eq!(fs::metadata(user_file(&scene)).unwrap().permissions().mode() & 0o777, 0o640);
+    // The pod does not know them any more: this is not said to be done.
+    scene.yoi(&["approve", "p", "--forget=all"]).ends(0);
+    scene.config(FILE);
+    let unknown = scene.yoi(&["approve", "p", "2", "--scope=rule"]).ends(78);
+    unknown.says(&["does not know its rules any more", SHOWN]);
+    assert_eq!(text(&scene), FILE);
     ends(&scene, &host);
 }
 

@@ -12,6 +12,7 @@ use super::closing::Closing;
 use super::{Actor, At};
 use crate::mailbox::requests::{Declined, DriverRequest, Wakeup};
 use crate::record::{ApprovalResolved, HoldCause, Record, Resumed, RulesForgotten, Suspended, Who};
+use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -115,6 +116,7 @@ impl Actor {
             let allowed = known.iter().find(|allowed| allowed.number == *number);
             allowed.map(|allowed| allowed.rule.clone()).ok_or(SubmitError::NoRuleNumber(*number))
         };
+        let numbers: BTreeSet<u64> = numbers.iter().copied().collect();
         match numbers.iter().map(of_number).collect::<Result<Vec<_>, _>>() {
             Ok(rules) if rules.is_empty() => drop(reply.send(Ok(()))),
             Ok(rules) => self.commit_for_client(RulesForgotten { rules, by }.into(), reply),
