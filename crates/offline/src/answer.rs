@@ -229,7 +229,7 @@ pub(crate) fn not_understood(misread: &Misread, prompt: &str, mut examples: Vec<
     let odd = misread.part.chars().take(200).collect::<String>().replace('\n', " ");
     let why = if misread.why.is_empty() { String::new() } else { format!(" ({})", misread.why) };
     format!(
-        "Not understood: `{odd}`{why}. Nothing was done.\n`offline` is {}.\nSimilar prompts that it accepts here:\n  {}\n\
+        "Not understood: `{odd}`{why}. Nothing was done.\n`offline` is {}.\nExamples of prompts that it accepts here:\n  {}\n\
          `yoi run -m offline help` prints examples of prompts. {MODEL}",
         crate::ABOUT,
         nearest.join("\n  ")

@@ -72,7 +72,7 @@ pub(crate) enum Command {
     Schedule(ScheduleArgs),
     /// Show what a pod is doing, which inputs are waiting, and why it does not continue
     Status(StatusArgs),
-    /// Stop the process of a pod; the next start continues the interrupted turn and then the waiting inputs
+    /// Stop the process of a pod; the next start continues the interrupted turn and then takes up the waiting inputs
     Stop(StopArgs),
     /// Hold a pod before its next request to the model; inputs wait until `yoi resume`
     Pause(PodArgs),
@@ -179,8 +179,8 @@ pub(crate) struct StartArgs {
 /// Options that a pod is started with.
 #[derive(Debug, Args)]
 pub(crate) struct PodFlags {
-    /// Use this model: PROVIDER/MODEL, offline (the built-in planner), scripted:FILE (plays the prepared answers in FILE,
-    /// a model script) or record:MODEL (uses MODEL and saves the answers to a model script)
+    /// Use this model: PROVIDER/MODEL, offline (the built-in planner), scripted:FILE (plays back the prepared answers in FILE,
+    /// a model script) or record:MODEL (uses MODEL and saves the answers to a model script in the state directory)
     #[arg(short, long, value_name = "MODEL", add = ArgValueCandidates::new(models))]
     pub(crate) model: Option<String>,
     /// Choose where tools and commands can write, and whether commands have network access
@@ -200,12 +200,12 @@ pub(crate) struct PodFlags {
     /// 'Bash ls' or 'Bash'. `deny` rules in configuration files still apply
     #[arg(long, value_name = "RULE", value_parser = crate::allow::rule)]
     pub(crate) allow: Vec<AllowRule>,
-    /// Take at most N steps; a step is one request to the model and the calls in its answer. In a pod that `yoi start` started, N is
-    /// the limit of each turn, and a pod that reaches it is held until `yoi resume`
+    /// Take at most N steps; a step is one request to the model and the calls in its answer. In a pod started with `yoi start`, N is
+    /// the limit for each turn, and a pod that reaches it is held until `yoi resume`
     #[arg(long, value_name = "N", value_parser = steps, allow_negative_numbers = true)]
     pub(crate) max_steps: Option<u32>,
-    /// Send no further request to the model once the run has cost this many US dollars. In a pod that `yoi start` started, USD is
-    /// the limit of each turn, and a pod that reaches it is held until `yoi resume`
+    /// Send no further request to the model once the run has cost this many US dollars. In a pod started with `yoi start`, USD is
+    /// the limit for each turn, and a pod that reaches it is held until `yoi resume`
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub(crate) max_cost: Option<f64>,
     /// Do not read AGENTS.md or CLAUDE.md
@@ -241,7 +241,7 @@ pub(crate) struct SendArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AttachArgs {
-    /// Name of the pod, or a unique prefix of it; without NAME, the running pod of this directory that was started last
+    /// Name of the pod, or a unique prefix of it; without NAME, the most recently started of this directory's running pods
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: Option<String>,
     /// Print plain lines, for scripts, simple terminals and screen readers. Version 0.1 always prints plain lines; a
@@ -275,7 +275,7 @@ pub(crate) struct ScheduleArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ScheduleAction {
-    /// List the scheduled prompts of the pod with their next times
+    /// List the scheduled prompts of the pod, and when each is due next
     List,
     /// Schedule a prompt in a running pod
     Add(ScheduleAddArgs),
@@ -302,13 +302,13 @@ pub(crate) struct ScheduleAddArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct ScheduleTime {
-    /// Deliver the prompt once, at TIME: '2026-11-24 09:00'
+    /// Deliver the prompt once, at TIME, for example '2026-11-24 09:00'
     #[arg(long, value_name = "TIME")]
     pub(crate) at: Option<String>,
-    /// Deliver the prompt once, after TIME: 10m, 2h
+    /// Deliver the prompt once, after TIME, for example 10m or 2h
     #[arg(long = "in", value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
     pub(crate) after: Option<Duration>,
-    /// Deliver the prompt at each time that matches the cron expression: '0 9 * * 1-5' (minute, hour, day of the month,
+    /// Deliver the prompt at each time that matches the cron expression, for example '0 9 * * 1-5' (minute, hour, day of the month,
     /// month, day of the week)
     #[arg(long, value_name = "EXPRESSION")]
     pub(crate) cron: Option<String>,
@@ -365,8 +365,8 @@ pub(crate) struct ApproveArgs {
     /// shows for this call (`pod`); `rule` also adds these rules to your configuration file, for all pods
     #[arg(long, value_name = "SCOPE", requires = "id", conflicts_with = "deny")]
     pub(crate) scope: Option<ApproveScope>,
-    /// List the rules that were allowed for the pod, with their numbers; `--forget=N` takes back rule N, `--forget=all` all
-    /// of them. Rules in your configuration file stay
+    /// Without a value, list the rules that were added for the pod with --scope=pod or --scope=rule, with their numbers;
+    /// `--forget=N` removes rule N, and `--forget=all` removes all of them. Rules in your configuration file stay
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "", requires = "name", conflicts_with_all = ["id", "deny", "scope"], value_parser = forgotten)]
     pub(crate) forget: Option<Forget>,
     /// Print one JSON document
@@ -478,7 +478,7 @@ pub(crate) struct RmArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct FeaturesArgs {
-    /// Show the last start of the pod NAME; without NAME, show the plan for the next start
+    /// Show what the last start of the pod NAME installed; without NAME, show the plan for the next start
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: Option<String>,
     /// Show the plan for the next start, without installing anything (the default without NAME)
@@ -488,8 +488,8 @@ pub(crate) struct FeaturesArgs {
     /// start has the number 1
     #[arg(long, value_name = "N[..M]", conflicts_with = "plan")]
     pub(crate) diff: Option<Span>,
-    /// Show the rules that apply to calls of TOOL and where each rule is written, or show when TASK runs. TASK is a
-    /// background task: code in a feature that yoi runs without a call from the model
+    /// Show the rules that apply to calls to TOOL and where each rule is written, or show when TASK runs. TASK is a
+    /// background task: code of a feature; yoi runs this code without a call from the model
     #[arg(long, value_name = "TOOL|TASK", conflicts_with_all = ["plan", "diff"])]
     pub(crate) explain: Option<String>,
     /// Show the permissions that the features of the pod NAME got at its last start and have not used since
@@ -525,8 +525,8 @@ pub(crate) struct FeatureNewArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct GrantArgs {
-    /// Grant these pending entries; each is named by its number in the list, its key, or the first 8 or more digits of
-    /// its digest. With neither ENTRY nor --all, the command lists the pending entries
+    /// Grant these pending entries; each is named by its number in the list, its key, or at least the first 8 digits of
+    /// its digest, which the list shows. With neither ENTRY nor --all, the command lists the pending entries
     #[arg(value_name = "ENTRY", conflicts_with = "all")]
     pub(crate) entries: Vec<String>,
     /// Grant all pending entries
@@ -539,8 +539,8 @@ pub(crate) struct GrantArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RevokeArgs {
-    /// Revoke these granted entries; each is named by its number in the list, its key, or the first 8 or more digits of
-    /// its digest. With neither ENTRY nor --all, the command lists the granted entries
+    /// Revoke these granted entries; each is named by its number in the list, its key, or at least the first 8 digits of
+    /// its digest, which the list shows. With neither ENTRY nor --all, the command lists the granted entries
     #[arg(value_name = "ENTRY", conflicts_with = "all")]
     pub(crate) entries: Vec<String>,
     /// Revoke all granted entries

@@ -40,15 +40,24 @@ static WRITE_READ_ONLY: DefaultRule =
 static WRITE_OUTSIDE: DefaultRule = row("writing outside the project", Deny, Deny, RowRemedy::AddWriteDir);
 static WRITE_IN_READ_ONLY_MODE: DefaultRule =
     row("writing in read-only mode", Deny, Deny, RowRemedy::By(Remedy::LeaveReadOnly));
-static COMMAND: DefaultRule = row("running commands, and tools with unknown effects", Allow, Ask, RowRemedy::Rule);
+static COMMAND: DefaultRule =
+    row("running commands, and calling tools with unknown effects", Allow, Ask, RowRemedy::Rule);
 static HOST: DefaultRule = row("reading from a host that you allowed", Allow, Allow, RowRemedy::Rule);
-static REMOTE: DefaultRule = row("changing something at a host or service", Ask, Ask, RowRemedy::Rule);
-static REMOTE_IN_READ_ONLY_MODE: DefaultRule =
-    row("changing something at a host or service, in read-only mode", Deny, Deny, RowRemedy::By(Remedy::LeaveReadOnly));
+static REMOTE: DefaultRule = row("changing something on a host or in a service", Ask, Ask, RowRemedy::Rule);
+static REMOTE_IN_READ_ONLY_MODE: DefaultRule = row(
+    "changing something on a host or in a service, in read-only mode",
+    Deny,
+    Deny,
+    RowRemedy::By(Remedy::LeaveReadOnly),
+);
 static ESCALATE: DefaultRule =
-    row("running a command beyond the sandbox", Ask, Allow, RowRemedy::By(Remedy::AskPerson));
-static ESCALATE_IN_READ_ONLY_MODE: DefaultRule =
-    row("running a command beyond the sandbox, in read-only mode", Deny, Deny, RowRemedy::By(Remedy::LeaveReadOnly));
+    row("running a command outside the sandbox or with the network", Ask, Allow, RowRemedy::By(Remedy::AskPerson));
+static ESCALATE_IN_READ_ONLY_MODE: DefaultRule = row(
+    "running a command outside the sandbox or with the network, in read-only mode",
+    Deny,
+    Deny,
+    RowRemedy::By(Remedy::LeaveReadOnly),
+);
 static SESSION: DefaultRule = row("changing only the pod's own state", Allow, Allow, RowRemedy::Rule);
 static NOTHING: DefaultRule = row("reading only the pod's own records", Allow, Allow, RowRemedy::Rule);
 static LOST: DefaultRule = row("a path that cannot be resolved", Deny, Deny, RowRemedy::By(Remedy::FixPath));

@@ -8,7 +8,7 @@ Exit codes:
             model's context was used up. With `offline`, also: the prompt was
             not understood or not carried out
   2         wrong command, argument or directory, or the file to be created
-            exists already
+            already exists
   3         a hook ended the run; yoi ended the run, for example because an
             answer was too large for the journal; the last call was refused;
             or a command that a pod ran called a yoi command that only a
@@ -41,8 +41,8 @@ Diagnostic log: YOI_LOG=error, warn, info, debug or trace writes log lines to
   host.log in the directory of the pod; with --ephemeral, to standard error
 Directories: XDG_CONFIG_HOME (~/.config), XDG_STATE_HOME (~/.local/state),
   TMPDIR
-Colour: NO_COLOR turns colour off; CLICOLOR_FORCE turns colour on, also for
-  pipes";
+Colour: NO_COLOR turns colour off; CLICOLOR_FORCE turns colour on, even
+  if the output goes to a pipe";
 
 pub(super) const COMPLETIONS: &str = "\
 Installation:
@@ -87,11 +87,11 @@ the pod. If the pod runs again within this time, `yoi attach` continues after
 the last record that it printed; otherwise it ends with an error.";
 
 pub(super) const PENDING: &str = "\
-An entry of a project's yoi.toml is in effect at once if it only tightens your
-settings, or chooses a model of a provider that you can use already. Every
+An entry of a project's yoi.toml takes effect at once if it only tightens your
+settings, or chooses a model of a provider that you can already use. Every
 other entry is pending: it has no effect until you grant it. A grant is for one
 key with one value; if the value changes, the entry is pending again.";
 
-pub(super) const HELP: &str = "Print the help of yoi, or the help of COMMAND";
+pub(super) const HELP: &str = "Print the help for yoi or for COMMAND";
 
-pub(super) const HELP_BELOW: &str = "Print this help, or the help of COMMAND";
+pub(super) const HELP_BELOW: &str = "Print this help, or the help for COMMAND";

@@ -179,9 +179,9 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
             format!("{held}{}", or.trim_start_matches(", or "))
         }
         Some(_) | None if pod.is_planner => "run the command again".to_owned(),
-        Some(name) if pod.live => format!("{held}continue with yoi send {name} \"continue\"{or}"),
-        Some(name) if pod.named => format!("continue with yoi run --pod {name} \"continue\"{or}"),
-        Some(_) => format!("continue with yoi run -c \"continue\"{or}"),
+        Some(name) if pod.live => format!("{held}continue with `yoi send {name} \"continue\"`{or}"),
+        Some(name) if pod.named => format!("continue with `yoi run --pod {name} \"continue\"`{or}"),
+        Some(_) => format!("continue with `yoi run -c \"continue\"`{or}"),
         None => format!("run the command again{or}"),
     };
     Some(match outcome {

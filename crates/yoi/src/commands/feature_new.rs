@@ -61,8 +61,11 @@ pub(crate) fn run(args: &FeatureNewArgs, env: &Env) -> Result<Exit, Failure> {
 }
 
 fn no_clone(what: &str) -> Failure {
-    Failure::new(Exit::Usage, format!("{what} a clone of yoi; a new crate needs the crates of a clone"))
-        .help("run the command in a clone of yoi, or name a clone with --yoi DIR")
+    Failure::new(
+        Exit::Usage,
+        format!("{what} a clone of yoi; the crate of a new feature is built with the crates of a clone"),
+    )
+    .help("run the command in a clone of yoi, or name a clone with --yoi DIR")
 }
 
 /// The directory, if yoi's crates are in it.

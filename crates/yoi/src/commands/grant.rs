@@ -147,7 +147,7 @@ fn done<E: Entry>(args: Selection<'_>, what: &str, entries: &[&E]) {
     }
     entries.iter().for_each(|entry| print(&format!("{what}: "), *entry));
     if entries.is_empty() {
-        out::line(if what == "revoked" { "there is no granted entry" } else { "there is no pending entry" });
+        out::line(if what == "revoked" { "there are no granted entries" } else { "there are no pending entries" });
     }
 }
 

@@ -81,7 +81,7 @@ fn words(remedy: &Remedy, leave: &str) -> String {
     match alternative {
         AlternativeRemedy::Nothing => format!("{start}, {written}"),
         AlternativeRemedy::Secret => {
-            format!("{start}, {written} (commands that do not name the file can read it without this rule)")
+            format!("{start}, {written} (a command that does not name the file can read it even without such a rule)")
         }
         AlternativeRemedy::AskingRule => format!("{start}, or change that rule"),
         AlternativeRemedy::Sandbox => format!("{start}, or with --sandbox workspace-write"),
@@ -136,7 +136,7 @@ mod tests {
             (
                 rule(None, AlternativeRemedy::Secret),
                 format!(
-                    "{start} --allow Bash, {written} (commands that do not name the file can read it without this rule)"
+                    "{start} --allow Bash, {written} (a command that does not name the file can read it even without such a rule)"
                 ),
             ),
             (rule(None, AlternativeRemedy::AskingRule), format!("{start} --allow Bash, or change that rule")),

@@ -83,7 +83,7 @@ fn with_the_network_a_command_reaches_it_and_nothing_else_once_a_person_allows()
     let shown = scene.yoi(&["approve"]).ends(0).prints(&[
         "p 1  Bash (sandbox workspace-write, with the network)",
         &format!("    command: {command}\n"),
-        "  Bash with the network requires your approval because of the default rule `running a command beyond the sandbox",
+        "  Bash with the network requires your approval because of the default rule `running a command outside the sandbox or with the network",
         "  its reason, in the words of the model: the task needs it\\nreally\n",
         "`yoi approve p 1` allows this call once",
     ]);

@@ -139,7 +139,7 @@ fn a_route_names_grant_gate_and_rule() {
     assert_eq!(route["verdict"], "depends");
     scene.config("[[permissions.rules]]\ntool = \"*\"\ndecision = \"deny\"\n");
     let (shown, route) = explained(&scene, "Bash");
-    shown.prints(&["✗ permission rule", "so a call of Bash is refused"]);
+    shown.prints(&["✗ permission rule", "so a call to Bash is refused"]);
     has(&route, "no", "by `deny *`", "config.toml");
     assert_eq!(route["verdict"], "refused");
     scene.config("[[permissions.rules]]\ntool = \"Write\"\npath = \"**/*.lock\"\ndecision = \"deny\"\n");

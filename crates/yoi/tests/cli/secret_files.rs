@@ -46,7 +46,10 @@ fn they_are_read_only_where_a_rule_says_so() {
         let done = calling(&scene, &[], &[read(name)]);
         assert_eq!(results(&done)[0].0, "refused", "{name}");
         let told = done.lines().pop().unwrap()["help"].as_str().unwrap().to_owned();
-        assert!(told.contains("--allow 'Read ") && told.contains("can read it without this rule"), "{name}: {told}");
+        assert!(
+            told.contains("--allow 'Read ") && told.contains("can read it even without such a rule"),
+            "{name}: {told}"
+        );
     }
     for name in [".env.example", "plain/.npmrc", "plain/a.txt", "vault/a.txt", "my.key"] {
         assert_eq!(results(&calling(&scene, &[], &[read(name)]))[0].0, "ok", "{name}");

@@ -278,18 +278,18 @@ fn judged(expected: &[Expectation], gated: bool) -> Verdict {
 fn conclusion(tool: &str, verdict: Verdict, expected: &[Expectation], gated: bool) -> String {
     let gates = if gated { ", unless a gate refuses it" } else { "" };
     match verdict {
-        Verdict::Absent => format!("the model is not offered {tool}; calls of {tool} fail"),
+        Verdict::Absent => format!("the model is not offered {tool}; calls to {tool} fail"),
         Verdict::Refused if resolved(expected).any(|met| met.decision == RuleDecision::Ask) => {
-            format!("a call of {tool} needs your approval or is refused")
+            format!("a call to {tool} needs your approval or is refused")
         }
-        Verdict::Refused => format!("a call of {tool} is refused"),
-        Verdict::Runs => format!("a call of {tool} runs"),
+        Verdict::Refused => format!("a call to {tool} is refused"),
+        Verdict::Runs => format!("a call to {tool} runs"),
         Verdict::Depends => {
             let kinds = |decision| -> Vec<&str> {
                 expected.iter().filter(|met| met.decision == decision).map(|met| met.what).collect()
             };
             let runs = kinds(RuleDecision::Allow).join("; ");
-            let first = format!("a call of {tool} runs without approval if no rules apply except these: {runs}{gates}");
+            let first = format!("a call to {tool} runs without approval if no rules apply except these: {runs}{gates}");
             let others = [(RuleDecision::Ask, "needs your approval"), (RuleDecision::Deny, "is refused")];
             let rest = others.into_iter().map(|(decision, result)| (kinds(decision), result));
             let rest = rest.filter(|(kinds, _)| !kinds.is_empty());
