@@ -32,7 +32,7 @@ pub(super) enum Target {
         why: String,
     },
     Host(String),
-    /// Changes something at a host or service.
+    /// Changes something on a host or in a service.
     Remote(String),
     /// Runs its command beyond the sandbox, for a reason in the words of the model.
     Escalate(Escalation, String),

@@ -49,7 +49,7 @@ fn a_spent_budget_ends_the_run_before_the_next_request() {
     let done = limited("p", "0.05").ends(4);
     done.says(&[
         "error: the cost limit was reached",
-        "help: continue with yoi run --pod p \"continue\", or raise --max-cost",
+        "help: continue with `yoi run --pod p \"continue\"`, or raise --max-cost",
         "3 steps",
         "$0.06",
     ]);

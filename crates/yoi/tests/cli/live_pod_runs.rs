@@ -126,7 +126,7 @@ fn flags_that_make_a_pod_are_refused_and_limits_are_kept() {
     let limited = stays.client(&["run", "--pod", "p", "--max-steps", "1", "go"]);
     reached(&stays.scene.file("started"));
     stays.release();
-    let help = "`yoi resume p` ends the hold; then continue with yoi send p \"continue\", or raise --max-steps";
+    let help = "`yoi resume p` ends the hold; then continue with `yoi send p \"continue\"`, or raise --max-steps";
     finish(limited).ends(4).says(&["the step limit was reached", help]);
     // The limit holds the pod until a resume.
     assert_eq!(stays.status()["held"]["cause"], "budget");
@@ -159,7 +159,7 @@ fn the_first_signal_cancels_the_turn_of_the_client_alone() {
     finish(second).ends(130).says(&["the prompt was withdrawn before p started it"]);
     assert_eq!(stays.status()["state"], "working");
     signal(first.id(), Signal::INT);
-    finish(first).ends(130).says(&["cancelled", "continue with yoi send p"]);
+    finish(first).ends(130).says(&["cancelled", "continue with `yoi send p"]);
     assert_eq!(stays.scene.yoi(&["run", "--pod", "p", "go on"]).ends(0).out, "one\n");
     stays.stop();
 }

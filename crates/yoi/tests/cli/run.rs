@@ -97,7 +97,7 @@ fn the_limits_end_a_run_with_four() {
     let done = scene.yoi(&["run", "--pod", "steps", "--max-steps", "3", "-m", &model, "go"]).ends(4);
     done.says(&[
         "error: the step limit was reached",
-        "help: continue with yoi run --pod steps \"continue\", or raise --max-steps",
+        "help: continue with `yoi run --pod steps \"continue\"`, or raise --max-steps",
         "3 steps",
     ]);
     assert_eq!(scene.sound("steps"), 3);

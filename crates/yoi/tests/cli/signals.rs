@@ -40,7 +40,7 @@ fn one_signal_cancels_the_turn_and_closes_it() {
         let scene = Scene::new();
         let (run, pid) = endless(&scene, &["--pod", "p"], PATIENT);
         signal(run.id(), sent);
-        finish(run).ends(code).says(&["cancelled", "continue with yoi run --pod p"]);
+        finish(run).ends(code).says(&["cancelled", "continue with `yoi run --pod p"]);
         assert!(gone(&pid));
         assert_eq!(outcome(&scene).as_deref(), Some("cancelled"));
         assert_eq!(scene.sound("p"), 1);

@@ -65,10 +65,7 @@ fn a_denial_beats_an_escalation() {
     assert!(judged.decision.asks(), "{judged:?}");
     for policy in [table(), ruled(&[Rule::new("*", Allow)])] {
         let reason = refused(&policy, "true", LOCKED);
-        assert!(
-            reason.contains("beyond the sandbox, in read-only mode") && reason.contains("LeaveReadOnly"),
-            "{reason}"
-        );
+        assert!(reason.contains("with the network, in read-only mode") && reason.contains("LeaveReadOnly"), "{reason}");
     }
 }
 
