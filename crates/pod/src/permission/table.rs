@@ -40,8 +40,7 @@ static WRITE_READ_ONLY: DefaultRule =
 static WRITE_OUTSIDE: DefaultRule = row("writing outside the project", Deny, Deny, RowRemedy::AddWriteDir);
 static WRITE_IN_READ_ONLY_MODE: DefaultRule =
     row("writing in read-only mode", Deny, Deny, RowRemedy::By(Remedy::LeaveReadOnly));
-static COMMAND: DefaultRule =
-    row("running commands, and calling tools with unknown effects", Allow, Ask, RowRemedy::Rule);
+static COMMAND: DefaultRule = row("running commands, and tools with unknown effects", Allow, Ask, RowRemedy::Rule);
 static HOST: DefaultRule = row("reading from a host that you allowed", Allow, Allow, RowRemedy::Rule);
 static REMOTE: DefaultRule = row("changing something on a host or in a service", Ask, Ask, RowRemedy::Rule);
 static REMOTE_IN_READ_ONLY_MODE: DefaultRule = row(

@@ -52,7 +52,7 @@ fn an_allowed_call_says_which_rule_let_it_run() {
     let own = format!("{}{}", rule("deny"), rule("allow"));
     // The file, the flags, the rule that lets it run and where that stands.
     let cases: [(&str, &[&str], &str); 4] = [
-        ("", &[], "running commands, and calling tools with unknown effects: allow (default)"),
+        ("", &[], "running commands, and tools with unknown effects: allow (default)"),
         ("", &["--sandbox", "off", "--allow", "Bash echo"], "allow Bash echo (--allow)"),
         (&own, &["--sandbox", "off"], "allow Bash echo ($XDG_CONFIG_HOME/yoi/config.toml:5)"),
         (&own, &["--allow", "Bash"], "allow Bash (--allow)"),
