@@ -186,7 +186,8 @@ fn a_job_is_stopped_and_its_end_is_durable_then() {
     live.until(|_| builder.told().iter().flat_map(|(_, jobs)| jobs).count() == 2);
     let numbers = |jobs: Vec<ChildProcess>| jobs.into_iter().map(|job| job.job).collect::<Vec<_>>();
     assert_eq!(numbers(builder.list()), [1, 3]);
-    assert_eq!(kinds(&live.pod)[2..4], [(2, None), (2, Some(JobEndKind::NotStarted))]);
+    let second: Vec<_> = kinds(&live.pod).into_iter().filter(|(job, _)| *job == 2).collect();
+    assert_eq!(second, [(2, None), (2, Some(JobEndKind::NotStarted))]);
     sound(&live.close().pod, "a stopped job");
 }
 
