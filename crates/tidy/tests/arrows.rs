@@ -28,8 +28,8 @@ const ARROWS: &[Row] = &[
     Row { name: "protocol",      ours: &[],                                                     never: &["clap", "crossterm", "hyper", "ratatui", "rustix", "tokio", "toml"] },
     // a connection to a pod and one model of it; draws nothing, no pod, no store
     Row { name: "client",        ours: &["protocol"],                                           never: &["clap", "crossterm", "hyper", "ratatui", "rustix", "toml"] },
-    // cells as lines: data in, spans out; no terminal, no clock, no pod
-    Row { name: "tui",           ours: &["authority"],                                          never: &["clap", "crossterm", "hyper", "ratatui", "rustix", "serde_json", "tokio", "toml"] },
+    // cells and the screen as lines: data in, spans out; no terminal, no clock, no connection, no pod
+    Row { name: "tui",           ours: &["authority", "client", "protocol"],                    never: &["clap", "crossterm", "hyper", "ratatui", "rustix", "tokio", "toml"] },
     // what a command line would run; no policy, pods, tools, files
     Row { name: "shell",         ours: &[],                                                     never: &["clap", "hyper", "rustix", "serde_json", "tokio", "toml"] },
     // the named process; no concrete tools, vendors, terminals, argv

@@ -9,6 +9,7 @@ mod finished;
 mod line;
 mod markdown;
 mod note;
+mod screen;
 mod style;
 mod table;
 
@@ -18,4 +19,5 @@ pub use finished::finished;
 pub use line::{Line, Span, columns};
 pub use markdown::markdown;
 pub use note::{joined, labelled};
+pub use screen::{ConnectionState, Frame, Intent, Key, Reply, Screen, ScreenSize};
 pub use style::{Theme, Tone};

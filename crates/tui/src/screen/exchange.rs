@@ -1,0 +1,152 @@
+//! What a screen and its driver tell each other. Knows no terminal, no connection and no clock.
+
+use crate::line::Line;
+use protocol::method::{AllowOrDeny, AllowScope, OpenApprovals, RecordPage};
+use protocol::status::DeliveryMode;
+
+/// The size of a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScreenSize {
+    pub columns: u16,
+    pub rows: u16,
+}
+
+/// What a terminal shows: exactly as many rows as it has, none wider than it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    pub rows: Vec<Line>,
+    /// Column and row of the caret, from 0.
+    pub cursor: Option<(u16, u16)>,
+}
+
+/// A key, or a turn of the wheel. A paste is no key: see [`crate::Screen::paste`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    Char(char),
+    /// With the letter in lower case.
+    Ctrl(char),
+    Alt(char),
+    Enter,
+    /// Alt-Enter or Shift-Enter.
+    AltEnter,
+    Tab,
+    BackTab,
+    Esc,
+    Backspace,
+    Delete,
+    Left,
+    Right,
+    Up,
+    Down,
+    /// Ctrl-Left or Alt-Left.
+    WordLeft,
+    /// Ctrl-Right or Alt-Right.
+    WordRight,
+    AltUp,
+    AltDown,
+    Home,
+    End,
+    CtrlHome,
+    CtrlEnd,
+    PageUp,
+    PageDown,
+    WheelUp,
+    WheelDown,
+    F(u8),
+}
+
+/// What the driver has to do. It answers with a [`Reply`] where one is named, and with [`Reply::Failed`] if it fails.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Intent {
+    /// Send an input; [`Reply::SendFailed`] if it was not accepted.
+    Send {
+        text: String,
+        mode: DeliveryMode,
+    },
+    /// Replace the text of an input that waits; [`Reply::SendFailed`] if it does not wait any more.
+    EditInput {
+        input: u64,
+        text: String,
+    },
+    Withdraw {
+        input: u64,
+    },
+    MoveInput {
+        input: u64,
+        before: Option<u64>,
+    },
+    /// Withdraw an input that waits, and only if that succeeds send its text in mode `steer`.
+    SendNow {
+        input: u64,
+        text: String,
+    },
+    /// Answer a question; [`Reply::ApproveFailed`] if that fails. With the scope `rule` the driver also writes the rules.
+    Approve {
+        id: u64,
+        decision: AllowOrDeny,
+        scope: AllowScope,
+        words: Option<String>,
+        arguments_digest: String,
+    },
+    /// Ask for the method `approvals`; [`Reply::Approvals`].
+    FetchApprovals,
+    /// What the scope `rule` would write for this question; [`Reply::RulePreview`].
+    PreviewRule {
+        id: u64,
+    },
+    Cancel,
+    Pause,
+    Resume,
+    /// Ask for the records before this one; [`Reply::Page`] or [`Reply::PageFailed`].
+    OlderPage {
+        before: u64,
+    },
+    /// The draft is this text now. Only the newest one matters: send it when the one before is answered.
+    SetDraft(String),
+    /// To the clipboard; [`Reply::Note`] says how.
+    Copy(String),
+    /// Edit the text in the person's editor; [`Reply::Edited`].
+    OpenEditor(String),
+    /// Leave; the pod keeps running.
+    Detach,
+}
+
+/// What came of an [`Intent`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply {
+    /// A text for people: what failed and why.
+    Failed(String),
+    /// A text for people: what was done.
+    Note(String),
+    /// An input was not accepted; its text goes back to the composer.
+    SendFailed {
+        text: String,
+        why: String,
+    },
+    ApproveFailed {
+        id: u64,
+        why: String,
+    },
+    Approvals(OpenApprovals),
+    /// What would be written and which past calls it would have matched, in lines; or why no rule can be written.
+    RulePreview {
+        id: u64,
+        text: Result<String, String>,
+    },
+    Page(RecordPage),
+    PageFailed(String),
+    Edited(String),
+}
+
+/// The connection to the pod, as its driver sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ConnectionState {
+    #[default]
+    Live,
+    /// It is being made again; why it was lost.
+    Lost(String),
+    /// The pod has ended, in good order or not.
+    Ended(Option<String>),
+    /// There is none: a screen of a log.
+    Recorded,
+}
