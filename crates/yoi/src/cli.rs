@@ -416,9 +416,9 @@ pub(crate) struct LsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
-    /// Name of the pod, or a unique prefix of it
+    /// Name of the pod, or a unique prefix of it; without NAME, the pod of the last run in this directory
     #[arg(add = ArgValueCandidates::new(pods))]
-    pub(crate) name: String,
+    pub(crate) name: Option<String>,
     /// Keep printing new records until interrupted
     #[arg(short, long)]
     pub(crate) follow: bool,
@@ -435,9 +435,9 @@ pub(crate) struct LogArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
-    /// Name of the pod, or a unique prefix of it
+    /// Name of the pod, or a unique prefix of it; without NAME, the pod of the last run in this directory
     #[arg(add = ArgValueCandidates::new(pods))]
-    pub(crate) name: String,
+    pub(crate) name: Option<String>,
     /// Copy the intact records into the new pod NEW; the damaged pod is not changed
     #[arg(long, value_name = "NEW")]
     pub(crate) salvage: Option<String>,
@@ -448,9 +448,9 @@ pub(crate) struct VerifyArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// Name of the pod, or a unique prefix of it
+    /// Name of the pod, or a unique prefix of it; without NAME, the pod of the last run in this directory
     #[arg(add = ArgValueCandidates::new(pods))]
-    pub(crate) name: String,
+    pub(crate) name: Option<String>,
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
@@ -458,12 +458,16 @@ pub(crate) struct DiffArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct UndoArgs {
-    /// Name of the pod, or a unique prefix of it
+    /// Name of the pod, or a unique prefix of it; without NAME, the pod of the last run in this directory
     #[arg(add = ArgValueCandidates::new(pods))]
-    pub(crate) name: String,
+    pub(crate) name: Option<String>,
     /// Undo only the changes after record SEQ (`yoi log NAME` shows the numbers)
     #[arg(long, value_name = "SEQ", value_parser = seq)]
     pub(crate) to: Option<u64>,
+    /// Do not ask first. At a terminal, the command otherwise shows what it would undo and asks; elsewhere, it asks nothing,
+    /// but needs NAME or this option
+    #[arg(short, long)]
+    pub(crate) yes: bool,
 }
 
 #[derive(Debug, Args)]
@@ -478,7 +482,8 @@ pub(crate) struct RmArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct FeaturesArgs {
-    /// Show what the last start of the pod NAME installed; without NAME, show the plan for the next start
+    /// Show what the last start of the pod NAME installed; without NAME, show the plan for the next start, or, with --diff
+    /// or --unused, the pod of the last run in this directory
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: Option<String>,
     /// Show the plan for the next start, without installing anything (the default without NAME)

@@ -5,7 +5,7 @@ mod forget;
 use crate::cli::{ApproveArgs, ApproveScope};
 use crate::commands::live::live_as;
 use crate::commands::new_rules::NewRules;
-use crate::commands::person::only_a_person;
+use crate::commands::person::{only_a_person, terminal};
 use crate::config::{UserRules, as_toml};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -125,8 +125,7 @@ fn print_how(Waiting { name, live, asked }: &Waiting) {
 
 /// The terminal of a person who may answer from the list.
 fn answering(args: &ApproveArgs, env: &Env) -> Option<Terminal> {
-    let person = !args.json && env.stdin_terminal && env.stdout_terminal && only_a_person("answer").is_ok();
-    person.then(|| Terminal::of_process(std::io::stdout())).flatten()
+    terminal(env).filter(|_| !args.json && only_a_person("answer").is_ok())
 }
 
 /// Asks about one call after the other. Those of a pod that does not run are only shown.

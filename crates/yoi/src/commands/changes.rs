@@ -1,6 +1,7 @@
 //! `yoi diff`: what a pod changed in files.
 
 use crate::cli::DiffArgs;
+use crate::commands::person::meant;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::hosting::leftovers::everything;
@@ -33,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Shows each changed file as it was against as it is.
 pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
-    let name = pods.find(&args.name)?;
+    let name = meant(&pods, args.name.as_deref(), env)?;
     let (mut changes, blobs) = read(&pods.dir(&name), &name, 0)?;
     let files = everything(&Ambient::claim())?;
     locate_moved(&mut changes, &files);

@@ -3,6 +3,7 @@
 pub(crate) mod follow;
 
 use crate::cli::LogArgs;
+use crate::commands::person::meant;
 use crate::commands::status::outcome_text;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -36,7 +37,7 @@ pub(super) const MARGIN: &str = "          ";
 /// Prints a pod's log. Reads beside a running pod.
 pub(crate) fn run(args: &LogArgs, env: &Env) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
-    let name = pods.find(&args.name)?;
+    let name = meant(&pods, args.name.as_deref(), env)?;
     let (dir, from) = (pods.dir(&name), args.from.unwrap_or(0));
     let transcript = Transcript::new(args.full);
     let mut printer = Printer { name: &name, from, json: args.json, terminal: env.stdout_terminal, transcript };

@@ -1,7 +1,29 @@
-//! Commands that only a person may give: an agent does not approve itself, and starts and removes no pod.
+//! Commands that only a person may give: an agent does not approve itself, and starts and removes no pod. The person's
+//! terminal, and the pod that a person means.
 
+use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::pods::Pods;
+use crate::project::Project;
+use crate::show::terminal::Terminal;
 use authority::Ambient;
+
+/// The terminal of a person who reads standard output and can answer questions.
+pub(crate) fn terminal(env: &Env) -> Option<Terminal> {
+    (env.stdin_terminal && env.stdout_terminal).then(|| Terminal::of_process(std::io::stdout())).flatten()
+}
+
+/// The pod that is named, or without a name that of the last run in this directory.
+pub(crate) fn meant(pods: &Pods, name: Option<&str>, env: &Env) -> Result<String, Failure> {
+    let Some(name) = name else {
+        let root = Project::around(env).root;
+        return pods.last_run(&root).ok_or_else(|| {
+            Failure::new(Exit::Usage, format!("there is no run in {}", authority::escape(&root)))
+                .help("name a pod; `yoi ls` lists the names")
+        });
+    };
+    pods.find(name)
+}
 
 /// Refuses a process that was started by a pod. `cannot` says what such a process cannot do.
 pub(crate) fn only_a_person(cannot: &str) -> Result<(), Failure> {

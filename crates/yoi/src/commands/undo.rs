@@ -8,6 +8,7 @@ use crate::Points;
 use crate::cli::UndoArgs;
 use crate::commands::changes::{CurrentFile, before, itself, locate_moved, look, read, there, warn};
 use crate::commands::live::reach;
+use crate::commands::person::{meant, terminal};
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -29,7 +30,11 @@ use tokio::runtime::{Builder, Handle, Runtime};
 /// Puts files back as they were before the pod, or before what came after `--to`. In a live pod its process does that.
 pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
-    let (name, to) = (pods.find(&args.name)?, args.to.unwrap_or(0));
+    let (name, to) = (meant(&pods, args.name.as_deref(), env)?, args.to.unwrap_or(0));
+    if !args.yes && !is_wanted(args, env, &pods, &name, to)? {
+        out::line("nothing was undone");
+        return Ok(Exit::Failed);
+    }
     let live = block_on(async {
         match reach(&pods, &name, "yoi undo").await? {
             Some(mut live) => live.undo(to).await.map(Some),
@@ -50,10 +55,37 @@ pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, F
     let undo = Undo::new(opened, view, points)?;
     clear(&dir, &undo.files);
     let done = undo.all(&name, changes, &out::line);
-    if let UndoLog::Own(journal, _) = &undo.log {
+    if let Some(Writes { log: UndoLog::Own(journal, _), .. }) = &undo.writes {
         journal.close();
     }
     done.map(|()| Exit::Done)
+}
+
+/// Whether a person at a terminal agrees, who is shown what would be done. Where there is none, the pod has to be named.
+fn is_wanted(args: &UndoArgs, env: &Env, pods: &Pods, name: &str, to: u64) -> Result<bool, Failure> {
+    let Some(mut terminal) = terminal(env) else {
+        if args.name.is_some() {
+            return Ok(true);
+        }
+        let refused =
+            Failure::new(Exit::Usage, "`yoi undo` without NAME asks first, and there is no terminal to ask at");
+        return Err(refused.help(format!("`yoi undo -y` undoes the changes of {name} without asking")));
+    };
+    let dir = pods.dir(name);
+    let (mut changes, view) = read(&dir, name, to)?;
+    let session = session(&dir).ok_or_else(|| empty(name, Exit::Usage))?;
+    let (files, points, lines) = (everything(&Ambient::claim())?, Points::none(), RefCell::new(Vec::new()));
+    let preview = Undo { files, session, view, writes: None, points: &points };
+    let say = |line: &str| lines.borrow_mut().push(line.to_owned());
+    if preview.each(&mut changes, &say)?.undone == 0 {
+        return Ok(true);
+    }
+    lines.borrow().iter().for_each(|line| out::line(line));
+    let question = format!("undo these changes of {name}? y or n: ");
+    Ok(terminal.agrees(&question, &mut || true, &mut out::raw).unwrap_or_else(|_left| {
+        out::raw("\n");
+        false
+    }))
 }
 
 /// The same in a pod of this process, between two turns. Runs on a thread that may block.
@@ -68,9 +100,9 @@ pub(crate) fn in_live_pod(
     let done = (|| {
         let (changes, view) = read(dir, name, to)?;
         let session = session(dir).ok_or_else(|| empty(name, Exit::Usage))?;
-        let (files, blobs) = (everything(&Ambient::claim())?, turns.blobs().clone());
-        let (log, points) = (UndoLog::Live(turns, runtime.clone()), Points::none());
-        let undo = Undo { files, session, log, blobs, view, points: &points };
+        let (files, blobs, points) = (everything(&Ambient::claim())?, turns.blobs().clone(), Points::none());
+        let writes = Some(Writes { log: UndoLog::Live(turns, runtime.clone()), blobs });
+        let undo = Undo { files, session, view, writes, points: &points };
         undo.all(name, changes, &|line| lines.borrow_mut().push(line.to_owned()))
     })();
     (lines.into_inner(), done)
@@ -82,13 +114,18 @@ type Both = (CurrentFile, Option<Vec<u8>>);
 struct Undo<'a> {
     files: Workspace,
     session: String,
-    log: UndoLog,
-    blobs: Blobs,
     view: BlobView,
+    /// Without it, nothing is done.
+    writes: Option<Writes>,
     points: &'a Points,
 }
 
-/// Where an undo records what it is about to do.
+/// Where an undo records what it is about to do, and keeps what it replaces.
+struct Writes {
+    log: UndoLog,
+    blobs: Blobs,
+}
+
 enum UndoLog {
     /// In the journal, which this process holds.
     Own(Journal, Runtime),
@@ -121,16 +158,39 @@ impl<'a> Undo<'a> {
             )
         })?;
         let (files, session) = (everything(&Ambient::claim())?, recovered.session);
-        Ok(Self { files, session, log: UndoLog::Own(journal, runtime), blobs, view, points })
+        let writes = Some(Writes { log: UndoLog::Own(journal, runtime), blobs });
+        Ok(Self { files, session, view, writes, points })
     }
 
     /// Takes back every change, and says what it does about each path.
     fn all(&self, name: &str, mut changes: Changes, say: &dyn Fn(&str)) -> Result<(), Failure> {
-        locate_moved(&mut changes, &self.files);
-        let mut tally = Tally::new(say);
+        let mut tally = self.each(&mut changes, say)?;
+        // Those below first.
+        tally.gone.sort_by(|(_, one), (_, other)| other.cmp(one));
+        tally.gone.iter().for_each(|(path, made)| self.emptied(Path::new(path), Path::new(made)));
+        let refused = tally.left.len();
+        if refused == 0 && tally.undone == 0 {
+            say(&format!("{name}: nothing to undo"));
+        }
+        warn(&changes, say);
+        if refused > 0 {
+            let skipped = match refused {
+                1 => "1 path was skipped; the reason is above".to_owned(),
+                more => format!("{more} paths were skipped; the reasons are above"),
+            };
+            return Err(Failure::new(Exit::Failed, skipped)
+                .help(format!("`yoi diff {name}` shows the remaining changes; undo them by hand")));
+        }
+        Ok(())
+    }
+
+    /// Takes back each file and each moved directory.
+    fn each<'s>(&self, changes: &mut Changes, say: &'s dyn Fn(&str)) -> Result<Tally<'s>, Failure> {
+        locate_moved(changes, &self.files);
+        let mut tally = Tally::new(say, self.writes.is_none());
         let mut whole = Vec::new();
         for moved in changes.moved() {
-            match self.whole(moved, &changes) {
+            match self.whole(moved, changes) {
                 Ok(()) => whole.push(moved),
                 Err(why) => drop(tally.note(&moved.to, Err(why))?),
             }
@@ -154,23 +214,7 @@ impl<'a> Undo<'a> {
             }
         }
         tally.gone.extend_from_slice(changes.made());
-        // Those below first.
-        tally.gone.sort_by(|(_, one), (_, other)| other.cmp(one));
-        tally.gone.iter().for_each(|(path, made)| self.emptied(Path::new(path), Path::new(made)));
-        let refused = tally.left.len();
-        if refused == 0 && tally.undone == 0 {
-            say(&format!("{name}: nothing to undo"));
-        }
-        warn(&changes, say);
-        if refused > 0 {
-            let skipped = match refused {
-                1 => "1 path was skipped; the reason is above".to_owned(),
-                more => format!("{more} paths were skipped; the reasons are above"),
-            };
-            return Err(Failure::new(Exit::Failed, skipped)
-                .help(format!("`yoi diff {name}` shows the remaining changes; undo them by hand")));
-        }
-        Ok(())
+        Ok(tally)
     }
 
     /// The file as it is and as it was, nothing where that is the same, or why it is left alone.
@@ -201,7 +245,10 @@ impl<'a> Undo<'a> {
     /// The record first, then the file: after a crash in between, the file simply still stands as the pod left it.
     fn file(&self, changed: &Changed) -> Result<UndoAction, SkipReason> {
         let Some((now, was)) = self.both(changed)? else { return Ok(UndoAction::Nothing) };
-        let kept = now.bytes.as_ref().map(|bytes| self.blobs.put(bytes).map(Stored::from)).transpose();
+        let Some(writes) = &self.writes else {
+            return Ok(if was.is_some() { UndoAction::Restored } else { UndoAction::Removed });
+        };
+        let kept = now.bytes.as_ref().map(|bytes| writes.blobs.put(bytes).map(Stored::from)).transpose();
         let record = FileChanged {
             call: None,
             path: changed.path.clone(),
@@ -271,6 +318,9 @@ impl<'a> Undo<'a> {
             let why = "was not moved back: a file in it was skipped";
             return Err(SkipReason::File(format!("{}: {why}", escape(to.path()))));
         }
+        if self.writes.is_none() {
+            return Ok(UndoAction::MovedBack);
+        }
         self.moving(&moved.to, &moved.from)?;
         let renamed = self.files.rename(&to, &from);
         if renamed.is_err() && there(&self.files, &to) {
@@ -285,7 +335,7 @@ impl<'a> Undo<'a> {
     }
 
     fn record(&self, record: Record) -> Result<(), SkipReason> {
-        self.log.append(record).map_err(SkipReason::Journal)
+        self.writes.iter().try_for_each(|writes| writes.log.append(record.clone())).map_err(SkipReason::Journal)
     }
 
     /// The place itself, not what a link leads to.

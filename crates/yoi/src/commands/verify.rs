@@ -1,6 +1,7 @@
 //! `yoi verify`: every record checked, every request rebuilt; what is left of a damaged pod copied.
 
 use crate::cli::VerifyArgs;
+use crate::commands::person::meant;
 use crate::compose::model::dialect;
 use crate::config::Config;
 use crate::env::Env;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 /// Checks a pod without changing or locking it.
 pub(crate) fn run(args: &VerifyArgs, env: &Env) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
-    let name = pods.find(&args.name)?;
+    let name = meant(&pods, args.name.as_deref(), env)?;
     if let Some(new) = &args.salvage {
         return salvage(&pods, &name, new, args.json, env);
     }

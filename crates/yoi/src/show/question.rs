@@ -137,12 +137,7 @@ pub(crate) fn confirmed(
     show: &mut dyn FnMut(&str),
 ) -> Result<bool, TypedLine> {
     text.split_inclusive('\n').for_each(&mut *show);
-    terminal.settle(stands)?;
-    show("  allow the call by these rules? y or n: ");
-    match terminal.line(stands) {
-        TypedLine::Line(line) => Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes")),
-        none => Err(none),
-    }
+    terminal.agrees("  allow the call by these rules? y or n: ", stands, show)
 }
 
 /// What a line means. An empty one means nothing: an answer is never the default.

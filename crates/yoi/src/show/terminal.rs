@@ -40,6 +40,21 @@ impl Terminal {
         (is_ours(&shows) && is_ours(&file)).then_some(Self(file))
     }
 
+    /// Asks a question. Only `y` or `yes` agrees.
+    pub(crate) fn agrees(
+        &mut self,
+        question: &str,
+        stands: &mut dyn FnMut() -> bool,
+        show: &mut dyn FnMut(&str),
+    ) -> Result<bool, TypedLine> {
+        self.settle(stands)?;
+        show(question);
+        match self.line(stands) {
+            TypedLine::Line(line) => Ok(matches!(line.to_ascii_lowercase().as_str(), "y" | "yes")),
+            none => Err(none),
+        }
+    }
+
     /// Drops what was typed before the question and in the moment after it. `stands` says whether the question still does.
     pub(crate) fn settle(&mut self, stands: &mut dyn FnMut() -> bool) -> Result<(), TypedLine> {
         let until = Instant::now() + DEAD;

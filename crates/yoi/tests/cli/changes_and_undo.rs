@@ -1,5 +1,6 @@
 //! What a pod changed in files, and taking it back.
 
+use crate::person::AtTerminal;
 use crate::scene::Scene;
 use serde_json::json;
 use std::fs::{self, Permissions};
@@ -77,6 +78,42 @@ fn a_diff_shows_it_and_undo_takes_it_back() {
     let model = scene.script("script.jsonl", &vec![json!({ "text": "on" }); 9]);
     scene.yoi(&["run", "--pod", "work", "-m", &model, "go on"]).ends(0);
     scene.sound("work");
+}
+
+#[test]
+fn at_a_terminal_undo_shows_what_it_would_do_and_asks() {
+    let scene = changed();
+    let ask = |args: &[&str], answer: &str| {
+        // What was typed before does not answer.
+        let mut person = AtTerminal::start(&scene, "y\n", args);
+        ["would restore: ", "a.sh", "would remove: ", "new.txt", "undo these changes of work? y or n: "]
+            .iter()
+            .for_each(|shown| person.sees(shown));
+        person.types(answer);
+        person
+    };
+    for (args, answer) in [(&["undo"][..], "n\n"), (&["undo", "work"], "\n"), (&["undo"], "\u{4}")] {
+        let records = scene.records("work").len();
+        let shown = ask(args, answer).ends(1);
+        assert!(shown.contains("nothing was undone"), "{shown}");
+        assert_eq!((scene.read("a.sh").as_str(), scene.records("work").len()), ("one\n2\n", records));
+        assert!(scene.file("sub/new.txt").exists());
+    }
+    let shown = ask(&["undo"], "y\n").ends(0);
+    assert!(shown.contains("\nrestored: ") && shown.contains("\nremoved: "), "{shown}");
+    assert_eq!(scene.read("a.sh"), "one\ntwo\n");
+    assert!(!scene.file("sub").exists());
+    scene.sound("work");
+    // Nothing to ask about.
+    assert!(AtTerminal::start(&scene, "", &["undo"]).ends(0).contains("work: nothing to undo"));
+}
+
+#[test]
+fn a_script_at_a_terminal_is_not_asked() {
+    let scene = changed();
+    let shown = AtTerminal::start(&scene, "", &["undo", "-y"]).ends(0);
+    assert!(shown.contains("restored: ") && !shown.contains("y or n"), "{shown}");
+    assert_eq!(scene.read("a.sh"), "one\ntwo\n");
 }
 
 #[test]

@@ -166,7 +166,7 @@ fn a_route_of_a_tool_that_is_off_or_unknown_says_so() {
         .ends(2)
         .says(&["no feature has a tool or a background task `Bahs`", "did you mean `Bash`?"]);
     scene.yoi(&["features", "--explain", "Bash", "--plan"]).ends(2);
-    scene.yoi(&["features", "--diff", "1"]).ends(2).says(&["--diff needs the name of a pod"]);
+    scene.yoi(&["features", "--diff", "1"]).ends(2).says(&["there is no run in "]);
 }
 
 #[test]

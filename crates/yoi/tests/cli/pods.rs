@@ -32,6 +32,27 @@ fn a_unique_beginning_is_enough_for_reading() {
 }
 
 #[test]
+fn without_a_name_the_last_run_here_is_meant() {
+    let scene = with_pods(&["alpha", "beta"]);
+    scene.yoi(&["log"]).ends(0).prints(&["> say hello", "hello"]);
+    scene.yoi(&["verify"]).ends(0).prints(&["beta: ", "records intact"]);
+    scene.yoi(&["diff"]).ends(0).prints(&["beta changed no file"]);
+    scene.yoi(&["features", "--unused"]).ends(0).prints(&["beta"]);
+    scene.yoi(&["features", "--diff", "1"]).ends(0).prints(&["beta has only start 1"]);
+    scene.yoi(&["features"]).ends(0).prints(&["the next start in this directory would install"]);
+    scene.yoi(&["undo"]).ends(2).says(&["no terminal to ask at", "`yoi undo -y` undoes the changes of beta"]);
+    scene.yoi(&["undo", "-y"]).ends(0).prints(&["beta: nothing to undo"]);
+    let model = scene.script("script.jsonl", &vec![json!({ "text": "hello" }); 9]);
+    scene.yoi(&["run", "--pod", "alpha", "-m", &model, "again"]).ends(0);
+    scene.yoi(&["verify"]).ends(0).prints(&["alpha: "]);
+    let elsewhere = scene.path("tmp").display().to_string();
+    for command in ["log", "verify", "diff", "undo"] {
+        let done = scene.yoi(&["-C", &elsewhere, command]).ends(2);
+        done.says(&["there is no run in ", "help: name a pod; `yoi ls` lists the names"]);
+    }
+}
+
+#[test]
 fn ls_says_how_pods_stand() {
     let scene = with_pods(&["alpha", "beta"]);
     let listed = scene.yoi(&["ls"]).ends(0).prints(&["NAME", "alpha", "beta", "stopped", "42"]);

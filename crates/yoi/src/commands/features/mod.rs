@@ -12,11 +12,13 @@ mod table;
 mod unused;
 
 use crate::cli::FeaturesArgs;
+use crate::commands::person::meant;
 use crate::compose::compose;
 use crate::compose::roots::Added;
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::pods::Pods;
 use crate::show::out;
 use authority::Ambient;
 use builtins::shell::ID as SHELL;
@@ -40,18 +42,12 @@ pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::Usage, format!("{flag} applies to the next start, not to a pod"))
             .help("omit the name of the pod"));
     }
-    if args.name.is_none() && (args.diff.is_some() || args.unused) {
-        let flag = if args.unused { "--unused" } else { "--diff" };
-        return Err(Failure::new(Exit::Usage, format!("{flag} needs the name of a pod")).help(format!(
-            "write yoi features NAME {}; `yoi ls` lists the names",
-            if args.unused { flag } else { "--diff 1" }
-        )));
-    }
     if args.schema {
         out::json(&schema(args)?);
         return Ok(Exit::Done);
     }
-    let (document, page) = match (&args.name, args.diff, &args.explain) {
+    let name = if is_of_pod(args) { Some(meant(&Pods::of(env)?, args.name.as_deref(), env)?) } else { None };
+    let (document, page) = match (&name, args.diff, &args.explain) {
         (Some(name), Some(span), _) => {
             let wanted: Vec<u64> = [Some(span.from), span.to].into_iter().flatten().collect();
             let difference = StartDifference::between(&Starts::read(name, env, &wanted)?, span)?;
@@ -83,6 +79,11 @@ pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
         page.print();
     }
     Ok(Exit::Done)
+}
+
+/// Whether it is about a pod, not about the next start.
+fn is_of_pod(args: &FeaturesArgs) -> bool {
+    args.name.is_some() || args.diff.is_some() || args.unused
 }
 
 fn planned(env: &Env) -> Result<(Value, Page), Failure> {
@@ -123,13 +124,13 @@ fn recorded(starts: &Starts) -> Result<(Value, Page), Failure> {
 
 /// The JSON Schema of what the same command prints with `--json`.
 fn schema(args: &FeaturesArgs) -> Result<Value, Failure> {
-    json(&match (&args.name, args.diff, &args.explain) {
-        (Some(_), Some(_), _) => schema_for!(StartDifference),
-        (Some(_), None, _) if args.unused => schema_for!(Unused),
-        (Some(_), None, _) => schema_for!(Recorded<'_>),
-        (None, _, Some(name)) if explain_task::find(name, &builtins::declared())?.is_some() => schema_for!(TaskRoute),
-        (None, _, Some(_)) => schema_for!(Route),
-        (None, _, None) => schema_for!(InstallPlan),
+    json(&match (is_of_pod(args), args.diff, &args.explain) {
+        (true, Some(_), _) => schema_for!(StartDifference),
+        (true, None, _) if args.unused => schema_for!(Unused),
+        (true, None, _) => schema_for!(Recorded<'_>),
+        (false, _, Some(name)) if explain_task::find(name, &builtins::declared())?.is_some() => schema_for!(TaskRoute),
+        (false, _, Some(_)) => schema_for!(Route),
+        (false, _, None) => schema_for!(InstallPlan),
     })
 }
 

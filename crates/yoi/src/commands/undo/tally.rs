@@ -28,6 +28,8 @@ pub(super) enum SkipReason {
 
 pub(super) struct Tally<'a> {
     say: &'a dyn Fn(&str),
+    /// Nothing is done: it says what would be.
+    preview: bool,
     pub(super) undone: usize,
     pub(super) left: Vec<String>,
     /// What is gone again, and the topmost directory that was made for it.
@@ -35,14 +37,17 @@ pub(super) struct Tally<'a> {
 }
 
 impl<'a> Tally<'a> {
-    pub(super) fn new(say: &'a dyn Fn(&str)) -> Self {
-        Self { say, undone: 0, left: Vec::new(), gone: Vec::new() }
+    pub(super) fn new(say: &'a dyn Fn(&str), preview: bool) -> Self {
+        Self { say, preview, undone: 0, left: Vec::new(), gone: Vec::new() }
     }
 
     /// Tells what was done about a path.
     pub(super) fn note(&mut self, path: &str, done: Result<UndoAction, SkipReason>) -> Result<UndoAction, Failure> {
         let word = match &done {
             Ok(UndoAction::Nothing) | Err(SkipReason::File(_)) => "",
+            Ok(UndoAction::Restored) if self.preview => "would restore",
+            Ok(UndoAction::Removed) if self.preview => "would remove",
+            Ok(UndoAction::MovedBack) if self.preview => "would move back",
             Ok(UndoAction::Restored) => "restored",
             Ok(UndoAction::Removed) => "removed",
             Ok(UndoAction::MovedBack) => "moved back",
