@@ -12,7 +12,7 @@ use pod::control::{Callbacks, HostMode, Outbox, Permission, RunLimits};
 use pod::feature::{
     CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices, PodLink,
 };
-use pod::host::{self, CrashCleanup, Opening, PodConfig, PodDeps};
+use pod::host::{self, CrashCleanup, Opening, PodConfig, PodDeps, SystemText};
 use pod::permission::{HostTerms, Person, Policy, SandboxState};
 use pod::record::HostStarted;
 use provider::openai_chat::{Chat, Flavour};
@@ -153,7 +153,7 @@ impl PodPlace {
         };
         let start = PodConfig {
             about: about(&project),
-            system: "You are measured.".to_owned(),
+            system: vec![SystemText::of_host("You are measured.")],
             environment: Box::new(|| "Somewhere, some day.".to_owned()),
             mode: HostMode::Run,
             parts,

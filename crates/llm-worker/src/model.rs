@@ -36,6 +36,11 @@ pub trait Model: Send + Sync + 'static {
         None
     }
 
+    /// The most tokens that a request and its answer may have together, if known.
+    fn context_window(&self) -> Option<u64> {
+        None
+    }
+
     /// Streams the answer into `events`, ending with exactly one [`ModelEvent::Stop`] before `Ok`.
     /// The model announces its own retries by [`ModelEvent::Retrying`], which voids the events before it.
     /// Dropping the future cancels the request.

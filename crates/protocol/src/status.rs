@@ -39,6 +39,9 @@ pub struct Status {
     /// Billionths of a US dollar, as far as prices were known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<u64>,
+    /// The tokens of the next request; absent before the first turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextStatus>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_outcome: Option<Outcome>,
     /// The model's name.
@@ -58,6 +61,42 @@ pub struct Status {
     /// The newest record that can be read.
     pub seq: u64,
     pub host: Host,
+}
+
+/// The tokens of the next request.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ContextStatus {
+    /// Reckoned from the provider's count of the newest request; without one, from the bytes.
+    pub used: u64,
+    /// The most that the model takes, answer included; absent if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u64>,
+    /// The used part of the window, rounded down; more than 100 if it does not fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percent: Option<u64>,
+    /// Whether the provider has counted a request.
+    pub measured: bool,
+    /// Tokens of the newest request that the provider read from its cache.
+    pub cached: u64,
+    /// The contributors, the largest first; at most 64. Their tokens are `used` in sum.
+    pub parts: Vec<ContextPart>,
+}
+
+/// A contributor to the next request. Its tokens are its share of the bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ContextPart {
+    /// `system`, `instructions`, `feature_instructions`, `schema`, `inputs`, `answers`, `reasoning`, `calls`, `results`,
+    /// `notes`; `other` for the smallest.
+    pub kind: String,
+    /// Of `schema` and `results` the tool; of `notes` their source, `host` or a feature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The feature of an instruction or a tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feature: Option<String>,
+    pub tokens: u64,
+    /// How many of them the provider read from its cache; a cache has the beginning of a request.
+    pub cached: u64,
 }
 
 /// The process that holds a pod.

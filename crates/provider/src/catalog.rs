@@ -112,6 +112,20 @@ pub fn split(model: &str) -> Option<(&str, &str)> {
     model.split_once('/').filter(|(provider, name)| !provider.is_empty() && !name.is_empty())
 }
 
+/// The value of this model in a table of `provider/model` names: of the name itself, else of the name without a date.
+pub(crate) fn row<T: Copy>(rows: &[(&str, T)], model: &str) -> Option<T> {
+    let itself = rows.iter().find(|(name, _)| *name == model);
+    let dated = || rows.iter().find(|(name, _)| model.strip_prefix(name).is_some_and(is_date));
+    itself.or_else(dated).map(|(_, value)| *value)
+}
+
+/// Whether the rest of a name is empty or a date, such as `-20250929` or `-2025-04-14`: any other suffix is another
+/// model.
+fn is_date(rest: &str) -> bool {
+    let digits = rest.bytes().filter(u8::is_ascii_digit).count();
+    rest.is_empty() || (rest.starts_with('-') && digits == 8 && rest.bytes().all(|b| b == b'-' || b.is_ascii_digit()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

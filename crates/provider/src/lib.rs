@@ -15,6 +15,7 @@ pub mod prices;
 pub mod recording;
 pub mod retry;
 pub mod scripted;
+pub mod windows;
 
 mod decode;
 mod failure;

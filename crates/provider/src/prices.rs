@@ -5,6 +5,7 @@
 //! override these in the configuration. A model whose price depends on the length of its prompt is omitted: with the
 //! lower price, a budget could be exceeded.
 
+use crate::catalog;
 use llm_worker::{Cost, Price};
 
 /// A model, or the models whose names continue with a date, and its prices in thousandths of a dollar.
@@ -64,22 +65,12 @@ const ROWS: [(&str, Price); 30] = [
 /// The price of `provider/model` for a provider of the catalogue; `None` if it is not known.
 #[must_use]
 pub fn of(model: &str) -> Option<Price> {
-    let itself = ROWS.iter().find(|(name, _)| *name == model);
-    let dated = || ROWS.iter().find(|(name, _)| model.strip_prefix(name).is_some_and(is_date));
-    itself.or_else(dated).map(|(_, price)| *price)
-}
-
-/// Whether the rest of a name is empty or a date, such as `-20250929` or `-2025-04-14`: any other suffix is another
-/// model.
-fn is_date(rest: &str) -> bool {
-    let digits = rest.bytes().filter(u8::is_ascii_digit).count();
-    rest.is_empty() || (rest.starts_with('-') && digits == 8 && rest.bytes().all(|b| b == b'-' || b.is_ascii_digit()))
+    catalog::row(&ROWS, model)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog;
 
     #[test]
     fn a_name_finds_its_own_price_and_no_other() {

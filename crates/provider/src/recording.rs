@@ -66,6 +66,10 @@ impl Model for Recording {
         self.inner.price()
     }
 
+    fn context_window(&self) -> Option<u64> {
+        self.inner.context_window()
+    }
+
     async fn stream(&self, request: ModelRequest, events: EventSink) -> Result<(), ModelError> {
         let (sender, receiver) = mpsc::channel(EVENT_QUEUE);
         let (done, heard) = tokio::join!(self.inner.stream(request, sender), self.listen(receiver, &events));

@@ -39,6 +39,7 @@ pub struct Scripted {
     name: String,
     answers: Vec<ScriptLine>,
     price: Option<Price>,
+    context_window: Option<u64>,
 }
 
 /// The error of parsing a script.
@@ -118,13 +119,24 @@ impl Scripted {
                 None => Ok(answer),
             }
         });
-        Ok(Self { name: name.to_owned(), answers: answers.collect::<Result<_, _>>()?, price: None })
+        Ok(Self {
+            name: name.to_owned(),
+            answers: answers.collect::<Result<_, _>>()?,
+            price: None,
+            context_window: None,
+        })
     }
 
     /// Sets a price for the tokens in `usage`.
     #[must_use]
     pub fn priced(self, price: Option<Price>) -> Self {
         Self { price, ..self }
+    }
+
+    /// Sets the size of the context window.
+    #[must_use]
+    pub fn windowed(self, context_window: Option<u64>) -> Self {
+        Self { context_window, ..self }
     }
 
     async fn play(&self, items: &[Item], events: &EventSink) -> Result<(), ModelError> {
@@ -229,6 +241,10 @@ impl Model for Scripted {
 
     fn price(&self) -> Option<Price> {
         self.price
+    }
+
+    fn context_window(&self) -> Option<u64> {
+        self.context_window
     }
 
     async fn stream(&self, request: ModelRequest, events: EventSink) -> Result<(), ModelError> {

@@ -39,6 +39,7 @@ pub(crate) fn config(name: &str, base_url: &str, net: Net, key: &str) -> (Config
         pacing,
         max_output: None,
         price: None,
+        context_window: None,
         terms: TERMS,
     };
     (config, waits)

@@ -14,7 +14,7 @@ use pod::feature::{
     ToolDeclaration,
 };
 use pod::foreign::{GRACE, MAX_THREADS};
-use pod::host::{self, CrashCleanup, HostError, OpenReport, Opening, PodConfig, PodDeps};
+use pod::host::{self, CrashCleanup, HostError, OpenReport, Opening, PodConfig, PodDeps, SystemText};
 use pod::permission::{HostTerms, Layer, Person, Policy, Rule, RuleDecision, SandboxState};
 use pod::record::{HostStarted, Record};
 use pod::session::fold::SessionState;
@@ -373,7 +373,7 @@ impl PodUnderTest {
                 add_write_dirs: Vec::new(),
                 launch: None,
             },
-            system: "You are under test.".to_owned(),
+            system: vec![SystemText::of_host("You are under test.")],
             environment: Box::new({
                 let environment = Arc::clone(&self.environment);
                 move || environment.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -43,6 +43,7 @@ pub(super) fn before_any_record(pod: &str) -> Status {
         requests: 0,
         usage: Usage::default(),
         cost: None,
+        context: None,
         last_outcome: None,
         model: String::new(),
         stuck: 0,
@@ -58,8 +59,8 @@ pub(super) fn before_any_record(pod: &str) -> Status {
 /// tells is taken.
 pub(super) fn rebased(now: &Status, sent: &Status) -> Status {
     if sent.seq < now.seq {
-        let Status { disk, stuck, tasks, more_tasks, jobs, host, .. } = sent.clone();
-        return Status { disk, stuck, tasks, more_tasks, jobs, host, ..now.clone() };
+        let Status { context, disk, stuck, tasks, more_tasks, jobs, host, .. } = sent.clone();
+        return Status { context, disk, stuck, tasks, more_tasks, jobs, host, ..now.clone() };
     }
     // A status of a turn that waits has no step.
     let step = sent.step.or_else(|| now.step.filter(|_| sent.turn == now.turn));
@@ -70,10 +71,11 @@ pub(super) fn rebased(now: &Status, sent: &Status) -> Status {
 /// Where they run, and what no record tells, is not in it.
 #[must_use]
 pub fn digest(status: &Status) -> u64 {
-    let Status { pod: _, disk: _, stuck: _, tasks: _, more_tasks: _, jobs: _, seq: _, host: _, .. } = status;
+    let Status { pod: _, context: _, disk: _, stuck: _, tasks: _, more_tasks: _, jobs: _, seq: _, host: _, .. } =
+        status;
     let mut value = serde_json::to_value(status).unwrap_or_default();
     if let Some(fields) = value.as_object_mut() {
-        let left_out = ["pod", "disk", "stuck", "tasks", "more_tasks", "jobs", "seq", "host"];
+        let left_out = ["pod", "context", "disk", "stuck", "tasks", "more_tasks", "jobs", "seq", "host"];
         fields.retain(|name, _| !left_out.contains(&name.as_str()));
     }
     let mut hasher = DefaultHasher::new();

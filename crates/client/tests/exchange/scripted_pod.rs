@@ -158,6 +158,7 @@ pub(crate) fn status(seq: u64) -> Status {
         requests: 0,
         usage: Usage::default(),
         cost: None,
+        context: None,
         last_outcome: None,
         model: "m".to_owned(),
         stuck: 0,

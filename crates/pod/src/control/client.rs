@@ -178,6 +178,8 @@ pub struct Reload {
     pub permission: Arc<Permission>,
     /// Of the model's tokens, if known.
     pub price: Option<Price>,
+    /// Of the model, if known.
+    pub context_window: Option<u64>,
 }
 
 /// The handle on an open pod: inputs, their queue, cancelling, pausing and closing. Clones share it.

@@ -49,6 +49,8 @@ pub struct Core {
     pub model: Arc<dyn Model>,
     /// Of the model's tokens, if known; a reload replaces it.
     pub(crate) price: Option<Price>,
+    /// Of the model, if known; a reload replaces it.
+    pub(crate) context_window: Option<u64>,
     pub callbacks: Callbacks,
     pub outbox: Outbox,
     pub(crate) pending: Pending,

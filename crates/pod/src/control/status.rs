@@ -2,6 +2,7 @@
 
 use crate::record::{ApprovalRequested, ChildProcess};
 use crate::session::approvals::AllowedRule;
+use crate::session::context::ContextUsage;
 use crate::session::fold::Hold;
 use crate::session::queue::QueuedInput;
 use crate::session::tasks::{OpenTaskRun, TaskEnd, TaskState};
@@ -33,6 +34,8 @@ pub struct PodStatus {
     pub usage: Usage,
     /// Cost of all answers, as far as prices were known.
     pub cost: Option<Cost>,
+    /// The tokens of the next request; none before the first turn.
+    pub context: Option<ContextUsage>,
     pub last_outcome: Option<Outcome>,
     /// The model's name.
     pub model: String,

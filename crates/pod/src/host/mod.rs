@@ -10,7 +10,9 @@ use crate::control::{
     Actor, Callbacks, Client, Core, Fatal, HostMode, Outbox, Permission, Preamble, RunLimits, SubmitError,
 };
 use crate::feature::{DiagnosticCode, FeatureDiagnostic, FeatureRegistry, RegistryReport};
-use crate::record::{Encoder, Features, HoldCause, HostStarted, Record, SurfaceSet, Suspended, SystemItem};
+use crate::record::{
+    Encoder, Features, HoldCause, HostStarted, Record, SurfaceSet, SurfaceSources, Suspended, SystemItem, SystemSource,
+};
 use crate::session::LostRecords;
 use crate::session::kind_of_store;
 use crate::session::restore::{RestoreError, Restored, still_running};
@@ -31,13 +33,29 @@ const MAX_REPORTED: usize = 64;
 /// The configuration and parts that a program supplies to [`open`] a pod.
 pub struct PodConfig {
     pub about: HostStarted,
-    /// The system prompt, instructions of features included.
-    pub system: String,
+    /// The parts of the system prompt, which blank lines separate.
+    pub system: Vec<SystemText>,
     /// Describes date, directory and git state; called as each turn begins, and sent to the model if the text changed.
     pub environment: Box<dyn Fn() -> String + Send>,
     /// Whether the pod stays when its program has no input for it.
     pub mode: HostMode,
     pub parts: PodDeps,
+}
+
+/// A part of the system prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SystemText {
+    /// As in [`SystemSource`](crate::record::SystemSource).
+    pub source: String,
+    pub text: String,
+}
+
+impl SystemText {
+    /// The host's own part.
+    #[must_use]
+    pub fn of_host(text: &str) -> Self {
+        Self { source: SurfaceSources::HOST.to_owned(), text: text.to_owned() }
+    }
 }
 
 /// The parts that a pod is built from: installed features, permission, model, threads, and the channel to its watcher.
@@ -150,8 +168,9 @@ pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, 
     }
     info!(existed, waiting, "opened the session");
 
-    let (surface, encoder, new_surface) = surface(&core, &system);
-    let old_system = surface.system != system;
+    let prompt = system.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join("\n\n");
+    let (surface, encoder, new_surface) = surface(&core, &prompt);
+    let old_system = surface.system != prompt;
     let recorded = core.state.surface.as_ref().map(|(recorded, _)| &recorded.model);
     let old_model = recorded.filter(|model| **model != surface.model).cloned();
     let counters = Counters { calls: core.state.calls, requests: core.state.requests };
@@ -161,7 +180,7 @@ pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, 
     let mut prelude: Vec<Record> = vec![about.into(), report.into()];
     let generation = surface.generation;
     if new_surface {
-        prelude.push(SurfaceSet { surface, encoder }.into());
+        prelude.push(SurfaceSet { surface, encoder, sources: sources(&core, &system) }.into());
     }
     if let HostMode::Stay { missing: Some(reason) } = mode {
         prelude.push(Suspended { reason, cause: Some(HoldCause::Required), by: None }.into());
@@ -210,6 +229,13 @@ fn reported(report: &RegistryReport) -> serde_json::Value {
     let words = format!("the log has room for the reports of only {kept} of {all} features");
     cut.diagnostics.push(FeatureDiagnostic::general(DiagnosticCode::TooManyFeatures, words));
     serde_json::to_value(cut).unwrap_or_default()
+}
+
+/// The sources of a new surface.
+fn sources(core: &Core, system: &[SystemText]) -> SurfaceSources {
+    let part = |part: &SystemText| SystemSource { source: part.source.clone(), bytes: part.text.len() as u64 };
+    let tools = core.registry.tools().iter().map(|tool| tool.feature.to_string()).collect();
+    SurfaceSources { system: system.iter().map(part).collect(), tools }
 }
 
 /// The surface for this start: the recorded one if it still applies, else the next generation.

@@ -110,6 +110,7 @@ impl Opening {
             registry,
             permission,
             price: model.price(),
+            context_window: model.context_window(),
             model,
             callbacks,
             outbox,

@@ -6,6 +6,7 @@ use crate::control::{
 };
 use crate::record::{ApprovalRequested, ApprovalScope, ChildProcess, InputLimits, InputMode, JobStarter, Who};
 use crate::session::approvals::AllowedRule;
+use crate::session::context::{self, ContextUsage};
 use crate::session::queue::QueuedInput;
 use crate::session::tasks::{OpenTaskRun, TaskEnd};
 use llm_worker::Cost;
@@ -17,8 +18,8 @@ use protocol::method::{
 };
 use protocol::record as mirror;
 use protocol::status::{
-    ApprovalStatus, BackgroundTaskStatus, DeliveryMode, EndedRunStatus, HoldStatus, Host, JobStatus, ModelRetry,
-    OpenRunStatus, Queued, State, Status,
+    ApprovalStatus, BackgroundTaskStatus, ContextPart, ContextStatus, DeliveryMode, EndedRunStatus, HoldStatus, Host,
+    JobStatus, ModelRetry, OpenRunStatus, Queued, State, Status,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -52,6 +53,7 @@ pub(super) fn status(status: PodStatus, pod: &str, host: &Host) -> Status {
         requests: status.requests,
         usage: same(&status.usage),
         cost: status.cost.map(Cost::count),
+        context: status.context.map(context),
         last_outcome: status.last_outcome.as_ref().map(same),
         model: status.model,
         stuck: status.stuck as u64,
@@ -61,6 +63,19 @@ pub(super) fn status(status: PodStatus, pod: &str, host: &Host) -> Status {
         seq: status.folded,
         host: host.clone(),
     }
+}
+
+/// The tokens of the next request, as a status shows them.
+#[must_use]
+pub fn context(usage: ContextUsage) -> ContextStatus {
+    let percent = usage.percent();
+    let ContextUsage { used, window, is_measured, cached, parts } = usage;
+    let part = |part: context::ContextContributor| {
+        let context::ContextContributor { kind, name, feature, tokens, cached } = part;
+        ContextPart { kind: word(&kind), name, feature, tokens, cached }
+    };
+    let parts = parts.into_iter().map(part).collect();
+    ContextStatus { used, window, percent, measured: is_measured, cached, parts }
 }
 
 /// A waiting input, as a status shows it.

@@ -29,7 +29,8 @@ pub use state::{FeatureNote, FeatureState, NotificationQueued};
 pub use task::{BackgroundTask, MAX_TASK_REASON, MAX_TASK_RESTARTS, TaskRunState, TriggerKind};
 pub use turn::{
     Again, Encoder, InputConsumed, InputEdited, InputId, InputLimits, InputMode, InputMoved, InputQueued,
-    InputWithdrawn, ItemAdded, Request, Response, SurfaceSet, SystemItem, TurnFinished, TurnStarted, Unanswered,
+    InputWithdrawn, ItemAdded, Request, Response, SurfaceSet, SurfaceSources, SystemItem, SystemSource, TurnFinished,
+    TurnStarted, Unanswered,
 };
 
 use session_store::{EncodeError, Frames};

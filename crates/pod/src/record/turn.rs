@@ -14,6 +14,36 @@ pub type InputId = u64;
 pub struct SurfaceSet {
     pub surface: Surface,
     pub encoder: Encoder,
+    #[serde(default, skip_serializing_if = "SurfaceSources::is_empty")]
+    pub sources: SurfaceSources,
+}
+
+/// Who contributed the parts of a surface; part of [`SurfaceSet`]. Older programs did not write it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SurfaceSources {
+    /// The parts of the system prompt, in order. Blank lines between them are not counted.
+    pub system: Vec<SystemSource>,
+    /// The feature of each tool, in the order of the tools.
+    pub tools: Vec<String>,
+}
+
+impl SurfaceSources {
+    /// The source of the host's own part of the system prompt.
+    pub const HOST: &'static str = "host";
+    /// The source of files of instructions.
+    pub const INSTRUCTIONS: &'static str = "instructions";
+
+    fn is_empty(&self) -> bool {
+        self.system.is_empty() && self.tools.is_empty()
+    }
+}
+
+/// A part of the system prompt; part of [`SurfaceSources`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SystemSource {
+    /// [`SurfaceSources::HOST`], [`SurfaceSources::INSTRUCTIONS`] or a feature id.
+    pub source: String,
+    pub bytes: u64,
 }
 
 /// The dialect that encoded the bytes of a request.

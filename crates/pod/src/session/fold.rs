@@ -1,6 +1,7 @@
 //! The fold of a log into state. This one function changes a [`SessionState`], live and on replay.
 
 use super::approvals::Approvals;
+use super::context::{ContextMeter, ContextUsage};
 use super::lost::{LostRecords, bridged};
 use super::queue::{InputQueue, RecentKeys};
 use super::spent::Spent;
@@ -69,6 +70,7 @@ pub struct SessionState {
     pub open_calls: BTreeMap<CallId, OpenCall>,
     pub approvals: Approvals,
     pub items: u64,
+    pub context: ContextMeter,
     /// The highest call number given.
     pub calls: u64,
     pub requests: u64,
@@ -241,6 +243,12 @@ impl SessionState {
         self.going_on.filter(|_| matches!(self.last_outcome, Some(Outcome::Interrupted | Outcome::Waiting)))
     }
 
+    /// The tokens of the next request, for a model with this window; none before there is a surface.
+    #[must_use]
+    pub fn context(&self, window: Option<u64>) -> Option<ContextUsage> {
+        self.surface.as_ref().map(|(surface, _)| self.context.usage(surface, window))
+    }
+
     /// What the session has used.
     #[must_use]
     pub fn spent(&self) -> Spent {
@@ -309,6 +317,8 @@ impl SessionState {
                     return illegal("its generation does not follow the last one");
                 }
                 self.surface_generation = s.surface.generation;
+                let before = self.surface.as_ref().map(|(before, _)| before.model.as_str());
+                self.context.surface(&s.surface, &s.sources, before);
                 self.surface = Some((s.surface.clone(), s.encoder.clone()));
             }
             Record::InputQueued(queued) => {
@@ -372,8 +382,12 @@ impl SessionState {
                     return illegal(why);
                 }
                 self.requests = request.number;
+                if let Some((surface, _)) = &self.surface {
+                    self.context.request(surface);
+                }
             }
             Record::Response(response) => {
+                self.context.response(&response.usage);
                 self.usage = self.usage.plus(response.usage);
                 self.shortfall = response.shortfall;
                 if response.stop == StopReason::Paused {
@@ -413,11 +427,11 @@ impl SessionState {
                 if let Some(CallApproval::Waits(approval)) = open.approval {
                     self.approvals.withdraw(approval, &finished.outcome.summary);
                 }
-                self.open_calls.remove(&finished.call);
                 self.settled(finished);
                 self.keep(finished.output.as_ref());
-                let item = Item::ToolResult { id: finished.call, outcome: finished.outcome.clone() };
-                return Ok(Some(self.count(item)));
+                let item = self.count(Item::ToolResult { id: finished.call, outcome: finished.outcome.clone() });
+                self.open_calls.remove(&finished.call);
+                return Ok(Some(item));
             }
             Record::FileChanged(change) => self.change(change),
             Record::DirectoryMoved(moved) if moved.made.is_some() => {
@@ -648,6 +662,17 @@ impl SessionState {
 
     pub(super) fn count(&mut self, item: Item) -> Item {
         self.items += 1;
+        let tool = match &item {
+            Item::ToolResult { id, .. } => self.open_calls.get(id).map(|call| call.name.as_str()),
+            Item::User { .. }
+            | Item::System { .. }
+            | Item::Assistant { .. }
+            | Item::Reasoning { .. }
+            | Item::ToolCall { .. } => None,
+        };
+        // A model can make up any number of names.
+        let tools = self.surface.as_ref().map_or(&[][..], |(surface, _)| &surface.tools);
+        self.context.add(&item, tool.filter(|name| tools.iter().any(|tool| tool.name == *name)));
         item
     }
 }

@@ -4,6 +4,7 @@
 pub mod approvals;
 pub mod changes;
 pub mod checkpoint;
+pub mod context;
 mod decode_lite;
 pub mod fold;
 pub mod jobs;

@@ -106,6 +106,7 @@ fn status(state: &SessionState, seq: u64, known: &Known) -> Status {
         requests: state.requests,
         usage: mirror(state.usage),
         cost: state.cost.map(Cost::count),
+        context: None,
         last_outcome: state.last_outcome.as_ref().map(mirror),
         model: state.surface.as_ref().map(|(surface, _)| surface.model.clone()).unwrap_or_default(),
         stuck: 0,

@@ -13,8 +13,8 @@ use pod::record::{
     ChildProcess, ClientCall, Decision, DirectoryMoved, Encoder, FeatureState, FileChanged, Gap, GateNote, GrantsUsed,
     HoldCause, HostStopped, InputConsumed, InputEdited, InputMode, InputMoved, InputQueued, InputWithdrawn, ItemAdded,
     JobEnd, JobEndKind, JobStarter, NotificationQueued, Output, ProposedRule, Record, Recovery, Request, Response,
-    Resumed, RulesForgotten, Stored, SurfaceSet, Suspended, SystemItem, TaskRunState, ToolFinished, ToolStarted,
-    TriggerKind, TurnFinished, TurnStarted, VerdictGiven, Who,
+    Resumed, RulesForgotten, Stored, SurfaceSet, SurfaceSources, Suspended, SystemItem, TaskRunState, ToolFinished,
+    ToolStarted, TriggerKind, TurnFinished, TurnStarted, VerdictGiven, Who,
 };
 use pod::session::fold::SessionState;
 use serde_json::json;
@@ -87,6 +87,7 @@ pub(crate) fn surface(generation: u64) -> SurfaceSet {
     SurfaceSet {
         surface: Surface { generation, model, system, tools: Vec::new(), max_output: None },
         encoder: encoder(),
+        sources: SurfaceSources::default(),
     }
 }
 

@@ -25,7 +25,7 @@ fn send(live: &LivePod, text: &str) {
 
 fn reload(live: &LivePod, max_steps: u32, price: Option<Price>) {
     let limits = RunLimits { max_steps, ..live.pod.limits };
-    live.ask(live.client().reload(Reload { limits, permission: live.pod.permission(), price }));
+    live.ask(live.client().reload(Reload { limits, permission: live.pod.permission(), price, context_window: None }));
 }
 
 /// So much for a million tokens of either kind: an answer of the script has eleven.

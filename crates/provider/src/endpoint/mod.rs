@@ -38,6 +38,7 @@ pub struct Config {
     pub pacing: Pacing,
     pub max_output: Option<u32>,
     pub price: Option<Price>,
+    pub context_window: Option<u64>,
     pub terms: HelpTerms,
 }
 
@@ -75,6 +76,7 @@ pub(crate) struct Endpoint<W> {
     pub(crate) client: HttpClient,
     max_output: Option<u32>,
     price: Option<Price>,
+    context_window: Option<u64>,
     url: String,
     key: Option<Secret>,
     key_source: Option<String>,
@@ -102,6 +104,10 @@ impl<W: Wire> Model for Endpoint<W> {
         self.price
     }
 
+    fn context_window(&self) -> Option<u64> {
+        self.context_window
+    }
+
     async fn stream(&self, request: ModelRequest, events: EventSink) -> Result<(), ModelError> {
         self.answer(request.body(), &events).await
     }
@@ -110,11 +116,12 @@ impl<W: Wire> Model for Endpoint<W> {
 impl<W: Wire> Endpoint<W> {
     /// Nothing is connected before the first request.
     pub(crate) fn new(config: Config, wire: W) -> Self {
-        let Config { name, base_url, net, key, key_source, timeouts, retry, pacing, max_output, price, terms } = config;
+        let Config { name, base_url, net, key, key_source, timeouts, retry, pacing, .. } = config;
+        let Config { max_output, price, context_window, terms, .. } = config;
         let base_url = base::<W>(base_url);
         let url = base_url.to_string();
         let client = HttpClient::new(base_url, net, timeouts);
-        Self { name, client, max_output, price, url, key, key_source, retry, pacing, terms, wire }
+        Self { name, client, max_output, price, context_window, url, key, key_source, retry, pacing, terms, wire }
     }
 
     /// Sends until an answer is complete, the retries are used up, or the grant is revoked.

@@ -17,7 +17,7 @@ use pod::feature::{
 };
 use pod::foreign::MAX_THREADS;
 use pod::hook::{Gate, GateOutcome};
-use pod::host::{self, HostError};
+use pod::host::{self, HostError, SystemText};
 use pod::record::{FeatureState, Record};
 use pod::session::fold::SessionState;
 use pod::session::restore::{Restored, decode};
@@ -427,8 +427,7 @@ fn start(pod: &PodUnderTest, setting: &Setting, feature: &Arc<dyn FeatureModule>
     let services = setting.services(workspace, opening.link(), &declared(feature));
     let registry = Arc::new(setting.builder(Some(feature)).install(&services));
     for instruction in registry.instructions() {
-        start.system.push_str("\n\n");
-        start.system.push_str(&instruction.text);
+        start.system.push(SystemText { source: instruction.feature.to_string(), text: instruction.text.clone() });
     }
     start.parts.registry = Arc::clone(&registry);
     let (actor, client, _) = runtime.block_on(host::open(opening, start)).expect("the pod opens");

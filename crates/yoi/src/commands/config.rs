@@ -35,6 +35,7 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 # [models."local/x"]                    # a model, by its full name
 # price = { input = 0.5, output = 1.5, cached_input = 0.05, cache_write = 0.6 }  # US dollars per million tokens
 # max_output = 32000                    # maximum number of tokens in one answer
+# context = 128000                      # maximum number of tokens in a request and its answer together
 
 # [limits]
 # max_steps = 500                       # maximum number of steps (requests to the model) in one run
@@ -187,10 +188,11 @@ fn rows(config: &Config) -> Vec<SettingRow> {
         let source = source("attempts", attempts.is_some());
         rows.push((format!("providers.{name}.attempts"), retry.attempts.to_string(), source));
     }
-    for (name, ModelSettings { price, max_output }) in &config.models {
+    for (name, ModelSettings { price, max_output, context }) in &config.models {
         let price = price.as_ref().and_then(|price| Some((model::amounts(price.value.counted()?), &price.source)));
         rows.extend(price.map(|(text, source)| (format!("models.\"{name}\".price"), text, source.clone())));
         rows.extend(max_output.as_ref().map(|most| row(format!("models.\"{name}\".max_output"), most)));
+        rows.extend(context.as_ref().map(|most| row(format!("models.\"{name}\".context"), most)));
     }
     rows.push(optional("limits.max_cost_usd", config.max_cost.as_ref(), "none"));
     rows.push(row("limits.max_steps", &config.max_steps));

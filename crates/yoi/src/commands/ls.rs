@@ -3,6 +3,8 @@
 use crate::cli::LsArgs;
 use crate::commands::left_running::{HELP, LeftRunning};
 use crate::commands::live::{approval_line, model_wait};
+use crate::compose::model::context_window;
+use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::hosting::session_location::now;
@@ -52,6 +54,8 @@ struct PodRow {
     approvals: Vec<ApprovalStatus>,
     model_wait: Option<ModelRetry>,
     left: Option<LeftRunning>,
+    /// The used part of the model's context window, in percent.
+    context_percent: Option<u64>,
 }
 
 /// Lists pods, newest first. A pod that does not read is a row that says so.
@@ -76,7 +80,10 @@ pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
             drop(io::stderr().write_all(why.as_bytes()));
         }
     };
-    let mut rows: Vec<PodRow> = names.iter().map(|(_, name)| row(&pods, name, &mut patience)).collect();
+    // A broken configuration hides no pod.
+    let config = Config::load(env).ok();
+    let mut rows: Vec<PodRow> =
+        names.iter().map(|(_, name)| row(&pods, name, config.as_ref(), &mut patience)).collect();
     ask_live(&pods, &mut rows)?;
     for row in rows.iter_mut().filter(|row| row.state == "crashed") {
         row.left = left.iter().position(|left| left.is_of(&pods, &row.name)).map(|at| left.swap_remove(at));
@@ -115,11 +122,12 @@ fn ask_live(pods: &Pods, rows: &mut [PodRow]) -> Result<(), Failure> {
         row.held = status.held.map(|held| held.reason);
         row.approvals = status.approvals;
         row.model_wait = status.model_wait;
+        row.context_percent = status.context.and_then(|context| context.percent);
     }
     Ok(())
 }
 
-fn row(pods: &Pods, name: &str, patience: &mut impl FnMut()) -> PodRow {
+fn row(pods: &Pods, name: &str, config: Option<&Config>, patience: &mut impl FnMut()) -> PodRow {
     let dir = pods.dir(name);
     let mut row = PodRow { name: name.to_owned(), state: "damaged", ..PodRow::default() };
     let folded = match Reader::open(&dir) {
@@ -132,6 +140,9 @@ fn row(pods: &Pods, name: &str, patience: &mut impl FnMut()) -> PodRow {
         Ok(Summary { state, last_time }) => {
             let live = matches!(Session::owner(&dir), Ok(Some(_)));
             row.live = live;
+            let window = |model: &str| config.and_then(|config| context_window(model, config));
+            let window = state.surface.as_ref().and_then(|(surface, _)| window(&surface.model));
+            row.context_percent = state.context(window).and_then(|context| context.percent());
             row.held = state.held.map(|hold| hold.reason);
             row.approvals = state.approvals.open.values().map(|open| pod::ipc::approval(open)).collect();
             row.state = match (live, state.turn_open || (!live && state.hosted)) {
@@ -166,7 +177,7 @@ fn asked(approvals: &[ApprovalStatus]) -> String {
 fn json(row: &PodRow) -> serde_json::Value {
     serde_json::json!({
         "name": row.name, "state": state_word(row.state), "approvals": row.approvals, "model": row.model, "turns": row.turns, "tokens": row.tokens,
-        "cost": row.cost.map(Cost::dollars),
+        "cost": row.cost.map(Cost::dollars), "context_percent": row.context_percent,
         "held": row.held, "model_wait": row.model_wait, "last_us": row.last, "problem": row.problem, "left_running": row.left.as_ref().map_or(&[][..], |left| &left.pids),
     })
 }

@@ -4,6 +4,8 @@
 use crate::cli::StatusArgs;
 use crate::commands::left_running::{HELP, LeftRunning};
 use crate::commands::live::model_wait;
+use crate::compose::model::context_window;
+use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::hosting::session_location::now;
@@ -19,18 +21,15 @@ use llm_worker::Cost;
 use llm_worker::effect::Outcome;
 use pod::control::BackgroundTaskView;
 use pod::permission::Rule;
-use pod::record::{HoldCause, Record};
+use pod::record::HoldCause;
 use pod::session::approvals::AllowedRule;
-use pod::session::fold::Hold;
-use pod::session::restore::{decode, duration};
+use pod::session::fold::{Hold, SessionState};
+use pod::session::restore::duration;
 use pod::session::summary::Summary;
-use protocol::status::{ApprovalStatus, BackgroundTaskStatus, DeliveryMode, JobStatus, Queued, Status};
+use protocol::status::{ApprovalStatus, BackgroundTaskStatus, ContextStatus, DeliveryMode, JobStatus, Queued, Status};
 use serde_json::{Value, json};
 use session_store::{ReadError, Reader};
-
-/// How many of the newest records are searched for the last request, and in how many bytes.
-const RECENT: usize = 256;
-const RECENT_BYTES: usize = 1 << 20;
+use std::cmp::Reverse;
 
 /// Characters of a call or an input that are shown.
 const SHOWN: usize = 80;
@@ -63,7 +62,10 @@ pub(crate) fn run(args: &StatusArgs, env: &Env) -> Result<Exit, Failure> {
     })?;
     let (live, unasked) = live?;
     // Read after the process answered: the files have all that it told.
-    let found = Found::read(&pods, &name, live, unasked)?;
+    let mut found = Found::read(&pods, &name, live, unasked)?;
+    if found.live.is_none() {
+        found.context = recorded_context(&found.summary.state, env);
+    }
     let left = LeftRunning::find(env)
         .into_iter()
         .find(|left| found.live.is_none() && found.unasked.is_none() && left.is_of(&pods, &name));
@@ -108,8 +110,8 @@ struct Found {
     /// The process that holds the pod, if it gave no status.
     unasked: Option<Unasked>,
     summary: Summary,
-    /// The tokens of the newest request with its answer, if it is recent.
-    context: Option<u64>,
+    /// The tokens of the next request.
+    context: Option<ContextStatus>,
 }
 
 impl Found {
@@ -122,12 +124,7 @@ impl Found {
         };
         let unread = |e: &dyn std::fmt::Display| Failure::new(Exit::Data, format!("{name}: {e}"));
         found.summary = Summary::read(&reader, || {}).map_err(|e| unread(&e))?;
-        let recent = reader.page(reader.durable() + 1, RECENT, RECENT_BYTES).map_err(|e| read_failure(name, &e))?;
-        for frame in &recent {
-            if let Record::Response(response) = decode(frame).map_err(|e| unread(&e))? {
-                found.context = Some(response.usage.input.saturating_add(response.usage.output));
-            }
-        }
+        found.context = found.live.as_ref().and_then(|live| live.context.clone());
         Ok(found)
     }
 
@@ -240,9 +237,7 @@ impl Found {
         if let Some(cost) = self.summary.state.cost {
             add("cost", cost.to_string());
         }
-        if let Some(context) = self.context {
-            add("context", count(context, "token"));
-        }
+        self.context_lines().into_iter().for_each(|(what, text)| add(what, text));
         if let Some(outcome) = self.summary.state.last_outcome.as_ref() {
             add("last turn", outcome_text(outcome));
         }
@@ -305,6 +300,26 @@ impl Found {
         lines
     }
 
+    /// The tokens of the next request, and their sums by kind.
+    fn context_lines(&self) -> Vec<(&'static str, String)> {
+        let Some(ContextStatus { used, window, percent, measured, cached, parts }) = &self.context else {
+            return Vec::new();
+        };
+        let about = if *measured { "" } else { "about " };
+        let of = window.zip(*percent).map(|(window, percent)| format!(" of {window} ({percent}%)")).unwrap_or_default();
+        let cached = if *cached > 0 { format!(", {cached} cached") } else { String::new() };
+        let mut kinds: Vec<(&str, u64)> = Vec::new();
+        for part in parts {
+            match kinds.iter_mut().find(|(kind, _)| *kind == part.kind) {
+                Some((_, sum)) => *sum = sum.saturating_add(part.tokens),
+                None => kinds.push((&part.kind, part.tokens)),
+            }
+        }
+        kinds.sort_by_key(|(_, tokens)| Reverse(*tokens));
+        let kinds: Vec<_> = kinds.iter().map(|(kind, tokens)| format!("{} {tokens}", kind.replace('_', " "))).collect();
+        vec![("context", format!("{about}{}{of}{cached}", count(*used, "token"))), ("", kinds.join(", "))]
+    }
+
     fn task_lines(&self) -> Vec<(&'static str, String)> {
         let (tasks, more) = self.tasks();
         if tasks.is_empty() {
@@ -356,7 +371,8 @@ impl Found {
             "model_wait": live.and_then(|live| live.model_wait.as_ref()),
             "disk": live.and_then(|live| live.disk.clone()), "queued": self.queued(), "model": self.model(),
             "sandbox": self.sandbox(), "turns": state.turns, "requests": state.requests, "usage": state.usage,
-            "cost": state.cost.map(Cost::dollars), "context": self.context, "last_outcome": state.last_outcome,
+            "cost": state.cost.map(Cost::dollars), "context": self.context.as_ref().map(|context| context.used),
+            "context_usage": self.context, "last_outcome": state.last_outcome,
             "tasks": tasks, "more_tasks": more_tasks, "jobs": self.jobs(),
             "notices": live.map_or(state.notices.len() as u64, |live| live.notices),
             "stuck": live.map(|live| live.stuck), "pid": live.map(|live| live.host.pid).or(self.unasked.as_ref().map(|unasked| unasked.pid)), "answers": live.is_some(),
@@ -365,6 +381,13 @@ impl Found {
             "reload": live.map(|live| json!({ "next_start": live.host.reload.next_start, "refused": live.host.reload.refused })), "left_running": left.map_or(&[][..], |left| &left.pids),
         })
     }
+}
+
+/// The context of a pod that gives no status of its own, with the window of the configuration as it is now.
+fn recorded_context(state: &SessionState, env: &Env) -> Option<ContextStatus> {
+    let (surface, _) = state.surface.as_ref()?;
+    let window = Config::load(env).ok().and_then(|config| context_window(&surface.model, &config));
+    state.context(window).map(pod::ipc::context)
 }
 
 /// What ends a hold.

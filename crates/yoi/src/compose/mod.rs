@@ -28,7 +28,9 @@ use pod::feature::{
     CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostReport, HostSandbox,
     HostServices, InstallPlan, PodLink,
 };
+use pod::host::SystemText;
 use pod::permission::{Person, Policy, SandboxState};
+use pod::record::SurfaceSources;
 use roots::{Added, AddedDirs};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -191,8 +193,12 @@ fn inherited(env: &Env) -> Result<EnvPolicy, Failure> {
 }
 
 /// The system prompt with the features' instructions, in install order, and those that were read from files.
-pub(crate) fn system_prompt(registry: &FeatureRegistry, files: &Instructions) -> String {
-    let features = registry.instructions().iter().map(|instruction| instruction.text.clone());
-    let files = files.texts(registry.redactor());
-    std::iter::once(SYSTEM.to_owned()).chain(features).chain(files).collect::<Vec<_>>().join("\n\n")
+pub(crate) fn system_prompt(registry: &FeatureRegistry, files: &Instructions) -> Vec<SystemText> {
+    let features = registry
+        .instructions()
+        .iter()
+        .map(|instruction| SystemText { source: instruction.feature.to_string(), text: instruction.text.clone() });
+    let files = files.texts(registry.redactor()).into_iter();
+    let files = files.map(|text| SystemText { source: SurfaceSources::INSTRUCTIONS.to_owned(), text });
+    std::iter::once(SystemText::of_host(SYSTEM)).chain(features).chain(files).collect()
 }

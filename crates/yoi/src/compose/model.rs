@@ -17,11 +17,11 @@ use provider::anthropic::{self, Messages};
 use provider::catalog;
 use provider::endpoint::Config as Endpoint;
 use provider::openai_chat::{self, Chat, Flavour};
-use provider::prices;
 use provider::recording::Recording;
 use provider::retry::{Pacing, RetryPolicy};
 use provider::scripted::{ScriptError, Scripted};
 use provider::{BaseUrl, Timeouts};
+use provider::{prices, windows};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -172,7 +172,7 @@ fn plain(
     }
     if let Some(file) = name.strip_prefix(SCRIPTED) {
         let script = script(name, &env.cwd.join(file))?;
-        return Ok((Arc::new(script.priced(price(name, config))), None));
+        return Ok((Arc::new(script.priced(price(name, config)).windowed(context_window(name, config))), None));
     }
     named(name, config)?;
     let (provider, _model) = catalog::split(name).unwrap_or((name, ""));
@@ -188,6 +188,7 @@ fn plain(
         pacing: Pacing::system(),
         max_output: config.models.get(name).and_then(|known| Some(known.max_output.as_ref()?.value)),
         price: price(name, config),
+        context_window: context_window(name, config),
         terms: remedy::MODEL_TERMS,
     };
     let model = match api {
@@ -213,6 +214,17 @@ pub(crate) fn price(name: &str, config: &Config) -> Option<Price> {
     }
     let local = catalog::find(provider).is_some_and(catalog::Provider::is_local);
     if local { Some(Price::FREE) } else { prices::of(name) }
+}
+
+/// How many tokens a request and its answer may have together: as configured, else by the table for a vendor the
+/// catalogue knows. A server on this machine is started with any.
+pub(crate) fn context_window(name: &str, config: &Config) -> Option<u64> {
+    let name = bare(name);
+    if let Some(context) = config.models.get(name).and_then(|known| known.context.as_ref()) {
+        return Some(context.value);
+    }
+    let (provider, _model) = catalog::split(name)?;
+    if config.providers.contains_key(provider) { None } else { windows::of(name) }
 }
 
 /// A price as people read it.

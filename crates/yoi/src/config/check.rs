@@ -10,6 +10,11 @@ use std::fmt::Display;
 /// The highest limit of a run's cost, in dollars: above it, a decimal point is probably missing.
 const MAX_COST: f64 = 1e6;
 
+/// Bounds of a context window, in tokens: a smaller one has no room for the tools; above the larger one, digits are
+/// probably doubled.
+const MIN_CONTEXT: u64 = 1_000;
+const MAX_CONTEXT: u64 = 100_000_000;
+
 impl Config {
     pub(super) fn check(&self) -> Result<(), Failure> {
         if let Some(Sourced { value, source }) = &self.model {
@@ -35,10 +40,15 @@ impl Config {
         range("tool_concurrency", threads.contains(&calls.value), &calls.source, "1 to 32", Some(&calls.value))
     }
 
-    fn check_model(&self, name: &str, ModelSettings { price, max_output }: &ModelSettings) -> Result<(), Failure> {
+    fn check_model(&self, name: &str, known: &ModelSettings) -> Result<(), Failure> {
         let at = format!("models.\"{name}\"");
         let remote = !(name == model::OFFLINE || name.starts_with(model::SCRIPTED));
-        let source = [price.as_ref().map(|price| &price.source), max_output.as_ref().map(|most| &most.source)];
+        let ModelSettings { price, max_output, context } = known;
+        let source = [
+            price.as_ref().map(|price| &price.source),
+            max_output.as_ref().map(|most| &most.source),
+            context.as_ref().map(|most| &most.source),
+        ];
         if let Some(source) = source.into_iter().flatten().next() {
             model::named(name, self)
                 .map_err(|failure| Failure { message: format!("{source}: {at}: {}", failure.message), ..failure })?;
@@ -50,6 +60,10 @@ impl Config {
         if let Some(Sourced { value, source }) = max_output {
             range(&format!("{at}.max_output"), *value != 0, source, "at least 1", Some(value))?;
             range(&format!("{at}.max_output"), remote, source, "left out: this model has no such limit", None)?;
+        }
+        if let Some(Sourced { value, source }) = context {
+            let ok = (MIN_CONTEXT..=MAX_CONTEXT).contains(value);
+            range(&format!("{at}.context"), ok, source, "1000 to 100000000 tokens", Some(value))?;
         }
         Ok(())
     }

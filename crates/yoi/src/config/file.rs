@@ -105,6 +105,8 @@ pub(crate) struct ModelConfig {
     pub(crate) price: Option<PriceConfig>,
     /// The maximum number of tokens in one answer.
     pub(crate) max_output: Option<u32>,
+    /// The context window: the maximum number of tokens in a request and its answer together.
+    pub(crate) context: Option<u64>,
 }
 
 /// Prices in US dollars per million tokens.

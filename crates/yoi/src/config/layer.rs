@@ -14,11 +14,12 @@ impl Config {
             let source = place(&["providers", &name]);
             self.providers.insert(name, Endpoint { value: provider, source, keys });
         }
-        for (name, ModelConfig { price, max_output }) in models {
+        for (name, ModelConfig { price, max_output, context }) in models {
             let at = |key: &str| place(&["models", &name, key]);
             let known = self.models.entry(name.clone()).or_default();
             set(&mut known.price, price, || at("price"));
             set(&mut known.max_output, max_output, || at("max_output"));
+            set(&mut known.context, context, || at("context"));
         }
         let LimitsConfig { max_steps, tool_concurrency, max_cost_usd } = limits;
         let at = |key: &str| place(&["limits", key]);

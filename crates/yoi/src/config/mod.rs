@@ -62,6 +62,7 @@ impl Endpoint {
 pub(crate) struct ModelSettings {
     pub(crate) price: Option<Sourced<PriceConfig>>,
     pub(crate) max_output: Option<Sourced<u32>>,
+    pub(crate) context: Option<Sourced<u64>>,
 }
 
 #[derive(Clone, Debug)]

@@ -124,6 +124,7 @@ fn effect(path: &[&str], value: &Value) -> String {
         ["model"] => model(value.as_str().unwrap_or_default()),
         ["providers", ..] => provider(value),
         ["models", _, "price"] => "sets the price of this model".to_owned(),
+        ["models", _, "context"] => "sets the context window of this model".to_owned(),
         ["models", ..] => "sets the maximum length of this model's answers".to_owned(),
         ["permissions", ..] => {
             "such calls run without approval, unless a rule in your own files decides otherwise".to_owned()

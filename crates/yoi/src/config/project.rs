@@ -46,11 +46,16 @@ impl Config {
                 accepted.providers.insert(name, provider);
             }
         }
-        for (name, ModelConfig { price, max_output }) in models {
+        for (name, ModelConfig { price, max_output, context }) in models {
             let mut part = |key: &str, there: bool| there && asking.granted(&["models", &name, key]);
-            let (priced, bounded) = (part("price", price.is_some()), part("max_output", max_output.is_some()));
-            let granted = ModelConfig { price: price.filter(|_| priced), max_output: max_output.filter(|_| bounded) };
-            if priced || bounded {
+            let priced = part("price", price.is_some());
+            let (bounded, sized) = (part("max_output", max_output.is_some()), part("context", context.is_some()));
+            let granted = ModelConfig {
+                price: price.filter(|_| priced),
+                max_output: max_output.filter(|_| bounded),
+                context: context.filter(|_| sized),
+            };
+            if priced || bounded || sized {
                 accepted.models.insert(name, granted);
             }
         }

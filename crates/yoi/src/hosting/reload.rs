@@ -58,8 +58,9 @@ impl Hosting<'_> {
         let permission = Permission { policy: rules(&config)?, ..Permission::clone(opened) };
         let Some(ResolvedModel { choice, .. }) = resolved else { return Err(not_open()) };
         let price = model::price(&choice.name, &config);
+        let context_window = model::context_window(&choice.name, &config);
         model::affordable(&choice.name, price, &config, env)?;
-        let reload = Reload { limits: limits(&config), permission: Arc::new(permission), price };
+        let reload = Reload { limits: limits(&config), permission: Arc::new(permission), price, context_window };
         Ok((reload, old.next_start(&config)))
     }
 }

@@ -71,6 +71,52 @@ fn a_spent_budget_ends_the_run_before_the_next_request() {
 }
 
 #[test]
+fn the_context_is_shown_with_its_contributors() {
+    let scene = Scene::new();
+    let model = steps(&scene, 3);
+    let window = |context: &str| scene.config(&format!("[models.\"{model}\"]\n{context}\n"));
+    window("context = 40000");
+    scene.write("AGENTS.md", "Be brief.\n");
+    scene.yoi(&["run", "--pod", "p", "-m", &model, "go"]).ends(0);
+    let status = || scene.yoi(&["status", "p", "--json"]).ends(0).json();
+    let now = status();
+    let usage = &now["context_usage"];
+    // 10,000 tokens were counted for the newest request; the answer to it comes to a few more.
+    let used = usage["used"].as_u64().unwrap();
+    assert!((10_000..10_010).contains(&used), "{usage}");
+    assert_eq!(now["context"], used);
+    assert_eq!(
+        (&usage["window"], &usage["percent"], &usage["measured"], &usage["cached"]),
+        (&json!(40_000), &json!(25), &json!(true), &json!(5_000))
+    );
+    let parts = usage["parts"].as_array().unwrap();
+    let sum = |key: &str| parts.iter().map(|part| part[key].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(sum("tokens"), used);
+    assert!((4_990..=5_000).contains(&sum("cached")), "{usage}");
+    let part = |kind: &str, name: Value| parts.iter().find(|part| part["kind"] == kind && part["name"] == name);
+    assert_eq!(part("schema", json!("List")).unwrap()["feature"], "builtin:files");
+    for (kind, name) in [
+        ("system", Value::Null),
+        ("instructions", Value::Null),
+        ("feature_instructions", Value::Null),
+        ("results", json!("List")),
+        ("inputs", Value::Null),
+        ("notes", json!("host")),
+    ] {
+        assert!(part(kind, name.clone()).is_some(), "{kind} {name}: {usage}");
+    }
+    let shown = format!("context   {used} tokens of 40000 (25%), 5000 cached");
+    scene.yoi(&["status", "p"]).ends(0).prints(&[&shown, "schema "]);
+    assert_eq!(scene.yoi(&["ls", "--json"]).ends(0).json()[0]["context_percent"], 25);
+    // A window that is not known is none.
+    scene.config("");
+    let now = status();
+    assert_eq!((&now["context"], &now["context_usage"]["percent"]), (&json!(used), &Value::Null));
+    window("context = 900");
+    scene.yoi(&["config", "show"]).ends(78).says(&["models.\"", "context", "1000 to 100000000 tokens"]);
+}
+
+#[test]
 fn what_has_no_price_has_no_budget() {
     let scene = Scene::new();
     let model = steps(&scene, 2);

@@ -74,7 +74,7 @@ fn what_narrows_acts_at_once() {
 }
 
 /// What a project's file may ask for: it, and what is pending with its line.
-pub(crate) const ASKING: [(&str, &str, u32); 19] = [
+pub(crate) const ASKING: [(&str, &str, u32); 20] = [
     ("[providers.evil]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"", "providers.evil", 1),
     ("[providers.local]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:1/v1\"", "providers.local", 1),
     (
@@ -87,6 +87,7 @@ pub(crate) const ASKING: [(&str, &str, u32); 19] = [
     ("model = \"record:local/x\"", "model", 1),
     ("[models.\"local/x\"]\n\nprice = { input = 0, output = 0 }", "models.\"local/x\".price", 3),
     ("[models.\"local/x\"]\nmax_output = 9", "models.\"local/x\".max_output", 2),
+    ("[models.\"local/x\"]\ncontext = 9000", "models.\"local/x\".context", 2),
     (
         "[[permissions.rules]]\ntool = \"Bash\"\ndecision = \"deny\"\n[[permissions.rules]]\ntool = \"Bash\"\n\
          decision = \"allow\"",

@@ -67,8 +67,9 @@ impl Actor {
             // The client may have ended.
             (Command::Status(reply), _) => drop(reply.send(self.status())),
             (Command::Reload(reload), _) => {
-                let Reload { limits, permission, price } = *reload;
-                (self.limits, core.permission, core.price) = (limits, permission, price);
+                let Reload { limits, permission, price, context_window } = *reload;
+                (self.limits, core.permission) = (limits, permission);
+                (core.price, core.context_window) = (price, context_window);
             }
             (Command::Close { reason, leave }, at) => {
                 self.closing.ask(reason);
@@ -176,6 +177,7 @@ impl Actor {
             requests: state.requests,
             usage: state.usage,
             cost: state.cost,
+            context: state.context(core.context_window),
             last_outcome: state.last_outcome.clone(),
             model: core.model.name().to_owned(),
             folded: *core.outbox.following().borrow(),

@@ -20,6 +20,16 @@ const VARYING: &[&str] = &[
     "start 2 (",
     "1 of 1 (",
     "Date: ",
+    // The context by contributor.
+    "context   about ",
+    "schema ",
+    "instructions ",
+    "system ",
+    "notes ",
+    "inputs ",
+    "results ",
+    "answers ",
+    "calls ",
     "── ",
 ];
 /// Keys of JSON whose values no two runs share, or that another snapshot shows.

@@ -1,0 +1,243 @@
+//! The tokens of the next request, by contributor. A pure fold over surface, items and answers; it needs no tokenizer, because
+//! the provider counts every request that it answers.
+
+use crate::record::SurfaceSources;
+use llm_worker::projection::Surface;
+use llm_worker::{Item, Usage};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Bytes of text per token, until the provider has counted a request.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// Limit on the tools and sources that are told apart.
+const MAX_NAMES: usize = 256;
+
+/// Limit on the parts of a [`ContextUsage`]; the smallest are summed up.
+pub const MAX_PARTS: usize = 64;
+
+/// The name of all tools that the surface does not have, and of those above the limit.
+const OTHER: &str = "other";
+
+/// The bytes of text that a request consists of, and how many tokens the provider counted in the newest one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContextMeter {
+    sources: SurfaceSources,
+    inputs: u64,
+    answers: u64,
+    reasoning: u64,
+    calls: u64,
+    /// By tool.
+    results: BTreeMap<String, u64>,
+    /// By source.
+    notes: BTreeMap<String, u64>,
+    /// Bytes of the newest request.
+    requested: u64,
+    counted: Option<CountedRequest>,
+}
+
+/// A request with the tokens that its provider counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CountedRequest {
+    bytes: u64,
+    input: u64,
+    cached: u64,
+}
+
+/// Which part of a request it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ContextKind {
+    /// The host's part of the system prompt.
+    System,
+    /// Files of instructions.
+    Instructions,
+    /// A feature's part of the system prompt.
+    FeatureInstructions,
+    /// A tool's name, description and schema.
+    Schema,
+    Inputs,
+    Answers,
+    Reasoning,
+    /// The tool calls with their arguments.
+    Calls,
+    /// The results of a tool.
+    Results,
+    /// Notes of the host and of features.
+    Notes,
+    /// The smallest parts, summed up.
+    Other,
+}
+
+/// One contributor to the next request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContextContributor {
+    pub kind: ContextKind,
+    /// The tool, or the source of notes.
+    pub name: Option<String>,
+    pub feature: Option<String>,
+    pub tokens: u64,
+    /// Tokens of it that the provider read from its cache, in the newest request.
+    pub cached: u64,
+}
+
+/// The tokens of the next request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContextUsage {
+    pub used: u64,
+    /// The most that the model takes, answer included; if known.
+    pub window: Option<u64>,
+    /// Whether `used` comes from a count of the provider; else it is estimated from the bytes alone.
+    pub is_measured: bool,
+    /// Tokens of the newest request that the provider read from its cache.
+    pub cached: u64,
+    /// The largest part first.
+    pub parts: Vec<ContextContributor>,
+}
+
+impl ContextUsage {
+    /// The used part of the window in percent, rounded down.
+    #[must_use]
+    pub fn percent(&self) -> Option<u64> {
+        self.window.filter(|window| *window > 0).map(|window| share(self.used, 100, window))
+    }
+}
+
+impl ContextMeter {
+    /// A new surface; `model` is that of the one before.
+    pub(super) fn surface(&mut self, surface: &Surface, sources: &SurfaceSources, model: Option<&str>) {
+        self.sources = sources.clone();
+        // Another model counts otherwise.
+        if model != Some(&surface.model) {
+            self.counted = None;
+        }
+    }
+
+    /// One more item; `tool` is that of a result, if the surface has it.
+    pub(super) fn add(&mut self, item: &Item, tool: Option<&str>) {
+        let bytes = match item {
+            Item::User { text } | Item::System { text, .. } | Item::Assistant { text } => text.len(),
+            Item::Reasoning { text, seal } => text.len() + seal.as_ref().map_or(0, |seal| seal.signature.data.len()),
+            Item::ToolCall { name, arguments, .. } => name.len() + arguments.len(),
+            Item::ToolResult { outcome, .. } => outcome.summary.len() + outcome.content.len(),
+        } as u64;
+        let sum = match item {
+            Item::User { .. } => &mut self.inputs,
+            Item::System { source, .. } => named(&mut self.notes, source),
+            Item::Assistant { .. } => &mut self.answers,
+            Item::Reasoning { .. } => &mut self.reasoning,
+            Item::ToolCall { .. } => &mut self.calls,
+            Item::ToolResult { .. } => named(&mut self.results, tool.unwrap_or(OTHER)),
+        };
+        *sum = sum.saturating_add(bytes);
+    }
+
+    pub(super) fn request(&mut self, surface: &Surface) {
+        self.requested = self.parts(surface).iter().map(|(part, _)| part.tokens).sum();
+    }
+
+    /// The answer to the newest request. Some providers count nothing.
+    pub(super) fn response(&mut self, usage: &Usage) {
+        if usage.input > 0 && self.requested > 0 {
+            let cached = usage.cached.min(usage.input);
+            self.counted = Some(CountedRequest { bytes: self.requested, input: usage.input, cached });
+        }
+    }
+
+    /// The next request of this surface: the counted tokens per byte of the newest request, times today's bytes.
+    #[must_use]
+    pub fn usage(&self, surface: &Surface, window: Option<u64>) -> ContextUsage {
+        let mut parts = self.parts(surface);
+        let bytes: u64 = parts.iter().map(|(part, _)| part.tokens).sum();
+        let (input, per) = self.counted.map_or((1, BYTES_PER_TOKEN), |counted| (counted.input, counted.bytes));
+        let used = share(bytes, input, per);
+        let cached = self.counted.map_or(0, |counted| counted.cached).min(used);
+        // Each part gets the difference of two running sums, so that the sum of all is exact.
+        let (mut before, mut given) = (0, 0);
+        for (part, _) in &mut parts {
+            before += part.tokens;
+            let upto = share(before, used, bytes);
+            (part.tokens, given) = (upto - given, upto);
+        }
+        // A cache has the beginning of a request: the fixed parts first.
+        let fixed: u64 = parts.iter().filter(|(_, fixed)| *fixed).map(|(part, _)| part.tokens).sum();
+        let (cached_fixed, cached_rest) = (cached.min(fixed), cached.saturating_sub(fixed));
+        for (part, is_fixed) in &mut parts {
+            part.cached = match is_fixed {
+                true => share(part.tokens, cached_fixed, fixed),
+                false => share(part.tokens, cached_rest, used - fixed),
+            };
+        }
+        let parts = largest(parts.into_iter().map(|(part, _)| part).filter(|part| part.tokens > 0).collect());
+        ContextUsage { used, window, is_measured: self.counted.is_some(), cached, parts }
+    }
+
+    /// The parts in the order of a request, each with its bytes in the place of tokens, and whether it is in the fixed
+    /// beginning.
+    fn parts(&self, surface: &Surface) -> Vec<(ContextContributor, bool)> {
+        let part = |kind, name: Option<&str>, feature: Option<&str>, bytes| {
+            let (name, feature) = (name.map(str::to_owned), feature.map(str::to_owned));
+            ContextContributor { kind, name, feature, tokens: bytes, cached: 0 }
+        };
+        let mut parts = Vec::new();
+        for (index, tool) in surface.tools.iter().enumerate() {
+            let bytes = (tool.name.len() + tool.description.len() + tool.schema.len()) as u64;
+            let feature = self.sources.tools.get(index).map(String::as_str);
+            parts.push((part(ContextKind::Schema, Some(&tool.name), feature, bytes), true));
+        }
+        let mut rest = surface.system.len() as u64;
+        for source in &self.sources.system {
+            let bytes = source.bytes.min(rest);
+            let (kind, feature) = match source.source.as_str() {
+                SurfaceSources::HOST => continue,
+                SurfaceSources::INSTRUCTIONS => (ContextKind::Instructions, None),
+                feature => (ContextKind::FeatureInstructions, Some(feature)),
+            };
+            rest -= bytes;
+            parts.push((part(kind, None, feature, bytes), true));
+        }
+        parts.push((part(ContextKind::System, None, None, rest), true));
+        let sums = [
+            (ContextKind::Inputs, self.inputs),
+            (ContextKind::Answers, self.answers),
+            (ContextKind::Reasoning, self.reasoning),
+            (ContextKind::Calls, self.calls),
+        ];
+        parts.extend(sums.map(|(kind, bytes)| (part(kind, None, None, bytes), false)));
+        let results = self.results.iter().map(|(tool, bytes)| part(ContextKind::Results, Some(tool), None, *bytes));
+        let notes = self.notes.iter().map(|(source, bytes)| part(ContextKind::Notes, Some(source), None, *bytes));
+        parts.extend(results.chain(notes).map(|part| (part, false)));
+        parts
+    }
+}
+
+/// The sum of this name; a new name above the limit is counted with the others.
+fn named<'a>(sums: &'a mut BTreeMap<String, u64>, name: &str) -> &'a mut u64 {
+    let name = if sums.len() < MAX_NAMES || sums.contains_key(name) { name } else { OTHER };
+    sums.entry(name.to_owned()).or_default()
+}
+
+/// `of * part / whole`, rounded down; 0 of nothing.
+fn share(part: u64, of: u64, whole: u64) -> u64 {
+    let product = u128::from(part) * u128::from(of);
+    u64::try_from(product.checked_div(u128::from(whole)).unwrap_or_default()).unwrap_or(u64::MAX)
+}
+
+/// The largest parts, and the sum of the others.
+fn largest(mut parts: Vec<ContextContributor>) -> Vec<ContextContributor> {
+    parts.sort_by(|one, two| {
+        two.tokens.cmp(&one.tokens).then_with(|| (one.kind, &one.name).cmp(&(two.kind, &two.name)))
+    });
+    if parts.len() > MAX_PARTS {
+        let rest = parts.split_off(MAX_PARTS - 1);
+        let sum = |of: fn(&ContextContributor) -> u64| rest.iter().map(of).sum();
+        let (tokens, cached) = (sum(|part| part.tokens), sum(|part| part.cached));
+        parts.push(ContextContributor { kind: ContextKind::Other, name: None, feature: None, tokens, cached });
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests;

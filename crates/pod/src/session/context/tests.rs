@@ -1,0 +1,133 @@
+//! Tokens by contributor, before and after a count of the provider.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use super::*;
+use crate::record::SystemSource;
+use llm_worker::tool::{ToolDefinition, ToolEffect};
+use llm_worker::{CallId, ResultStatus, ToolOutcome};
+
+fn tool(name: &str, schema: usize) -> ToolDefinition {
+    let (description, schema) = (String::new(), "s".repeat(schema).into());
+    ToolDefinition { name: name.to_owned(), description, schema, effect: ToolEffect::ReadOnly }
+}
+
+/// 96 bytes of `Read`, 300 of system prompt: 200 of the host with its separators, 60 of instructions, 40 of a feature.
+fn surface(model: &str) -> (Surface, SurfaceSources) {
+    let surface = Surface {
+        generation: 1,
+        model: model.to_owned(),
+        system: "x".repeat(300),
+        tools: vec![tool("Read", 96)],
+        max_output: None,
+    };
+    let part = |source: &str, bytes| SystemSource { source: source.to_owned(), bytes };
+    let system = vec![part("host", 196), part("builtin:files", 40), part("instructions", 60)];
+    (surface, SurfaceSources { system, tools: vec!["builtin:files".to_owned()] })
+}
+
+fn user(bytes: usize) -> Item {
+    Item::User { text: "u".repeat(bytes) }
+}
+
+fn result(bytes: usize) -> Item {
+    let (summary, content) = (String::new(), "r".repeat(bytes));
+    Item::ToolResult {
+        id: CallId::new(1).unwrap(),
+        outcome: ToolOutcome { status: ResultStatus::Ok, summary, content },
+    }
+}
+
+fn tokens(usage: &ContextUsage) -> Vec<(ContextKind, Option<&str>, u64, u64)> {
+    usage.parts.iter().map(|part| (part.kind, part.name.as_deref(), part.tokens, part.cached)).collect()
+}
+
+/// 1,000 bytes: 400 fixed, 100 of inputs, 500 of results.
+fn metered() -> (ContextMeter, Surface) {
+    let ((surface, sources), mut meter) = (surface("m"), ContextMeter::default());
+    meter.surface(&surface, &sources, None);
+    meter.add(&user(100), None);
+    meter.add(&result(500), Some("Read"));
+    (meter, surface)
+}
+
+#[test]
+fn before_a_count_four_bytes_are_a_token() {
+    let (meter, surface) = metered();
+    let usage = meter.usage(&surface, Some(1_000));
+    assert_eq!((usage.used, usage.percent(), usage.is_measured, usage.cached), (250, Some(25), false, 0));
+    assert_eq!(
+        tokens(&usage),
+        [
+            (ContextKind::Results, Some("Read"), 125, 0),
+            (ContextKind::System, None, 50, 0),
+            (ContextKind::Schema, Some("Read"), 25, 0),
+            (ContextKind::Inputs, None, 25, 0),
+            (ContextKind::Instructions, None, 15, 0),
+            (ContextKind::FeatureInstructions, None, 10, 0),
+        ]
+    );
+    let features = usage.parts.iter().filter_map(|part| part.feature.as_deref());
+    assert_eq!(features.collect::<Vec<_>>(), ["builtin:files"; 2], "of the schema and the instruction");
+    assert_eq!(meter.usage(&surface, None).percent(), None);
+}
+
+#[test]
+fn a_count_of_the_provider_decides_and_parts_add_up_to_it() {
+    let (mut meter, surface) = metered();
+    meter.request(&surface);
+    meter.response(&Usage { input: 777, output: 9, cached: 400, cache_write: 0 });
+    let usage = meter.usage(&surface, None);
+    assert_eq!((usage.used, usage.is_measured, usage.cached), (777, true, 400));
+    assert_eq!(usage.parts.iter().map(|part| part.tokens).sum::<u64>(), 777);
+    // 400 of 1,000 bytes are fixed: 310 tokens, all from the cache; the other 90 are of what follows.
+    let cached = |kinds: &[ContextKind]| {
+        usage.parts.iter().filter(|part| kinds.contains(&part.kind)).map(|part| part.cached).sum::<u64>()
+    };
+    let fixed = [ContextKind::System, ContextKind::Instructions, ContextKind::FeatureInstructions, ContextKind::Schema];
+    assert_eq!((cached(&fixed), cached(&[ContextKind::Inputs, ContextKind::Results])), (310, 89));
+    // What follows is counted at the same rate.
+    meter.add(&result(500), Some("Read"));
+    assert_eq!(meter.usage(&surface, None).used, 777 * 1_500 / 1_000);
+    // An answer without a count changes nothing.
+    meter.request(&surface);
+    meter.response(&Usage::default());
+    assert_eq!(meter.usage(&surface, None).used, 777 * 1_500 / 1_000);
+}
+
+#[test]
+fn another_model_counts_anew() {
+    let (mut meter, first) = metered();
+    meter.request(&first);
+    meter.response(&Usage { input: 777, ..Usage::default() });
+    let (same, sources) = surface("m");
+    meter.surface(&same, &sources, Some("m"));
+    assert!(meter.usage(&same, None).is_measured);
+    let (other, sources) = surface("other");
+    meter.surface(&other, &sources, Some("m"));
+    assert_eq!((meter.usage(&other, None).used, meter.usage(&other, None).is_measured), (250, false));
+}
+
+#[test]
+fn a_surface_without_sources_is_the_host_s() {
+    let ((surface, _), mut meter) = (surface("m"), ContextMeter::default());
+    meter.surface(&surface, &SurfaceSources::default(), None);
+    let usage = meter.usage(&surface, None);
+    assert_eq!(tokens(&usage), [(ContextKind::System, None, 75, 0), (ContextKind::Schema, Some("Read"), 25, 0)]);
+}
+
+#[test]
+fn names_and_parts_are_bounded() {
+    let ((surface, sources), mut meter) = (surface("m"), ContextMeter::default());
+    meter.surface(&surface, &sources, None);
+    for number in 0..2 * MAX_NAMES {
+        let source = format!("feature-{number}");
+        meter.add(&Item::System { source, text: "n".repeat(40) }, None);
+    }
+    assert!(meter.notes.len() <= MAX_NAMES + 1);
+    let usage = meter.usage(&surface, None);
+    assert_eq!(usage.parts.len(), MAX_PARTS);
+    assert_eq!(usage.parts.iter().map(|part| part.tokens).sum::<u64>(), usage.used);
+    assert_eq!(usage.parts.last().map(|part| part.kind), Some(ContextKind::Other));
+    assert_eq!(tokens(&usage)[0], (ContextKind::Notes, Some(OTHER), 40 * 256 / 4, 0));
+}
