@@ -16,7 +16,7 @@ const DIFF: usize = 16;
 const AT_ONCE: Duration = Duration::from_millis(100);
 
 /// Where a call is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CallState {
     Running,
     /// For a person.
@@ -164,6 +164,16 @@ impl CallCell<'_> {
                 note.into_iter().chain(shown).flat_map(indented).collect()
             }
         }
+    }
+}
+
+/// The summary of a call without what stands in its line.
+#[must_use]
+pub fn unrepeated<'a>(summary: &'a str, subject: &str, state: CallState) -> &'a str {
+    match summary.split_once(" in ") {
+        Some(("exit 0", _)) if state == CallState::Ok => "",
+        Some((exit, took)) if exit.starts_with("exit ") && took.ends_with(" s") => exit,
+        _ => summary.strip_prefix(subject).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(summary),
     }
 }
 

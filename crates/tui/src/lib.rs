@@ -3,6 +3,7 @@
 //! Nothing here reads or writes a terminal, a file, a clock or the environment; the caller knows the width and whether
 //! there may be colours, and prints. A [`Span`] is made of any text: characters that mislead become visible escapes.
 
+pub mod arguments;
 mod call;
 mod diff;
 mod finished;
@@ -13,7 +14,7 @@ mod screen;
 mod style;
 mod table;
 
-pub use call::{CallBody, CallCell, CallState, duration};
+pub use call::{CallBody, CallCell, CallState, duration, unrepeated};
 pub use diff::diff;
 pub use finished::finished;
 pub use line::{Line, Span, columns};

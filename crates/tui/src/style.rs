@@ -1,7 +1,7 @@
 //! Meanings of text, and how a terminal of 16 colours shows them. Does not depend on text.
 
 /// What a piece of text means.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Tone {
     #[default]
     Plain,

@@ -11,7 +11,6 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::hosting::session_location::now;
 use crate::pods::{Pods, read_failure};
-use crate::show::arguments::brief;
 use crate::show::escape::line;
 use crate::show::out;
 use crate::show::question::{self, TypedAnswer};
@@ -26,6 +25,7 @@ use protocol::method::{AllowOrDeny, AllowScope, Approve, GetApprovals, GetPastCa
 use protocol::record::{ApprovalRequested, ApprovalResolved};
 use serde_json::{Value, json};
 use session_store::{ReadError, Reader, Session};
+use tui::arguments::brief;
 
 /// Characters of a call in the line about its answer.
 const SHOWN: usize = 80;

@@ -8,7 +8,6 @@ use crate::hosting::leftovers::everything;
 use crate::look::Look;
 use crate::pods::{Pods, read_failure};
 use crate::project::Project;
-use crate::show::arguments::brief;
 use crate::show::escape::line;
 use crate::show::out;
 use authority::{Ambient, FileKind, Located, Workspace, escape};
@@ -20,6 +19,7 @@ use similar::TextDiff;
 use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
+use tui::arguments::brief;
 use tui::{Line, Tone};
 
 /// The largest file that is compared or restored, in bytes; tools change none larger.

@@ -8,7 +8,6 @@ use crate::commands::status::outcome_text;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{Pods, read_failure};
-use crate::show::arguments::brief;
 use crate::show::count::count;
 use crate::show::escape::{journal_line, line};
 use crate::show::out;
@@ -27,6 +26,7 @@ use pod::session::restore::{decode, duration, utc};
 use session_store::{BlobError, BlobView, OwnedFrame, Reader};
 use std::collections::BTreeMap;
 use std::path::Path;
+use tui::arguments::brief;
 
 /// How many lines of an output a transcript shows.
 const ABRIDGED: usize = 8;

@@ -10,7 +10,6 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::hosting::session_location::now;
 use crate::pods::{Pods, read_failure};
-use crate::show::arguments::brief;
 use crate::show::background_tasks::{job_line, task_line, tasks_text};
 use crate::show::count::count;
 use crate::show::escape::line;
@@ -30,6 +29,7 @@ use protocol::status::{ApprovalStatus, BackgroundTaskStatus, ContextStatus, Deli
 use serde_json::{Value, json};
 use session_store::{ReadError, Reader};
 use std::cmp::Reverse;
+use tui::arguments::brief;
 
 /// Characters of a call or an input that are shown.
 const SHOWN: usize = 80;

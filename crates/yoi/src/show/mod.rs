@@ -1,6 +1,5 @@
 //! What people see: of a run, and of results; knows no command.
 
-pub(crate) mod arguments;
 pub(crate) mod background_tasks;
 pub(crate) mod count;
 pub(crate) mod escape;

@@ -9,7 +9,6 @@ pub(crate) use asker::{Asker, QuestionOutcome, RuleFile};
 pub(crate) use journal::JournalLines;
 
 use self::cells::Cells;
-use super::arguments::brief;
 use super::escape::{journal_line, line};
 use super::out::noted;
 use super::question::end;
@@ -25,6 +24,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 use tokio::time::timeout_at;
+use tui::arguments::brief;
 use tui::{Line, Tone, finished, markdown};
 
 /// Events that are taken at once.

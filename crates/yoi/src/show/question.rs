@@ -2,13 +2,13 @@
 //! an answer is sent.
 
 use super::terminal::{Terminal, TypedLine};
-use authority::text::escape_line;
 use pod::permission::Rule;
 use pod::record::ProposedRule;
 use pod::session::restore::{duration, utc};
 use protocol::method::AllowScope;
 use protocol::record::ApprovalRequested;
 use serde_json::Value;
+use tui::arguments::fields;
 
 /// An answer of a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,16 +49,6 @@ pub(crate) fn lines(asked: &ApprovalRequested, now_ms: Option<u64>) -> Vec<Strin
     let expires_ms = asked.expires.as_ref().map(|expires| expires.at_ms);
     lines.extend(end(expires_ms, now_ms).map(|text| format!("  {text}")));
     lines
-}
-
-/// The arguments by name: as JSON, except a text that reads as no other JSON value.
-fn fields(arguments: &str) -> Vec<(String, String)> {
-    let Ok(Value::Object(fields)) = serde_json::from_str(arguments) else {
-        return vec![("arguments".to_owned(), arguments.to_owned())];
-    };
-    let is_plain = |text: &&str| serde_json::from_str::<Value>(text).is_err();
-    let text = |value: Value| value.as_str().filter(is_plain).map_or_else(|| value.to_string(), str::to_owned);
-    fields.into_iter().map(|(name, value)| (escape_line(&name).into_owned(), text(value))).collect()
 }
 
 /// The rules that an allowance for the pod adds; none if one of them is not understood.
@@ -157,18 +147,6 @@ fn read(line: &str, scopes: usize) -> Option<TypedAnswer> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_text_and_another_value_look_different() {
-        let shown = fields(r#"{"a":"5","b":5,"c":"true","d":"[1]","e":"sleep 5"}"#);
-        let shown: Vec<_> = shown.iter().map(|(_, value)| value.as_str()).collect();
-        assert_eq!(shown, [r#""5""#, "5", r#""true""#, r#""[1]""#, "sleep 5"]);
-    }
-
-    #[test]
-    fn the_name_of_an_argument_begins_no_line() {
-        assert_eq!(fields(r#"{"a\n? b":1}"#)[0].0, r"a\n? b");
-    }
 
     #[test]
     fn an_end_is_shown_until_it_comes() {

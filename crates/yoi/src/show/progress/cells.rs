@@ -1,13 +1,13 @@
 //! The calls and waits of a run on a terminal: cells for what has ended, and one line, drawn over again, for what goes on.
 
 use crate::look::Look;
-use crate::show::arguments::subject;
 use crate::show::remedy::TERMS;
 use llm_worker::effect::Delta;
 use llm_worker::{Item, ResultStatus};
 use pod::record::{ApprovalRequested, Record, ToolFinished};
 use std::time::{Duration, Instant};
-use tui::{CallBody, CallCell, CallState, Line, Tone, labelled};
+use tui::arguments::subject;
+use tui::{CallBody, CallCell, CallState, Line, Tone, labelled, unrepeated};
 
 /// A call that ends sooner, and a model that answers sooner, are not worth a line.
 const CALL_SHOWN: Duration = Duration::from_millis(400);
@@ -115,12 +115,7 @@ impl Cells {
             CallState::Ok => CallBody::Nothing,
             _ => CallBody::Output(content),
         };
-        // What stands in the line of the call is not repeated.
-        let summary = match summary.split_once(" in ") {
-            Some(("exit 0", _)) if state == CallState::Ok => "",
-            Some((exit, took)) if exit.starts_with("exit ") && took.ends_with(" s") => exit,
-            _ => summary.strip_prefix(&subject).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(summary),
-        };
+        let summary = unrepeated(summary, &subject, state);
         let took = Duration::from_millis(done.ms);
         let mut lines = CallCell { name: &name, subject: &subject, state, took, summary, body }.lines(width);
         let warnings = done.warnings.iter();

@@ -1,0 +1,323 @@
+//! The question that is put to a person, and which keys answer it. A key answers only a question that was seen for a
+//! while, with the caret in no text, or when the person chose to answer.
+
+use super::cell::texts;
+use super::composer::Composer;
+use super::exchange::{Intent, Key};
+use super::status::left;
+use crate::arguments::fields;
+use crate::line::Line;
+use crate::note::joined;
+use crate::style::Tone;
+use protocol::method::{AllowOrDeny, AllowScope};
+use protocol::record::ApprovalRequested;
+use serde_json::Value;
+
+/// How long a question is seen before a key answers it, and how long no other key came before.
+pub(super) const DEAD_MS: u64 = 300;
+
+/// Lines of what will run that are seen at once, at least.
+const MIN_BODY: usize = 2;
+
+/// Columns of a terminal in which a question can be read.
+const MIN_WIDTH: usize = 20;
+
+/// Bytes of the words of a denial.
+const MAX_WORDS: usize = 2048;
+
+/// What the scope `rule` would write.
+#[derive(Clone, Debug)]
+enum RuleText {
+    Asked,
+    Known(String),
+    Impossible(String),
+}
+
+/// The question that is put now.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Asking {
+    id: Option<u64>,
+    /// When it was seen first.
+    seen_ms: Option<u64>,
+    /// When a key came last.
+    key_ms: u64,
+    /// The first line that is seen.
+    scroll: usize,
+    /// All of it was seen.
+    read: bool,
+    /// The person chose to answer.
+    pub(super) focus: bool,
+    /// The words of a denial that are being written.
+    pub(super) words: Option<Composer>,
+    rule: Option<RuleText>,
+    /// The answer that was sent.
+    sent: Option<u64>,
+}
+
+/// What a key did.
+pub(super) enum KeyResult {
+    Ignored,
+    Taken(Vec<Intent>),
+    Told(String),
+}
+
+impl Asking {
+    /// The question that is to be put. Another one than before was not seen yet.
+    pub(super) fn put(&mut self, id: Option<u64>) {
+        if self.id == id {
+            return;
+        }
+        // Who chose to answer one question may be writing again when the next one comes.
+        *self = Self { id, key_ms: self.key_ms, ..Self::default() };
+    }
+
+    /// The answer could not be given.
+    pub(super) fn failed(&mut self, id: u64) {
+        self.sent.take_if(|sent| *sent == id);
+    }
+
+    /// What the scope `rule` would write is known.
+    pub(super) fn preview(&mut self, id: u64, text: Result<String, String>) {
+        if self.id == Some(id) && self.rule.is_some() {
+            self.rule = Some(text.map_or_else(RuleText::Impossible, RuleText::Known));
+            (self.seen_ms, self.read, self.scroll) = (None, false, usize::MAX);
+        }
+    }
+
+    /// The question whose answer was sent from here.
+    pub(super) fn sent_id(&self) -> Option<u64> {
+        self.sent
+    }
+
+    /// Whether keys for pages show the rest of the question.
+    pub(super) fn takes_pages(&self) -> bool {
+        self.focus || !self.read
+    }
+
+    /// A key came that did not answer.
+    pub(super) fn typed(&mut self, now_ms: u64) {
+        self.key_ms = now_ms;
+    }
+
+    fn is_ready(&self, now_ms: u64) -> bool {
+        let passed = |since: u64| now_ms.checked_sub(since).is_some_and(|passed| passed >= DEAD_MS);
+        self.seen_ms.is_some_and(passed) && passed(self.key_ms)
+    }
+
+    /// A key for the question. `free`: there is no text that the key may belong to.
+    pub(super) fn key(&mut self, asked: &ApprovalRequested, key: Key, free: bool, now_ms: u64) -> KeyResult {
+        if self.words.is_some() {
+            return self.word_key(asked, key);
+        }
+        if !(self.focus || free) {
+            return KeyResult::Ignored;
+        }
+        match key {
+            Key::PageDown | Key::Down if self.focus || !self.read => {
+                self.scroll = self.scroll.saturating_add(if key == Key::Down { 1 } else { 5 });
+                return KeyResult::Taken(Vec::new());
+            }
+            Key::PageUp | Key::Up if self.focus => {
+                self.scroll = self.scroll.saturating_sub(if key == Key::Up { 1 } else { 5 });
+                return KeyResult::Taken(Vec::new());
+            }
+            Key::Esc if self.rule.is_some() => {
+                self.rule = None;
+                return KeyResult::Taken(Vec::new());
+            }
+            Key::Esc if self.focus => {
+                self.focus = false;
+                return KeyResult::Taken(Vec::new());
+            }
+            _ => {}
+        }
+        let Key::Char(letter) = key else { return KeyResult::Ignored };
+        let scopes = scopes(asked);
+        let wanted = match letter {
+            'y' if matches!(self.rule, Some(RuleText::Known(_))) => Some(AllowScope::Rule),
+            'y' if self.rule.is_none() => Some(AllowScope::Once),
+            'p' if scopes > 1 && self.rule.is_none() => Some(AllowScope::Pod),
+            'r' if scopes > 2 && self.rule.is_none() => None,
+            'n' if self.rule.is_some() => {
+                self.rule = None;
+                return KeyResult::Taken(Vec::new());
+            }
+            'n' | 'w' => None,
+            _ if self.focus => return KeyResult::Taken(Vec::new()),
+            _ => return KeyResult::Ignored,
+        };
+        if !self.is_ready(now_ms) {
+            // It belongs to what was typed before.
+            return if self.focus { KeyResult::Taken(Vec::new()) } else { KeyResult::Ignored };
+        }
+        if self.sent == Some(asked.approval) {
+            return KeyResult::Told("this answer is on its way".to_owned());
+        }
+        match (letter, wanted) {
+            ('n', None) => self.answer(asked, AllowOrDeny::Deny, AllowScope::Once, None),
+            ('w', None) => {
+                self.words = Some(Composer::default());
+                KeyResult::Taken(Vec::new())
+            }
+            _ if !self.read => KeyResult::Told("read to the end first: PgDn shows the rest".to_owned()),
+            ('r', None) => {
+                (self.rule, self.focus) = (Some(RuleText::Asked), true);
+                KeyResult::Taken(vec![Intent::PreviewRule { id: asked.approval }])
+            }
+            (_, Some(scope)) => self.answer(asked, AllowOrDeny::Allow, scope, None),
+            _ => KeyResult::Ignored,
+        }
+    }
+
+    fn answer(
+        &mut self,
+        asked: &ApprovalRequested,
+        decision: AllowOrDeny,
+        scope: AllowScope,
+        words: Option<String>,
+    ) -> KeyResult {
+        self.sent = Some(asked.approval);
+        let arguments_digest = asked.arguments_digest.clone();
+        KeyResult::Taken(vec![Intent::Approve { id: asked.approval, decision, scope, words, arguments_digest }])
+    }
+
+    fn word_key(&mut self, asked: &ApprovalRequested, key: Key) -> KeyResult {
+        match key {
+            Key::Esc => self.words = None,
+            Key::Enter => {
+                let words = self.words.take().map(|mut words| words.take()).unwrap_or_default();
+                let words = Some(words.trim().to_owned()).filter(|words| !words.is_empty());
+                return self.answer(asked, AllowOrDeny::Deny, AllowScope::Once, words);
+            }
+            Key::Char(c) => {
+                let words = self.words.get_or_insert_default();
+                if words.text().len() + c.len_utf8() > MAX_WORDS || !words.type_char(c) {
+                    return KeyResult::Told("the words of a denial have at most 2 KiB".to_owned());
+                }
+            }
+            key => super::writing::edit(self.words.get_or_insert_default(), key),
+        }
+        KeyResult::Taken(Vec::new())
+    }
+
+    /// The question in at most `rows` rows. Where there is no room for it, nobody has seen it.
+    pub(super) fn lines(
+        &mut self,
+        asked: &ApprovalRequested,
+        number: (usize, usize),
+        free: bool,
+        (width, rows): (usize, usize),
+        now_ms: u64,
+    ) -> Vec<Line> {
+        let head = head(asked, number).cut(width);
+        let keys = self.keys(asked, free, width);
+        let room = rows.saturating_sub(1 + keys.len());
+        if room < MIN_BODY || width < MIN_WIDTH {
+            (self.seen_ms, self.read) = (None, false);
+            return vec![Line::of("? a question waits: enlarge the terminal", Tone::Waiting).cut(width)];
+        }
+        if self.seen_ms.is_none_or(|seen| seen > now_ms) {
+            self.seen_ms = Some(now_ms);
+        }
+        let body = self.body(asked, width, now_ms);
+        let most = body.len().saturating_sub(room);
+        self.scroll = self.scroll.min(most);
+        self.read |= self.scroll == most;
+        let mut lines = vec![head];
+        lines.extend(body.iter().skip(self.scroll).take(room).cloned());
+        let more = most - self.scroll;
+        if more > 0 {
+            let note = Line::of(&format!("  … {} (PgDn)", crate::diff::more_lines(more + 1)), Tone::Waiting);
+            lines.pop();
+            lines.push(note.cut(width));
+        }
+        lines.extend(keys);
+        lines
+    }
+
+    /// Everything that will run, what asks, and when that ends.
+    fn body(&self, asked: &ApprovalRequested, width: usize, now_ms: u64) -> Vec<Line> {
+        let (margin, deep) = (Line::of("  ", Tone::Plain), Line::of("    │ ", Tone::Dim));
+        let mut lines = Vec::new();
+        for (name, value) in fields(&asked.arguments) {
+            for (at, part) in value.split('\n').enumerate() {
+                let first = if at == 0 { margin.clone().with(&format!("{name}: "), Tone::Dim) } else { deep.clone() };
+                lines.extend(Line::of_output(part, Tone::Code).chop(width, &first, &deep));
+            }
+        }
+        let mut say = |text: &str, tone| lines.extend(texts(text, tone, width, &margin, &deep));
+        asked.question.lines().for_each(|line| say(line, Tone::Plain));
+        say(&format!("sandbox: {}", asked.sandbox), Tone::Dim);
+        match &self.rule {
+            None => {
+                let rules: Vec<String> = asked.rules.iter().flatten().map(rule).collect();
+                if scopes(asked) > 1 {
+                    say(&format!("p also allows later calls of this pod that match: {}", rules.join("; ")), Tone::Dim);
+                }
+            }
+            Some(RuleText::Asked) => say("looking up what would be written …", Tone::Dim),
+            Some(RuleText::Known(text)) => text.lines().for_each(|line| say(line, Tone::Plain)),
+            Some(RuleText::Impossible(why)) => say(&format!("no rule can be written: {why}"), Tone::Refused),
+        }
+        if let Some(expires) = &asked.expires {
+            let text = match expires.at_ms.saturating_sub(now_ms) {
+                0 => "nobody answered in time: the pod denies the call".to_owned(),
+                ms => format!("denied in {} if nobody answers", left(ms)),
+            };
+            say(&text, Tone::Waiting);
+        }
+        lines
+    }
+
+    fn keys(&self, asked: &ApprovalRequested, free: bool, width: usize) -> Vec<Line> {
+        let text = if self.words.is_some() {
+            "why not, for the model: Enter denies, Esc goes back"
+        } else if self.sent == Some(asked.approval) {
+            "the answer is on its way"
+        } else if !self.focus && !free {
+            "F4, then y or n: what you write stays"
+        } else {
+            match (&self.rule, scopes(asked)) {
+                (Some(RuleText::Known(_)), _) => "y allow by these rules · n back",
+                (Some(_), _) => "n back",
+                (None, 1) => "y allow once · n deny · w deny with words",
+                (None, 2) => "y allow once · p in this pod · n deny · w deny with words",
+                (None, _) => "y allow once · p in this pod · r by a rule · n deny · w deny with words",
+            }
+        };
+        joined(text.split(" · "), Tone::Strong, width.saturating_sub(2).max(1)).iter().map(indented).collect()
+    }
+}
+
+fn indented(line: &Line) -> Line {
+    let mut shown = Line::of("  ", Tone::Plain);
+    shown.append(line);
+    shown
+}
+
+fn head(asked: &ApprovalRequested, (at, of): (usize, usize)) -> Line {
+    let place = if of > 1 { format!(" ({at} of {of})") } else { String::new() };
+    Line::of(&format!("? approval {}{place}: ", asked.approval), Tone::Waiting).with(&asked.tool, Tone::Strong)
+}
+
+/// How many scopes are offered: once, the pod, a rule.
+fn scopes(asked: &ApprovalRequested) -> usize {
+    match (asked.rules.as_deref().unwrap_or_default(), asked.configurable) {
+        ([], _) => 1,
+        (_, Some(true)) => 3,
+        _ => 2,
+    }
+}
+
+/// A rule in the form that `--allow` takes.
+fn rule(rule: &Value) -> String {
+    let text = |name: &str| rule.get(name).and_then(Value::as_str).map(str::to_owned);
+    let listed = rule.get("subcommand").and_then(Value::as_array).map(|listed| {
+        let names: Vec<&str> = listed.iter().filter_map(Value::as_str).collect();
+        format!(" {}", names.join(","))
+    });
+    let program = text("program").map(|program| format!("{program}{}", listed.unwrap_or_default()));
+    let about = program.or_else(|| text("path")).or_else(|| text("host"));
+    let tool = text("tool").unwrap_or_default();
+    about.map_or_else(|| tool.clone(), |about| format!("{tool} {about}"))
+}

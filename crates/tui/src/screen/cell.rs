@@ -1,0 +1,232 @@
+//! Cells of a transcript: what they hold, and how they look. Does not know which records they come from.
+
+use crate::arguments::{fields, subject};
+use crate::call::{CallBody, CallCell, CallState, unrepeated};
+use crate::diff::{diff, more_lines};
+use crate::line::Line;
+use crate::markdown::markdown;
+use crate::note::labelled;
+use crate::style::{Theme, Tone};
+use std::time::Duration;
+
+/// Lines of an input and of a notice that are shown while it is closed.
+const INPUT_LINES: usize = 12;
+const NOTICE_LINES: usize = 3;
+
+/// A part of the transcript. Its look depends on its revision, the width, the theme and whether it is open.
+#[derive(Clone, Debug)]
+pub(super) struct Cell {
+    /// The number of its first record; of one without a record a number of this screen, above [`LOCAL`].
+    pub(super) id: u64,
+    pub(super) revision: u32,
+    pub(super) kind: CellKind,
+}
+
+/// The first number of a cell that no record has.
+pub(super) const LOCAL: u64 = 1 << 63;
+
+#[derive(Clone, Debug, Hash)]
+pub(super) enum CellKind {
+    Input { input: u64, text: String },
+    Answer(String),
+    Reasoning(String),
+    Call(Box<CallFacts>),
+    Notice(Notice),
+}
+
+/// A line of the program, with what stands below it.
+#[derive(Clone, Debug, Hash)]
+pub(super) struct Notice {
+    pub(super) sign: &'static str,
+    pub(super) tone: Tone,
+    pub(super) text: String,
+}
+
+/// What records say about a call.
+#[derive(Clone, Debug, Hash)]
+pub(super) struct CallFacts {
+    pub(super) call: String,
+    pub(super) name: String,
+    pub(super) arguments: String,
+    pub(super) state: CallState,
+    pub(super) started_us: Option<u64>,
+    pub(super) ms: u64,
+    pub(super) summary: String,
+    pub(super) content: String,
+    /// Who allowed or refused it, and what it did.
+    pub(super) facts: Vec<String>,
+    pub(super) warnings: Vec<String>,
+    /// Its first record was not seen.
+    pub(super) headless: bool,
+}
+
+impl CallFacts {
+    pub(super) fn new(call: String, name: String, arguments: String) -> Self {
+        let (summary, content, facts, warnings) = (String::new(), String::new(), Vec::new(), Vec::new());
+        let (state, started_us, ms, headless) = (CallState::Running, None, 0, false);
+        Self { call, name, arguments, state, started_us, ms, summary, content, facts, warnings, headless }
+    }
+
+    fn took(&self, now_ms: u64) -> Duration {
+        let running = self.started_us.filter(|_| self.state == CallState::Running);
+        match running {
+            Some(since) => Duration::from_secs(now_ms.saturating_sub(since / 1000) / 1000),
+            None => Duration::from_millis(self.ms),
+        }
+    }
+
+    fn lines(&self, width: usize, open: bool, now_ms: u64) -> Vec<Line> {
+        let subject = subject(&self.arguments);
+        let summary = unrepeated(&self.summary, &subject, self.state);
+        let is_diff = self.content.starts_with("@@ -") && self.state == CallState::Ok;
+        let body = if is_diff && !open { CallBody::Diff(&self.content) } else { CallBody::Nothing };
+        let took = self.took(now_ms);
+        let cell = CallCell { name: &self.name, subject: &subject, state: self.state, took, summary, body };
+        let mut lines = cell.lines(width);
+        if open {
+            lines.extend(self.details(width, is_diff));
+        }
+        lines.extend(self.warnings.iter().flat_map(|warning| labelled("warning:", Tone::Refused, warning, width)));
+        lines
+    }
+
+    fn details(&self, width: usize, is_diff: bool) -> Vec<Line> {
+        let (margin, deep) = (Line::of("  ", Tone::Plain), Line::of("    ", Tone::Plain));
+        let mut lines = Vec::new();
+        for (name, value) in fields(&self.arguments) {
+            let first = Line::of(&format!("{name}: "), Tone::Dim);
+            for (at, part) in value.split('\n').enumerate() {
+                let mut line = if at == 0 { first.clone() } else { Line::default() };
+                line.append(&Line::of_output(part, Tone::Plain));
+                lines.extend(line.chop(width, if at == 0 { &margin } else { &deep }, &deep));
+            }
+        }
+        for fact in self.facts.iter().flat_map(|fact| fact.lines()) {
+            lines.extend(Line::of_output(fact, Tone::Dim).wrap(width, &margin, &deep));
+        }
+        let content = self.content.trim_end();
+        if is_diff {
+            let room = width.saturating_sub(margin.width()).max(1);
+            let shown = diff(content, room, usize::MAX);
+            lines.extend(shown.iter().flat_map(|line| line.chop(width, &margin, &margin)));
+        } else if !content.is_empty() {
+            let shown = content.split('\n').map(|line| Line::of_output(line, Tone::Plain));
+            lines.extend(shown.flat_map(|line| line.chop(width, &margin, &margin)));
+        }
+        lines
+    }
+}
+
+impl Cell {
+    /// Its lines in at most `width` columns.
+    pub(super) fn lines(&self, width: usize, theme: Theme, open: bool, now_ms: u64) -> Vec<Line> {
+        let none = Line::default();
+        match &self.kind {
+            CellKind::Input { text, .. } => {
+                let rest = Line::of("  ", Tone::Plain);
+                let lines = texts(text, Tone::Strong, width, &Line::of("> ", Tone::Strong), &rest);
+                bounded(lines, if open { usize::MAX } else { INPUT_LINES }, &rest, width)
+            }
+            CellKind::Answer(text) => markdown(text, width, theme),
+            CellKind::Reasoning(text) if open => {
+                let margin = Line::of("  ", Tone::Dim);
+                texts(text, Tone::Dim, width, &Line::of("∴ ", Tone::Dim), &margin)
+            }
+            CellKind::Reasoning(text) => {
+                let mut parts = text.trim().lines();
+                let first = Line::of("∴ ", Tone::Dim).with(parts.next().unwrap_or_default(), Tone::Dim);
+                let more = parts.count();
+                let end = if more > 0 { format!(" · {}", more_lines(more)) } else { String::new() };
+                let end = Line::of(&end, Tone::Dim);
+                let mut line = first.cut(width.saturating_sub(end.width()));
+                line.append(&end);
+                vec![line.cut(width)]
+            }
+            CellKind::Call(call) => call.lines(width, open, now_ms),
+            CellKind::Notice(Notice { sign, tone, text }) => {
+                let first = Line::of(sign, *tone);
+                let rest = Line::of(&" ".repeat(first.width()), Tone::Plain);
+                let lines = texts(text, *tone, width, &first, &rest);
+                bounded(lines, if open { usize::MAX } else { NOTICE_LINES }, &none, width)
+            }
+        }
+    }
+
+    /// Whether an empty line stands before it, behind a cell.
+    pub(super) fn stands_apart(&self, before: &Cell) -> bool {
+        !(self.is_incidental() && before.is_incidental())
+    }
+
+    fn is_incidental(&self) -> bool {
+        !matches!(self.kind, CellKind::Input { .. } | CellKind::Answer(_))
+    }
+
+    /// Whether it looks different when it is open.
+    pub(super) fn opens(&self) -> bool {
+        !matches!(self.kind, CellKind::Answer(_))
+    }
+
+    /// Whether its look changes with the time.
+    pub(super) fn runs_since_us(&self) -> Option<u64> {
+        match &self.kind {
+            CellKind::Call(call) if call.state == CallState::Running => call.started_us,
+            _ => None,
+        }
+    }
+
+    /// Whether its first record was seen, so that every screen has it like this.
+    pub(super) fn is_recorded_whole(&self) -> bool {
+        match &self.kind {
+            CellKind::Call(call) => !call.headless,
+            CellKind::Input { text, .. } => !text.starts_with("(input "),
+            _ => self.id < LOCAL,
+        }
+    }
+
+    /// The text that is copied, and searched.
+    pub(super) fn text(&self) -> String {
+        match &self.kind {
+            CellKind::Input { text, .. } | CellKind::Answer(text) | CellKind::Reasoning(text) => text.clone(),
+            CellKind::Notice(notice) => notice.text.clone(),
+            CellKind::Call(call) => {
+                let values: Vec<String> = fields(&call.arguments).into_iter().map(|(_, value)| value).collect();
+                let parts = [&call.name, &values.join("\n"), &call.summary, &call.content];
+                let parts: Vec<&str> = parts.iter().map(|part| part.as_str()).filter(|part| !part.is_empty()).collect();
+                parts.join("\n")
+            }
+        }
+    }
+
+    /// About how much memory it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let text = match &self.kind {
+            CellKind::Input { text, .. } | CellKind::Answer(text) | CellKind::Reasoning(text) => text.len(),
+            CellKind::Notice(notice) => notice.text.len(),
+            CellKind::Call(call) => {
+                let lists = call.facts.iter().chain(&call.warnings).map(String::len).sum::<usize>();
+                call.arguments.len() + call.content.len() + call.summary.len() + lists
+            }
+        };
+        size_of::<Self>() + size_of::<CallFacts>() + text
+    }
+}
+
+/// The lines of a text; its first one behind `first`.
+pub(super) fn texts(text: &str, tone: Tone, width: usize, first: &Line, rest: &Line) -> Vec<Line> {
+    let mut before = Some(first);
+    let parts = text.trim_end().split('\n');
+    parts.flat_map(|part| Line::of_output(part, tone).wrap(width, before.take().unwrap_or(rest), rest)).collect()
+}
+
+/// The first of the lines, and how many there are more.
+fn bounded(mut lines: Vec<Line>, most: usize, margin: &Line, width: usize) -> Vec<Line> {
+    let more = lines.len().saturating_sub(most);
+    // A note takes a line itself.
+    if more > 1 {
+        lines.truncate(most);
+        let mut note = margin.clone();
+        note.append(&Line::of(&format!("… {}", more_lines(more)), Tone::Dim));
+        lines.push(note.cut(width));
+    }
+    lines
+}

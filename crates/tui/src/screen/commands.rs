@@ -1,0 +1,68 @@
+//! What a person types that is no input: a command behind a slash.
+
+/// A command and what it does.
+pub(super) struct CommandHelp {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+}
+
+/// Every command.
+pub(super) const COMMANDS: &[CommandHelp] = &[
+    CommandHelp { name: "approvals", about: "show what waits for you (F4)" },
+    CommandHelp { name: "cancel", about: "end the running turn (Esc)" },
+    CommandHelp { name: "copy", about: "copy the newest answer" },
+    CommandHelp { name: "detach", about: "leave; the pod keeps running (Ctrl-D)" },
+    CommandHelp { name: "editor", about: "write the input in your editor (Ctrl-G)" },
+    CommandHelp { name: "help", about: "show the keys (F1)" },
+    CommandHelp { name: "pause", about: "hold the pod before its next request" },
+    CommandHelp { name: "resume", about: "end a hold" },
+    CommandHelp { name: "search", about: "search the transcript (Ctrl-F)" },
+    CommandHelp { name: "status", about: "show tasks, jobs and the pod (F3)" },
+    CommandHelp { name: "steer", about: "INPUT: the running turn takes it at its next step" },
+];
+
+/// What a text is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum TypedText {
+    Nothing,
+    Input(String),
+    Command {
+        name: &'static str,
+        rest: String,
+    },
+    /// Neither, and why.
+    Wrong(String),
+}
+
+/// What a text is. With a space in front it is an input whatever it says, and so is a text of several lines.
+pub(super) fn read(text: &str) -> TypedText {
+    let trimmed = text.trim();
+    if trimmed.is_empty() {
+        return TypedText::Nothing;
+    }
+    let Some(command) = text.strip_prefix('/').filter(|command| !command.trim_end().contains('\n')) else {
+        return TypedText::Input(trimmed.to_owned());
+    };
+    let (name, rest) = command.trim_end().split_once(char::is_whitespace).unwrap_or((command.trim_end(), ""));
+    let rest = rest.trim();
+    match COMMANDS.iter().find(|known| known.name == name) {
+        Some(CommandHelp { name: "steer", .. }) if rest.is_empty() => {
+            TypedText::Wrong("/steer needs an input".to_owned())
+        }
+        Some(CommandHelp { name, .. }) if rest.is_empty() || matches!(*name, "steer" | "search") => {
+            TypedText::Command { name, rest: rest.to_owned() }
+        }
+        _ => TypedText::Wrong(format!(
+            "there is no command `/{}`; to send the line as an input, put a space in front of it",
+            command.trim_end()
+        )),
+    }
+}
+
+/// The commands that a text may become.
+pub(super) fn completions(text: &str) -> Vec<&'static CommandHelp> {
+    let Some(begun) = text.strip_prefix('/').filter(|begun| !begun.contains(char::is_whitespace)) else {
+        return Vec::new();
+    };
+    COMMANDS.iter().filter(|command| command.name.starts_with(begun)).collect()
+}

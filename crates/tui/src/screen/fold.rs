@@ -1,0 +1,445 @@
+//! Records to cells. A record that is folded again with others before it gives the same cells again.
+
+mod notices;
+
+use super::cell::{CallFacts, Cell, CellKind, LOCAL, Notice};
+use super::status::{count, dollars};
+use crate::call::{CallState, duration};
+use crate::style::Tone;
+use notices::{answered_text, notice, outcome, outcome_tone, who};
+use protocol::record::{
+    ApprovalRequested, ApprovalResolved, Item, RecordBody, RecordLine, RecordView, ToolFinished, ToolStarted,
+    TurnFinished, VerdictGiven, Who,
+};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+/// Cells that are kept, and about how many bytes they have: the newest.
+pub(super) const MAX_CELLS: usize = 4000;
+pub(super) const MAX_BYTES: usize = 8 << 20;
+
+/// Inputs that can be called back, and texts of inputs that wait; a pod accepts fewer.
+const MAX_INPUTS: usize = 128;
+
+/// Changed files that are counted.
+const MAX_CHANGED: usize = 1000;
+
+/// Facts of one call.
+const MAX_FACTS: usize = 32;
+
+/// The turn that runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TurnClock {
+    pub(super) turn: u64,
+    /// Of its first record.
+    pub(super) seq: u64,
+    pub(super) since_us: u64,
+}
+
+/// What happened since a person did something.
+#[derive(Clone, Debug, Default)]
+struct SincePerson {
+    turns: u64,
+    calls: u64,
+    changed: BTreeSet<String>,
+    refused: u64,
+    in_doubt: u64,
+    cost: u64,
+    failed: Option<String>,
+}
+
+/// The transcript, as far as its records were seen and kept.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fold {
+    pub(super) cells: VecDeque<Cell>,
+    bytes: usize,
+    locals: u64,
+    /// Inputs that wait, whole.
+    pub(super) waiting: BTreeMap<u64, String>,
+    /// Texts of inputs of people, oldest first.
+    pub(super) history: VecDeque<String>,
+    /// Questions without an answer, whole.
+    pub(super) questions: BTreeMap<u64, ApprovalRequested>,
+    /// The newest question that got its answer, and the words for it.
+    pub(super) answered: Option<(u64, String)>,
+    pub(super) turn: Option<TurnClock>,
+    /// When the request was sent that has no answer yet.
+    pub(super) request_us: Option<u64>,
+    /// The cursor for the page before the first cell; none if there is no such page.
+    pub(super) before: Option<u64>,
+    model: String,
+    since: SincePerson,
+}
+
+/// What stands for the text of an input that was accepted before the first record.
+fn unknown(input: u64) -> String {
+    format!("(input {input})")
+}
+
+impl Fold {
+    /// Folds the next record.
+    pub(super) fn record(&mut self, seq: u64, line: &RecordLine) {
+        self.before.get_or_insert(seq);
+        match line.read() {
+            Ok(record) => self.fold(&record),
+            Err(_) => self.notice(seq, "! ", Tone::Refused, format!("record {seq} is not shown: it is not understood")),
+        }
+        while self.cells.len() > MAX_CELLS || (self.bytes > MAX_BYTES && self.cells.len() > 1) {
+            let dropped = self.cells.pop_front().map_or(0, |cell| cell.bytes());
+            self.bytes = self.bytes.saturating_sub(dropped);
+            self.before = self.cells.iter().map(|cell| cell.id).find(|id| *id < LOCAL).or(self.before);
+        }
+    }
+
+    /// Puts the cells of older records before these; returns whether there was room.
+    pub(super) fn prepend(&mut self, older: Fold, first: u64) -> bool {
+        self.before = Some(first);
+        if self.cells.len() + older.cells.len() > MAX_CELLS || self.bytes + older.bytes > MAX_BYTES {
+            self.before = None;
+            return false;
+        }
+        for mut cell in older.cells.into_iter().rev() {
+            self.join(&mut cell);
+            self.bytes += cell.bytes();
+            self.cells.push_front(cell);
+        }
+        self.join_inputs(&older.waiting);
+        self.join_questions(older.questions);
+        for text in older.history.into_iter().rev().take(MAX_INPUTS.saturating_sub(self.history.len())) {
+            self.history.push_front(text);
+        }
+        true
+    }
+
+    /// Inputs whose texts are in older records.
+    fn join_inputs(&mut self, texts: &BTreeMap<u64, String>) {
+        for cell in &mut self.cells {
+            if let CellKind::Input { input, text } = &mut cell.kind
+                && text == &unknown(*input)
+                && let Some(whole) = texts.get(input)
+            {
+                text.clone_from(whole);
+                cell.revision += 1;
+                self.bytes += whole.len();
+            }
+        }
+    }
+
+    /// Questions that older records asked: their answers belong to their calls.
+    fn join_questions(&mut self, older: BTreeMap<u64, ApprovalRequested>) {
+        for (id, asked) in older {
+            let answer = format!("approval {id}: ");
+            let is_answer =
+                |cell: &Cell| matches!(&cell.kind, CellKind::Notice(notice) if notice.text.starts_with(&answer));
+            if let Some(at) = self.cells.iter().position(is_answer) {
+                let gone = self.cells.remove(at);
+                self.bytes = self.bytes.saturating_sub(gone.as_ref().map_or(0, Cell::bytes));
+                if let Some(CellKind::Notice(notice)) = gone.map(|cell| cell.kind) {
+                    self.change(0, &asked.call, |facts| facts.facts.push(notice.text));
+                }
+            } else if let Some(CellKind::Call(facts)) = self.call(&asked.call).map(|cell| &cell.kind)
+                && facts.state == CallState::Waiting
+            {
+                self.questions.insert(id, asked);
+            }
+        }
+    }
+
+    /// An older cell gets what later records said about its call.
+    fn join(&mut self, cell: &mut Cell) {
+        let CellKind::Call(older) = &mut cell.kind else { return };
+        let is_rest =
+            |cell: &Cell| matches!(&cell.kind, CellKind::Call(rest) if rest.headless && rest.call == older.call);
+        let Some(at) = self.cells.iter().position(is_rest) else { return };
+        if let Some(Cell { kind: CellKind::Call(rest), .. }) = self.cells.get(at) {
+            let (name, arguments) = (older.name.clone(), older.arguments.clone());
+            let facts = older.facts.iter().chain(&rest.facts).cloned().collect();
+            let started_us = older.started_us.or(rest.started_us);
+            **older = CallFacts { name, arguments, facts, started_us, headless: older.headless, ..(**rest).clone() };
+        }
+        let gone = self.cells.remove(at).map_or(0, |cell| cell.bytes());
+        self.bytes = self.bytes.saturating_sub(gone);
+    }
+
+    /// Remembers a text among the inputs that can be called back.
+    pub(super) fn remember(&mut self, text: &str) {
+        self.history.push_back(text.to_owned());
+        self.history.drain(..self.history.len().saturating_sub(MAX_INPUTS));
+    }
+
+    /// Adds a cell that no record has.
+    pub(super) fn local(&mut self, sign: &'static str, tone: Tone, text: String) {
+        self.locals += 1;
+        self.notice(LOCAL + self.locals, sign, tone, text);
+    }
+
+    /// What happened while nobody was there, in a text; none if nothing did.
+    pub(super) fn away(&self) -> Option<String> {
+        let SincePerson { turns, calls, changed, refused, in_doubt, cost, failed } = &self.since;
+        if *turns == 0 && *in_doubt == 0 {
+            return None;
+        }
+        let mut lines = vec!["While you were away:".to_owned()];
+        let mut facts = vec![count(*turns, "turn"), count(*calls, "call")];
+        facts.extend((*cost > 0).then(|| dollars(*cost)));
+        lines.push(facts.join(" · "));
+        if !changed.is_empty() {
+            let names: Vec<&str> = changed.iter().take(4).map(String::as_str).collect();
+            let more = changed.len().saturating_sub(names.len());
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            lines.push(format!("changed {}: {}{more}", count(changed.len() as u64, "file"), names.join(", ")));
+        }
+        lines.extend((*refused > 0).then(|| format!("{} refused", count(*refused, "call"))));
+        lines.extend(
+            (*in_doubt > 0).then(|| format!("{} in doubt: interrupted, outcome unknown", count(*in_doubt, "call"))),
+        );
+        lines.extend(failed.iter().map(|why| format!("the newest turn: {why}")));
+        Some(lines.join("\n"))
+    }
+
+    /// The cells that a call's records change, the newest first.
+    fn call(&mut self, call: &str) -> Option<&mut Cell> {
+        self.cells.iter_mut().rev().find(|cell| matches!(&cell.kind, CellKind::Call(facts) if facts.call == call))
+    }
+
+    /// Changes a call; one whose beginning was not seen gets a cell here.
+    fn change(&mut self, seq: u64, call: &str, change: impl FnOnce(&mut CallFacts)) {
+        if self.call(call).is_none() {
+            let mut facts = CallFacts::new(call.to_owned(), call.to_owned(), String::new());
+            facts.headless = true;
+            self.push(seq, CellKind::Call(Box::new(facts)));
+        }
+        let (mut before, mut after) = (0, 0);
+        if let Some(cell) = self.call(call) {
+            before = cell.bytes();
+            cell.revision += 1;
+            if let CellKind::Call(facts) = &mut cell.kind {
+                change(facts);
+                facts.facts.truncate(MAX_FACTS);
+            }
+            after = cell.bytes();
+        }
+        self.bytes = (self.bytes + after).saturating_sub(before);
+    }
+
+    fn push(&mut self, id: u64, kind: CellKind) {
+        let cell = Cell { id, revision: 0, kind };
+        self.bytes += cell.bytes();
+        self.cells.push_back(cell);
+    }
+
+    fn notice(&mut self, id: u64, sign: &'static str, tone: Tone, text: String) {
+        self.push(id, CellKind::Notice(Notice { sign, tone, text }));
+    }
+
+    fn person(&mut self, by: Option<&Who>) {
+        if by.is_some() {
+            self.since = SincePerson::default();
+        }
+    }
+
+    fn fold(&mut self, record: &RecordView) {
+        let seq = record.seq;
+        match &record.body {
+            RecordBody::SurfaceSet(set) if set.surface.model == self.model => {}
+            RecordBody::TurnStarted(started) => {
+                self.turn = Some(TurnClock { turn: started.turn, seq, since_us: record.time_us });
+            }
+            RecordBody::Request(_) => self.request_us = Some(record.time_us),
+            RecordBody::Response(response) => {
+                self.request_us = None;
+                self.since.cost = self.since.cost.saturating_add(response.cost.unwrap_or(0));
+            }
+            RecordBody::ItemAdded(added) => {
+                self.request_us = None;
+                self.item(seq, &added.item);
+            }
+            RecordBody::VerdictGiven(verdict) => self.verdict(seq, verdict),
+            RecordBody::ApprovalRequested(asked) => self.asked(seq, asked),
+            RecordBody::ApprovalResolved(answer) => self.answer(seq, answer),
+            RecordBody::ToolStarted(started) => self.started(seq, record.time_us, started),
+            RecordBody::ToolRepeated(again) => {
+                let fact = format!("run {}: the hook {} of {} repeats it", again.run, again.hook, again.feature);
+                self.change(seq, &again.call, |facts| facts.facts.push(fact));
+            }
+            RecordBody::ToolFinished(done) => self.finished(seq, done),
+            RecordBody::FileChanged(change) => {
+                if self.since.changed.len() < MAX_CHANGED {
+                    self.since.changed.insert(change.path.clone());
+                }
+                self.changed(seq, change.call.as_deref(), "changes", &change.path);
+            }
+            RecordBody::DirectoryMoved(moved) => {
+                self.changed(seq, moved.call.as_deref(), "moves", &format!("{} to {}", moved.from, moved.to));
+            }
+            RecordBody::TurnFinished(finished) => self.turn_finished(seq, record.time_us, finished),
+            body => self.other(seq, body),
+        }
+    }
+
+    fn other(&mut self, seq: u64, body: &RecordBody) {
+        match body {
+            RecordBody::InputQueued(queued) => {
+                self.person(queued.by.as_ref());
+                if queued.again.is_none() && self.history.back() != Some(&queued.text) {
+                    self.remember(&queued.text);
+                }
+                self.waiting.insert(queued.input, queued.text.clone());
+                if self.waiting.len() > MAX_INPUTS {
+                    self.waiting.pop_first();
+                }
+            }
+            RecordBody::InputEdited(edited) => {
+                self.person(edited.by.as_ref());
+                self.waiting.entry(edited.input).and_modify(|text| text.clone_from(&edited.text));
+            }
+            RecordBody::InputConsumed(taken) => {
+                let text = self.waiting.remove(&taken.input);
+                let text = text.unwrap_or_else(|| unknown(taken.input));
+                self.push(seq, CellKind::Input { input: taken.input, text });
+            }
+            RecordBody::InputWithdrawn(gone) => {
+                self.person(gone.by.as_ref());
+                if let Some(text) = self.waiting.remove(&gone.input) {
+                    self.notice(seq, "> ", Tone::Dim, format!("(withdrawn) {text}"));
+                }
+            }
+            body => {
+                if let RecordBody::SurfaceSet(set) = body {
+                    self.model.clone_from(&set.surface.model);
+                }
+                if let RecordBody::Suspended(held) = body {
+                    self.person(held.by.as_ref());
+                }
+                if let Some((sign, tone, text)) = notice(body) {
+                    self.notice(seq, sign, tone, text);
+                }
+            }
+        }
+    }
+
+    fn started(&mut self, seq: u64, time_us: u64, started: &ToolStarted) {
+        self.since.calls += 1;
+        let (name, arguments) = (started.name.clone(), started.arguments.clone());
+        let beyond = started.escalation.as_deref().map(|how| match how {
+            "network" => "runs in the sandbox, with the network".to_owned(),
+            _ => "runs outside the sandbox".to_owned(),
+        });
+        self.change(seq, &started.call, |facts| {
+            (facts.state, facts.started_us) = (CallState::Running, Some(time_us));
+            if facts.headless {
+                (facts.name, facts.arguments) = (name, arguments);
+            }
+            facts.facts.extend(beyond);
+        });
+    }
+
+    /// What a call does to files, or an undo.
+    fn changed(&mut self, seq: u64, call: Option<&str>, does: &str, what: &str) {
+        match call {
+            Some(call) => self.change(seq, call, |facts| facts.facts.push(format!("{does} {what}"))),
+            None => self.notice(seq, "  ", Tone::Dim, format!("undo: {does} {what}")),
+        }
+    }
+
+    fn turn_finished(&mut self, seq: u64, time_us: u64, finished: &TurnFinished) {
+        let since = self.turn.take().filter(|turn| turn.turn == finished.turn);
+        self.request_us = None;
+        self.since.turns += 1;
+        let text = outcome(&finished.outcome);
+        self.since.failed = (finished.outcome.outcome != "done").then(|| text.clone());
+        let took = since.map(|turn| Duration::from_micros(time_us.saturating_sub(turn.since_us)).as_secs());
+        let took = took.map_or_else(String::new, |seconds| format!(" · {}", duration(Duration::from_secs(seconds))));
+        let by = finished.by.as_ref().map_or_else(String::new, |by| format!(" by {}", who(by)));
+        let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+        let text = format!("turn {}: {first}{by}{took}\n{rest}", finished.turn);
+        self.notice(seq, "── ", outcome_tone(&finished.outcome.outcome), text);
+    }
+
+    fn item(&mut self, seq: u64, item: &Item) {
+        let text = || item.text.clone().filter(|text| !text.trim().is_empty());
+        match item.r#type.as_str() {
+            "assistant" => text().into_iter().for_each(|text| self.push(seq, CellKind::Answer(text))),
+            "reasoning" => text().into_iter().for_each(|text| self.push(seq, CellKind::Reasoning(text))),
+            "tool_call" => {
+                let (id, name) = (item.id.clone().unwrap_or_default(), item.name.clone().unwrap_or_default());
+                let facts = CallFacts::new(id, name, item.arguments.clone().unwrap_or_default());
+                self.push(seq, CellKind::Call(Box::new(facts)));
+            }
+            _ => {}
+        }
+    }
+
+    fn verdict(&mut self, seq: u64, verdict: &VerdictGiven) {
+        let by = match (&verdict.hook, &verdict.feature) {
+            (Some(hook), Some(feature)) => format!("the hook {hook} of {feature}"),
+            _ => verdict.rule.clone(),
+        };
+        let reason = verdict.reason.as_deref().map_or_else(String::new, |reason| format!(": {reason}"));
+        let decision = match verdict.decision.as_str() {
+            "allow" => "allowed",
+            "refuse" | "invalid" => "refused",
+            "ask" => "asked",
+            other => other,
+        };
+        let text = format!("{decision} by {by}{reason}");
+        match &verdict.call {
+            Some(call) => self.change(seq, call, |facts| facts.facts.push(text)),
+            None if matches!(verdict.decision.as_str(), "allow" | "retry" | "again") => {}
+            None => self.notice(seq, "⊘ ", Tone::Refused, text),
+        }
+    }
+
+    fn asked(&mut self, seq: u64, asked: &ApprovalRequested) {
+        self.questions.insert(asked.approval, asked.clone());
+        if self.questions.len() > MAX_INPUTS {
+            self.questions.pop_first();
+        }
+        let (name, arguments) = (asked.tool.clone(), asked.arguments.clone());
+        self.change(seq, &asked.call, |facts| {
+            facts.state = CallState::Waiting;
+            if facts.headless {
+                (facts.name, facts.arguments) = (name, arguments);
+            }
+        });
+    }
+
+    fn answer(&mut self, seq: u64, answer: &ApprovalResolved) {
+        self.person(answer.by.as_ref());
+        let text = answered_text(answer);
+        let call = self.questions.remove(&answer.approval).map(|asked| asked.call);
+        self.answered = Some((answer.approval, text.clone()));
+        match call {
+            Some(call) => self.change(seq, &call, |facts| {
+                facts.summary.clone_from(&text);
+                facts.facts.push(format!("approval {}: {text}", answer.approval));
+            }),
+            None => self.notice(seq, "? ", Tone::Waiting, format!("approval {}: {text}", answer.approval)),
+        }
+    }
+
+    fn finished(&mut self, seq: u64, done: &ToolFinished) {
+        let state = match done.outcome.status.as_str() {
+            "ok" => CallState::Ok,
+            "error" => CallState::Failed,
+            "refused" => CallState::Refused,
+            _ => CallState::Cancelled,
+        };
+        self.since.refused += u64::from(state == CallState::Refused);
+        self.since.in_doubt += u64::from(done.outcome.status == "interrupted");
+        self.questions.retain(|_, asked| asked.call != done.call);
+        let stored = done
+            .output
+            .as_ref()
+            .map(|output| format!("full output: {} ({})", output.handle, count(output.stored.bytes, "byte")));
+        let by = done.answered_by.as_ref();
+        let by = by.map(|by| format!("answered by the hook {} of {}; the tool did not run", by.hook, by.feature));
+        self.change(seq, &done.call, |facts| {
+            (facts.state, facts.ms) = (state, done.ms);
+            facts.summary.clone_from(&done.outcome.summary);
+            facts.content = done.outcome.content.clone().unwrap_or_default();
+            facts.warnings = done.warnings.clone().unwrap_or_default();
+            facts.facts.extend(by.into_iter().chain(stored));
+        });
+    }
+}

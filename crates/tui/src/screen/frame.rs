@@ -1,0 +1,312 @@
+//! What the terminal shows: the transcript or a panel, below it what waits, the composer and the status line.
+
+use super::cache::LookKey;
+use super::cell::{LOCAL, texts};
+use super::commands::completions;
+use super::exchange::{ConnectionState, Frame, ScreenSize};
+use super::layout::Written;
+use super::panels::{self, PanelKind};
+use super::state::{Screen, Selected};
+use super::status;
+use super::viewport::{self, Anchor, SeenLine};
+use crate::line::Line;
+use crate::style::Tone;
+use protocol::method::Role;
+use protocol::status::DeliveryMode;
+use std::rc::Rc;
+
+/// How long a text is shown.
+const TOAST_MS: u64 = 6000;
+
+/// A terminal with fewer columns has no margin beside the transcript.
+const MARGIN_FROM: usize = 20;
+
+/// A terminal with as many rows has a rule between the transcript and what stands below it.
+const RULED_FROM: usize = 16;
+
+/// The numbers of the two blocks behind the last cell: this one and the next.
+const LIVE: u64 = u64::MAX - 1;
+
+/// What stands below the transcript.
+#[derive(Default)]
+struct Bottom {
+    rows: Vec<Line>,
+    /// Row in `rows`, and column.
+    caret: Option<(usize, usize)>,
+}
+
+impl Screen {
+    /// What the terminal shows now.
+    pub fn frame(&mut self, size: ScreenSize, now_ms: u64) -> Frame {
+        let (columns, rows) = (usize::from(size.columns), usize::from(size.rows));
+        if columns == 0 || rows == 0 {
+            return Frame { rows: vec![Line::default(); rows], cursor: None };
+        }
+        let bottom = self.bottom(columns, rows, now_ms);
+        let room = rows.saturating_sub(bottom.rows.len());
+        let mut lines = match self.panel {
+            Some(panel) => self.panel(panel, columns, room, now_ms),
+            None => self.transcript(columns, room, now_ms),
+        };
+        lines.resize(room, Line::default());
+        // On a terminal with few rows the lowest ones count.
+        let hidden = bottom.rows.len().saturating_sub(rows);
+        let cursor = bottom.caret.and_then(|(row, column)| {
+            let row = u16::try_from(room + row.checked_sub(hidden)?).ok()?;
+            Some((u16::try_from(column.min(columns - 1)).ok()?, row))
+        });
+        lines.extend(bottom.rows.into_iter().skip(hidden));
+        for line in &mut lines {
+            if line.width() > columns {
+                *line = line.cut(columns);
+            }
+        }
+        self.cache.end_frame();
+        Frame { rows: lines, cursor }
+    }
+
+    /// Milliseconds until the frame changes by time alone; none if it does not.
+    #[must_use]
+    pub fn redraw_in(&self, now_ms: u64) -> Option<u64> {
+        let to_second = |since_us: u64| 1000 - now_ms.saturating_sub(since_us / 1000) % 1000;
+        let live = self.connection == ConnectionState::Live;
+        let turn = self.fold.turn.filter(|_| live && self.model.status().turn.is_some()).map(|turn| turn.since_us);
+        let request = self.fold.request_us.filter(|_| live);
+        let expiry = self.question().and_then(|(asked, _)| asked.expires).map(|at| {
+            let left = at.at_ms.saturating_sub(now_ms);
+            if left == 0 { u64::MAX } else { left % 1000 + 1 }
+        });
+        let toast = self.toast.as_ref().map(|toast| match toast.since {
+            Some(since) => (since + TOAST_MS).saturating_sub(now_ms).max(1),
+            None => 1,
+        });
+        let waits = [turn.map(to_second), request.map(to_second), expiry, toast];
+        waits.into_iter().flatten().filter(|wait| *wait < u64::MAX).min()
+    }
+
+    fn bottom(&mut self, columns: usize, rows: usize, now_ms: u64) -> Bottom {
+        let mut bottom = Bottom::default();
+        let composer = self.composer_rows(columns, rows);
+        let mut above = self.queue_rows(columns, if rows < RULED_FROM { 1 } else { 3 });
+        let hints = [self.search_row(), self.selection_row()];
+        let mut notes: Vec<Line> = hints.into_iter().flatten().map(|line| line.cut(columns)).collect();
+        notes.extend(self.toast_rows(columns, (rows / 4).max(1), now_ms));
+        notes.extend(self.completion_rows(columns, (rows / 4).max(1)));
+        let fixed = composer.rows.len() + notes.len() + 1 + usize::from(rows >= RULED_FROM);
+        if let Some((asked, number)) = self.question() {
+            let transcript = if self.asking.focus || rows < RULED_FROM { 1 } else { 4 };
+            let room = rows.saturating_sub(fixed + transcript);
+            above.truncate(room.saturating_sub(8));
+            let (room, free) = (room.saturating_sub(above.len()), self.is_free());
+            above.extend(self.asking.lines(&asked, number, free, (columns, room), now_ms));
+            if let Some(words) = &self.asking.words {
+                let (rows, caret) = written(words, "✎ ", columns, 2);
+                bottom.caret = Some((above.len() + caret.0, caret.1));
+                above.extend(rows);
+            }
+        }
+        bottom.rows.extend((rows >= RULED_FROM).then(|| Line::of(&"─".repeat(columns), Tone::Dim)));
+        bottom.caret = bottom.caret.map(|(row, column)| (row + bottom.rows.len(), column));
+        bottom.rows.extend(above);
+        bottom.rows.extend(notes);
+        let begin = bottom.rows.len();
+        if bottom.caret.is_none() {
+            bottom.caret = composer.caret.map(|(row, column)| (begin + row, column));
+        }
+        bottom.rows.extend(composer.rows);
+        let state = status::state(self.model.status(), &self.connection, self.fold.turn, now_ms);
+        bottom.rows.push(status::line(self.model.status(), &state, columns));
+        bottom
+    }
+
+    fn composer_rows(&mut self, columns: usize, rows: usize) -> Bottom {
+        self.composer_width = columns;
+        let search = self.search.as_ref().map(|search| &search.query);
+        if self.role != Role::Driver && search.is_none() {
+            let text =
+                if self.connection == ConnectionState::Recorded { "" } else { "read only: this client may not write" };
+            let rows = if text.is_empty() { Vec::new() } else { vec![Line::of(text, Tone::Dim).cut(columns)] };
+            return Bottom { rows, caret: None };
+        }
+        let (text, prefix) = match search {
+            Some(query) => (query, "/ "),
+            None if self.editing.is_some() => (&self.composer, "✎ "),
+            None => (&self.composer, "› "),
+        };
+        let (rows, caret) = written(text, prefix, columns, (rows / 3).clamp(1, 10));
+        Bottom { rows, caret: Some(caret) }
+    }
+
+    fn queue_rows(&self, columns: usize, most: usize) -> Vec<Line> {
+        let queued = &self.model.status().queued;
+        let chosen = queued.iter().position(|one| self.selected == Some(Selected::Queued(one.input)));
+        let first = chosen.map_or(0, |at| (at + 1).saturating_sub(most));
+        let mut lines: Vec<Line> = Vec::new();
+        for (at, waiting) in queued.iter().enumerate().skip(first).take(most) {
+            let sign = if chosen == Some(at) { "▶ " } else { "⋮ " };
+            let mode = match waiting.mode {
+                DeliveryMode::Queue => "",
+                DeliveryMode::Steer | DeliveryMode::DenyParked => "(next step) ",
+            };
+            let text = waiting.text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let tone = if chosen == Some(at) { Tone::Strong } else { Tone::Dim };
+            lines.push(Line::of(sign, Tone::Dim).with(mode, Tone::Dim).with(&text, tone).cut(columns));
+        }
+        let more = queued.len().saturating_sub(first + lines.len());
+        if more > 0
+            && let Some(last) = lines.pop()
+        {
+            let end = Line::of(&format!(" · {more} more"), Tone::Dim);
+            let mut line = last.cut(columns.saturating_sub(end.width()).max(1));
+            line.append(&end);
+            lines.push(line.cut(columns));
+        }
+        lines
+    }
+
+    fn search_row(&self) -> Option<Line> {
+        let search = self.search.as_ref()?;
+        let told = if search.told.is_empty() { "" } else { " · " };
+        let text = format!("search: Enter before · Down behind · Esc ends{told}{}", search.told);
+        Some(Line::of(&text, Tone::Dim))
+    }
+
+    fn selection_row(&self) -> Option<Line> {
+        let text = match self.selected.filter(|_| self.search.is_none())? {
+            Selected::Cell(id) if self.fold.cells.iter().any(|cell| cell.id == id && cell.opens()) => {
+                "Enter opens or closes · c copies · Esc"
+            }
+            Selected::Cell(_) => "c copies · Esc",
+            Selected::Queued(_) => "e edit · x withdraw · u up · d down · s send now · c copy · Esc",
+        };
+        Some(Line::of(text, Tone::Dim))
+    }
+
+    fn toast_rows(&mut self, columns: usize, most: usize, now_ms: u64) -> Vec<Line> {
+        let Some(toast) = self.toast.as_mut() else { return Vec::new() };
+        let since = *toast.since.get_or_insert(now_ms);
+        if now_ms.checked_sub(since).is_none_or(|age| age >= TOAST_MS) {
+            self.toast = None;
+            return Vec::new();
+        }
+        let mut lines = texts(&toast.text, toast.tone, columns, &Line::default(), &Line::default());
+        lines.truncate(most);
+        lines
+    }
+
+    fn completion_rows(&self, columns: usize, most: usize) -> Vec<Line> {
+        if self.search.is_some() || self.role != Role::Driver {
+            return Vec::new();
+        }
+        let found = completions(self.composer.marked());
+        let line = |name: &str, about: &str| {
+            Line::of(&format!("  /{name:<10}"), Tone::Strong).with(&format!(" {about}"), Tone::Dim).cut(columns)
+        };
+        found.iter().take(most).map(|command| line(command.name, command.about)).collect()
+    }
+
+    fn panel(&mut self, panel: PanelKind, columns: usize, room: usize, now_ms: u64) -> Vec<Line> {
+        let (title, lines) = match panel {
+            PanelKind::Keys => ("keys", panels::keys(&self.digest(), columns)),
+            PanelKind::Status => ("pod", panels::status(self.model.status(), now_ms, columns)),
+        };
+        let below = room.saturating_sub(1);
+        self.panel_scroll = self.panel_scroll.min(lines.len().saturating_sub(below));
+        let more = lines.len().saturating_sub(self.panel_scroll + below);
+        let more = if more > 0 { format!(" · {} (PgDn)", crate::diff::more_lines(more)) } else { String::new() };
+        let mut shown =
+            vec![Line::of(&format!("── {title}"), Tone::Strong).with(&format!(" · Esc closes{more}"), Tone::Dim)];
+        shown.extend(lines.into_iter().skip(self.panel_scroll).take(below));
+        shown.truncate(room);
+        shown
+    }
+
+    /// The lines of the transcript that are seen, with their margin.
+    fn transcript(&mut self, columns: usize, rows: usize, now_ms: u64) -> Vec<Line> {
+        let margin = if columns >= MARGIN_FROM { 2 } else { 0 };
+        let width = columns - margin;
+        self.view = (width, rows);
+        let (lines, anchor) = self.visit(now_ms, |anchor, count, blocks| viewport::seen(anchor, count, rows, blocks));
+        self.keep(anchor);
+        self.seen = lines.iter().map(|line| self.id(line.block)).collect();
+        let is_top = lines.first().is_none_or(|first| first.block == 0);
+        if is_top && self.connection == ConnectionState::Live && (self.place.is_some() || lines.len() < rows) {
+            self.older_page();
+        }
+        let turn = self.fold.turn.filter(|_| self.model.status().turn.is_some());
+        let marked = |(line, id): (SeenLine, &u64)| {
+            if margin == 0 {
+                return line.line;
+            }
+            let is_worked = turn.is_some_and(|turn| *id > turn.seq && (*id < LOCAL || *id >= LIVE));
+            let is_selected = self.selected == Some(Selected::Cell(*id)) && !line.line.is_empty();
+            let mut shown = match (is_selected, is_worked) {
+                (true, _) => Line::of("▶ ", Tone::Strong),
+                (false, true) => Line::of("▎ ", Tone::Ok),
+                (false, false) => Line::of("  ", Tone::Plain),
+            };
+            shown.append(&line.line);
+            shown
+        };
+        lines.into_iter().zip(&self.seen).map(marked).collect()
+    }
+
+    /// Scrolls the transcript, up if `by` is less than 0.
+    pub(super) fn scroll(&mut self, by: isize, now_ms: u64) {
+        let rows = self.view.1;
+        let anchor = self.visit(now_ms, |anchor, count, blocks| viewport::scrolled(anchor, by, count, rows, blocks));
+        self.keep(anchor);
+    }
+
+    fn keep(&mut self, anchor: Anchor) {
+        self.place = match anchor {
+            Anchor::Bottom => None,
+            Anchor::Top { block, line } => Some((self.id(block), line)),
+        };
+    }
+
+    /// The number of a block.
+    fn id(&self, block: usize) -> u64 {
+        let cells = &self.fold.cells;
+        cells.get(block).map_or_else(|| LIVE + u64::from(block > cells.len()), |cell| cell.id)
+    }
+
+    /// Looks at the blocks of the transcript: its cells, then what goes on.
+    fn visit<T>(&mut self, now_ms: u64, look: impl FnOnce(Anchor, usize, &mut viewport::Blocks<'_>) -> T) -> T {
+        let (width, theme) = (self.view.0, self.theme);
+        let status = self.model.status();
+        let asked = self.fold.request_us;
+        let live = self.live.blocks(self.model.live(), &status.model, asked, (width, theme), now_ms);
+        let count = self.fold.cells.len();
+        let block = |id: u64| match id.checked_sub(LIVE) {
+            Some(at) => Some(count + usize::from(at > 0)),
+            None => self.fold.cells.iter().position(|cell| cell.id == id),
+        };
+        let anchor = match self.place.and_then(|(id, line)| Some((block(id)?, line))) {
+            Some((block, line)) => Anchor::Top { block, line },
+            // What was seen there was dropped.
+            None if self.place.is_some() => Anchor::Top { block: 0, line: 0 },
+            None => Anchor::Bottom,
+        };
+        let (fold, cache) = (&self.fold, &mut self.cache);
+        let is_open = |id: u64| self.all_open != self.toggled.contains(&id);
+        let mut blocks = |at: usize| {
+            let Some(cell) = fold.cells.get(at) else {
+                return live.get(at - count).map(Rc::clone).unwrap_or_default();
+            };
+            let second = cell.runs_since_us().map_or(0, |since| now_ms.saturating_sub(since / 1000) / 1000 + 1);
+            let before = at.checked_sub(1).and_then(|before| fold.cells.get(before));
+            let apart = before.is_some_and(|before| cell.stands_apart(before));
+            cache.lines(cell, LookKey { width, theme, open: is_open(cell.id), apart, second }, now_ms)
+        };
+        look(anchor, count + live.len(), &mut blocks)
+    }
+}
+
+/// A text that is being written, in rows behind a sign, with row and column of its caret.
+fn written(text: &super::composer::Composer, prefix: &str, columns: usize, most: usize) -> (Vec<Line>, (usize, usize)) {
+    let written = Written::new(text, &Line::of(prefix, Tone::Strong), columns);
+    let column = written.caret_column;
+    let (rows, row) = written.window(most);
+    (rows, (row, column))
+}

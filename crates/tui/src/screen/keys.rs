@@ -1,0 +1,230 @@
+//! What keys do.
+
+mod composing;
+
+use super::approvals::KeyResult;
+use super::exchange::{ConnectionState, Intent, Key};
+use super::panels::PanelKind;
+use super::state::{Screen, Selected};
+use super::writing::edit;
+use crate::style::Tone;
+use protocol::method::Role;
+
+/// A second Esc, and a second Ctrl-C, within this time mean more.
+const TWICE_MS: u64 = 1500;
+
+/// Lines of one turn of the wheel.
+const WHEEL: isize = 3;
+
+impl Screen {
+    /// A key was pressed. Gives what the driver has to do.
+    pub fn key(&mut self, key: Key, now_ms: u64) -> Vec<Intent> {
+        if !self.scroll_key(key, now_ms) {
+            self.other_key(key, now_ms);
+        }
+        if matches!(key, Key::Char(_)) {
+            self.asking.typed(now_ms);
+        }
+        if self.role == Role::Driver {
+            self.send_draft();
+        }
+        self.intents()
+    }
+
+    fn other_key(&mut self, key: Key, now_ms: u64) {
+        match key {
+            Key::Ctrl('\\') => self.outbox.push(Intent::Detach),
+            Key::Ctrl('c') => self.leave(now_ms),
+            Key::F(1) => self.open_panel(PanelKind::Keys),
+            Key::F(3) => self.open_panel(PanelKind::Status),
+            Key::F(4) => self.answer_question(),
+            Key::Ctrl('f') => self.search_begin(""),
+            Key::Ctrl('o') => self.toggle_all(),
+            _ if self.search.is_some() => self.search_key(key),
+            _ if self.question_key(key, now_ms) => {}
+            Key::Esc if self.panel.is_some() => self.panel = None,
+            Key::AltUp => self.select_next(true),
+            Key::AltDown => self.select_next(false),
+            _ if self.selected.is_some() && self.selection_key(key) => {}
+            Key::Ctrl('d') if self.composer.is_empty() => self.outbox.push(Intent::Detach),
+            _ if self.role == Role::Driver => {
+                self.selected = None;
+                self.composer_key(key, now_ms);
+            }
+            Key::Esc => self.place = None,
+            _ => {}
+        }
+    }
+
+    /// Scrolls what is seen: an open panel, or the transcript.
+    fn scroll_key(&mut self, key: Key, now_ms: u64) -> bool {
+        let page = isize::try_from(self.view.1.saturating_sub(1).max(1)).unwrap_or(1);
+        let by = match key {
+            // The rest of a question comes before the transcript.
+            Key::PageUp | Key::PageDown if self.question().is_some() && self.asking.takes_pages() => return false,
+            Key::PageUp => -page,
+            Key::PageDown => page,
+            Key::WheelUp => -WHEEL,
+            Key::WheelDown => WHEEL,
+            Key::CtrlHome | Key::CtrlEnd if self.panel.is_none() => {
+                let first = self.fold.cells.front().map(|cell| (cell.id, 0));
+                self.place = if key == Key::CtrlHome { first } else { None };
+                return true;
+            }
+            _ => return false,
+        };
+        if self.panel.is_some() {
+            self.panel_scroll = self.panel_scroll.saturating_add_signed(by);
+        } else {
+            self.scroll(by, now_ms);
+        }
+        true
+    }
+
+    fn leave(&mut self, now_ms: u64) {
+        let is_again = now_ms.saturating_sub(self.leave_ms) < TWICE_MS && self.composer.is_empty();
+        if is_again {
+            self.outbox.push(Intent::Detach);
+            return;
+        }
+        if !self.composer.is_empty() {
+            self.composer.take();
+            self.editing = None;
+        }
+        self.leave_ms = now_ms;
+        self.tell("Ctrl-C again detaches; the pod keeps running", Tone::Dim);
+    }
+
+    fn open_panel(&mut self, panel: PanelKind) {
+        self.panel_scroll = 0;
+        self.panel = if self.panel == Some(panel) { None } else { Some(panel) };
+    }
+
+    fn answer_question(&mut self) {
+        if self.question().is_some() {
+            self.asking.focus = !self.asking.focus;
+        } else {
+            self.tell("nothing waits for you", Tone::Dim);
+        }
+    }
+
+    /// Whether a letter may be for the question: it belongs to no text.
+    pub(super) fn is_free(&self) -> bool {
+        self.composer.is_empty() && self.selected.is_none() && self.panel.is_none() && self.search.is_none()
+    }
+
+    fn question_key(&mut self, key: Key, now_ms: u64) -> bool {
+        if self.role == Role::Viewer || self.connection != ConnectionState::Live {
+            return false;
+        }
+        let (Some((asked, _)), free) = (self.question(), self.is_free()) else { return false };
+        match self.asking.key(&asked, key, free, now_ms) {
+            KeyResult::Ignored => false,
+            KeyResult::Taken(intents) => {
+                self.outbox.extend(intents);
+                true
+            }
+            KeyResult::Told(text) => {
+                self.tell(&text, Tone::Waiting);
+                true
+            }
+        }
+    }
+
+    fn search_key(&mut self, key: Key) {
+        match key {
+            Key::Esc => self.search = None,
+            Key::Enter | Key::Up => self.search_next(true),
+            Key::Down => self.search_next(false),
+            key => {
+                let Some(search) = self.search.as_mut() else { return };
+                if let Key::Char(c) = key {
+                    search.query.type_char(c);
+                } else {
+                    edit(&mut search.query, key);
+                }
+                (search.at, search.told) = (None, "");
+            }
+        }
+    }
+
+    /// Selects what stands above or below: parts of the transcript, then the inputs that wait.
+    fn select_next(&mut self, up: bool) {
+        let cells = self.fold.cells.iter().map(|cell| Selected::Cell(cell.id));
+        let queued = self.model.status().queued.iter().map(|queued| Selected::Queued(queued.input));
+        let all: Vec<Selected> = cells.chain(queued).collect();
+        let at = self.selected.and_then(|selected| all.iter().position(|one| *one == selected));
+        let next = match (at, up) {
+            (None, true) => all.len().checked_sub(1),
+            (None, false) => None,
+            (Some(at), true) => Some(at.saturating_sub(1)),
+            (Some(at), false) => Some(at + 1),
+        };
+        match next.and_then(|next| all.get(next)) {
+            Some(selected) => self.select(*selected),
+            None => self.selected = None,
+        }
+        if self.selected.is_none() {
+            self.place = None;
+        }
+    }
+
+    /// A key for what is selected; `false` if it is for the composer.
+    fn selection_key(&mut self, key: Key) -> bool {
+        match (self.selected, key) {
+            (None, _) => return false,
+            (_, Key::Esc) => self.selected = None,
+            (Some(Selected::Cell(id)), Key::Enter) => self.toggle(id),
+            (Some(Selected::Cell(id)), Key::Char('c')) => {
+                let text = self.fold.cells.iter().find(|cell| cell.id == id).map(|cell| cell.text());
+                self.outbox.extend(text.map(Intent::Copy));
+            }
+            (Some(Selected::Queued(input)), key) => return self.queue_key(input, key),
+            _ => return false,
+        }
+        true
+    }
+
+    fn queue_key(&mut self, input: u64, key: Key) -> bool {
+        if self.role != Role::Driver {
+            return false;
+        }
+        let queued = &self.model.status().queued;
+        let Some(at) = queued.iter().position(|waiting| waiting.input == input) else {
+            self.selected = None;
+            return false;
+        };
+        let id = |at: usize| queued.get(at).map(|waiting| waiting.input);
+        let intent = match key {
+            Key::Char('c') => self.whole(input).map(Intent::Copy),
+            Key::Char('x') | Key::Delete => Some(Intent::Withdraw { input }),
+            Key::Char('u') => {
+                at.checked_sub(1).and_then(id).map(|before| Intent::MoveInput { input, before: Some(before) })
+            }
+            Key::Char('d') => id(at + 1).map(|_| Intent::MoveInput { input, before: id(at + 2) }),
+            Key::Char('s') => self.whole(input).map(|text| Intent::SendNow { input, text }),
+            Key::Char('e') | Key::Enter => {
+                if let Some(text) = self.whole(input) {
+                    self.composer.set(&text);
+                    (self.editing, self.selected) = (Some(input), None);
+                }
+                None
+            }
+            _ => return false,
+        };
+        self.outbox.extend(intent);
+        true
+    }
+
+    /// The whole text of an input that waits.
+    fn whole(&mut self, input: u64) -> Option<String> {
+        let text = self.fold.waiting.get(&input).cloned();
+        let shown = self.model.status().queued.iter().find(|waiting| waiting.input == input);
+        let is_whole = |text: &String| text.chars().count() < protocol::MAX_SHOWN;
+        let text = text.or_else(|| shown.map(|waiting| waiting.text.clone()).filter(is_whole));
+        if text.is_none() {
+            self.tell("the whole text of this input is not loaded", Tone::Failed);
+        }
+        text
+    }
+}

@@ -1,0 +1,167 @@
+//! Keys for the composer: writing, sending, commands, earlier inputs.
+
+use super::TWICE_MS;
+use crate::line::Line;
+use crate::screen::commands::{self, TypedText};
+use crate::screen::composer::MAX_INPUT;
+use crate::screen::exchange::{ConnectionState, Intent, Key};
+use crate::screen::layout::Written;
+use crate::screen::panels::PanelKind;
+use crate::screen::state::Screen;
+use crate::screen::writing::edit;
+use crate::style::Tone;
+use protocol::status::DeliveryMode;
+
+impl Screen {
+    pub(super) fn composer_key(&mut self, key: Key, now_ms: u64) {
+        if !matches!(key, Key::Up | Key::Down | Key::Ctrl('r')) {
+            self.recalled = None;
+        }
+        match key {
+            Key::Enter => self.enter(),
+            Key::AltEnter | Key::Ctrl('j') => self.write('\n'),
+            Key::Tab => self.complete(),
+            Key::Esc => self.escape(now_ms),
+            Key::Up => self.vertical(-1),
+            Key::Down => self.vertical(1),
+            Key::Ctrl('r') => self.recall_like(),
+            Key::Ctrl('g') => self.outbox.push(Intent::OpenEditor(self.composer.text())),
+            Key::Ctrl('d') => self.composer.delete(),
+            Key::Home | Key::End if self.composer.is_empty() => {
+                let first = self.fold.cells.front().map(|cell| (cell.id, 0));
+                self.place = if key == Key::Home { first } else { None };
+            }
+            Key::Char(c) => self.write(c),
+            key => edit(&mut self.composer, key),
+        }
+    }
+
+    fn write(&mut self, c: char) {
+        if !self.composer.type_char(c) {
+            self.too_long();
+        }
+    }
+
+    fn too_long(&mut self) {
+        self.tell("an input has at most 1.4 MiB", Tone::Failed);
+    }
+
+    fn enter(&mut self) {
+        let text = self.composer.text();
+        match commands::read(&text) {
+            TypedText::Nothing => {}
+            TypedText::Wrong(why) => self.tell(&why, Tone::Failed),
+            TypedText::Input(text) => self.send(text, DeliveryMode::Queue),
+            TypedText::Command { name: "steer", rest } => self.send(rest, DeliveryMode::Steer),
+            TypedText::Command { name, rest } => {
+                self.composer.take();
+                self.command(name, &rest);
+            }
+        }
+    }
+
+    fn send(&mut self, text: String, mode: DeliveryMode) {
+        if self.connection != ConnectionState::Live {
+            return self.not_connected();
+        }
+        if serde_json::to_string(&text).map_or(usize::MAX, |json| json.len()) > MAX_INPUT {
+            return self.too_long();
+        }
+        self.composer.take();
+        self.place = None;
+        self.outbox.push(match self.editing.take() {
+            Some(input) => Intent::EditInput { input, text },
+            None => Intent::Send { text, mode },
+        });
+    }
+
+    fn command(&mut self, name: &str, rest: &str) {
+        let live = self.connection == ConnectionState::Live;
+        match name {
+            "approvals" => self.answer_question(),
+            "help" => self.open_panel(PanelKind::Keys),
+            "status" => self.open_panel(PanelKind::Status),
+            "search" => self.search_begin(rest),
+            "detach" => self.outbox.push(Intent::Detach),
+            "editor" => self.outbox.push(Intent::OpenEditor(String::new())),
+            "copy" => match self.newest_answer() {
+                Some(text) => self.outbox.push(Intent::Copy(text)),
+                None => self.tell("there is no answer yet", Tone::Dim),
+            },
+            _ if !live => self.not_connected(),
+            "cancel" => self.outbox.push(Intent::Cancel),
+            "pause" => self.outbox.push(Intent::Pause),
+            "resume" => self.outbox.push(Intent::Resume),
+            _ => {}
+        }
+    }
+
+    fn complete(&mut self) {
+        if let Some(first) = commands::completions(&self.composer.text()).first() {
+            self.composer.set(&format!("/{} ", first.name));
+        }
+    }
+
+    /// Ends what is being done, the turn at last; twice takes the last input back.
+    fn escape(&mut self, now_ms: u64) {
+        let is_again = now_ms.saturating_sub(self.esc_ms) < TWICE_MS;
+        self.esc_ms = now_ms;
+        if self.editing.take().is_some() {
+            self.composer.take();
+        } else if is_again && self.composer.is_empty() {
+            self.take_back();
+        } else if self.model.status().turn.is_some() && self.connection == ConnectionState::Live {
+            self.outbox.push(Intent::Cancel);
+            self.tell("cancelling; Esc again takes the last input back", Tone::Dim);
+        } else {
+            self.place = None;
+        }
+    }
+
+    /// The input that waits last is withdrawn; without one the newest input is written again.
+    fn take_back(&mut self) {
+        let last = self.model.status().queued.last().map(|waiting| waiting.input);
+        let text = match last.and_then(|input| self.fold.waiting.get(&input)) {
+            Some(text) => Some(text.clone()),
+            None => self.fold.history.back().cloned(),
+        };
+        if let Some(text) = text {
+            self.composer.set(&text);
+            self.outbox.extend(last.map(|input| Intent::Withdraw { input }));
+        }
+    }
+
+    /// The row above or below, and beyond the text an earlier or a later input.
+    fn vertical(&mut self, by: isize) {
+        if self.recalled.is_none() {
+            let written = Written::new(&self.composer, &Line::of("› ", Tone::Strong), self.composer_width);
+            if let Some(caret) = written.vertical(by) {
+                return self.composer.move_to(caret);
+            }
+        }
+        let (back, stash) = self.recalled.clone().unwrap_or_else(|| (0, self.composer.text()));
+        let Some(back) = back.checked_add_signed(-by) else { return };
+        let history = &self.fold.history;
+        let text =
+            if back == 0 { Some(&stash) } else { history.len().checked_sub(back).and_then(|at| history.get(at)) };
+        if let Some(text) = text.cloned() {
+            self.composer.set(&text);
+            self.recalled = Some((back, stash));
+        }
+    }
+
+    /// The newest earlier input that has what was written, then the one before it.
+    fn recall_like(&mut self) {
+        let (back, stash) = self.recalled.clone().unwrap_or_else(|| (0, self.composer.text()));
+        let query = stash.to_lowercase();
+        let history = self.fold.history.iter().rev().enumerate().skip(back);
+        let found = history.into_iter().find(|(_, text)| text.to_lowercase().contains(&query));
+        match found.map(|(at, text)| (at, text.clone())) {
+            Some((at, text)) => {
+                self.composer.set(&text);
+                self.recalled = Some((at + 1, stash));
+            }
+            None => self.tell("no earlier input has this", Tone::Dim),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Panels that slide over the transcript: the keys, and what the pod is and runs.
+
+use super::status::{count, left};
+use crate::call::duration;
+use crate::line::Line;
+use crate::note::labelled;
+use crate::style::Tone;
+use protocol::status::{BackgroundTaskStatus, JobStatus, Status};
+use std::time::Duration;
+
+/// A panel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PanelKind {
+    Keys,
+    Status,
+}
+
+const KEYS: &[(&str, &str)] = &[
+    ("Enter", "send · Alt-Enter, Ctrl-J: new line"),
+    ("Esc", "end the running turn · twice: take the last input back"),
+    ("Ctrl-D", "detach when nothing is written (also Ctrl-\\, Ctrl-C twice)"),
+    ("PgUp PgDn", "scroll · Ctrl-Home, Ctrl-End: begin and end"),
+    ("Alt-Up Alt-Down", "select a waiting input or a part of the transcript"),
+    ("  Enter, c", "open or close it · copy it"),
+    ("  e x u d s", "a waiting input: edit, withdraw, up, down, send now"),
+    ("Ctrl-O", "open or close all calls"),
+    ("Ctrl-F", "search the transcript · Enter: the next one before"),
+    ("Up Ctrl-R", "earlier inputs · search them"),
+    ("Ctrl-G", "write in your editor"),
+    ("Ctrl-Z Ctrl-Y", "undo · redo"),
+    ("F3", "the pod, its tasks and jobs"),
+    ("F4", "answer what waits for you while something is written"),
+    ("y p r n w", "a question: once, this pod, by a rule, deny, deny with words"),
+    ("/", "commands · Tab completes"),
+];
+
+/// The keys, and what identifies the state of this screen.
+pub(super) fn keys(digest: &str, width: usize) -> Vec<Line> {
+    let wide = KEYS.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
+    let mut lines = Vec::new();
+    for (key, does) in KEYS {
+        let label = Line::of(&format!("{key:<wide$}  "), Tone::Strong);
+        let rest = Line::of(&" ".repeat(label.width()), Tone::Plain);
+        lines.extend(Line::of(does, Tone::Plain).wrap(width, &label, &rest));
+    }
+    lines.push(Line::default());
+    lines.extend(labelled("state", Tone::Dim, digest, width));
+    lines
+}
+
+/// The pod, its background tasks and its jobs.
+pub(super) fn status(status: &Status, now_ms: u64, width: usize) -> Vec<Line> {
+    let host = &status.host;
+    let ago = now_ms.saturating_sub(host.since_us / 1000);
+    let mut lines = Vec::new();
+    let mut say = |label: &str, text: &str| {
+        lines.extend(labelled(&format!("{label:<9}"), Tone::Strong, text, width));
+    };
+    say("model", &status.model);
+    say("directory", &host.cwd);
+    say("sandbox", &host.sandbox);
+    say("process", &format!("{} · yoi {} · for {}", host.pid, host.version, left(ago)));
+    say("so far", &format!("{} · {}", count(status.turns, "turn"), count(status.requests, "request")));
+    if !host.reload.next_start.is_empty() {
+        say("changed", &format!("{}: counts from the next start on", host.reload.next_start.join(", ")));
+    }
+    host.reload.refused.iter().for_each(|why| say("refused", &format!("the new configuration: {why}")));
+    lines.push(Line::default());
+    lines.extend(status.tasks.iter().flat_map(|of| task(of, now_ms, width)));
+    if status.more_tasks > 0 {
+        lines.push(Line::of(&format!("… {} more tasks", status.more_tasks), Tone::Dim).cut(width));
+    }
+    lines.extend(status.jobs.iter().flat_map(|of| job(of, now_ms, width)));
+    if status.tasks.is_empty() && status.jobs.is_empty() {
+        lines.push(Line::of("no background task, no job", Tone::Dim).cut(width));
+    }
+    lines
+}
+
+fn task(task: &BackgroundTaskStatus, now_ms: u64, width: usize) -> Vec<Line> {
+    let (mut facts, mut tone) = (Vec::new(), Tone::Dim);
+    if let Some(run) = &task.run {
+        tone = Tone::Ok;
+        facts.push(format!("runs for {} ({})", left(now_ms.saturating_sub(run.since_ms)), run.trigger));
+    } else if let Some(off) = &task.off {
+        tone = Tone::Failed;
+        facts.push(format!("off until the next start: {off}"));
+    } else if let Some(due) = task.next_due_ms {
+        facts.push(format!("due in {}", left(due.saturating_sub(now_ms))));
+    }
+    if let Some(last) = &task.last {
+        let reason = last.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+        facts.push(format!("last {}{reason}", last.state.replace('_', " ")));
+    }
+    let label = format!("task {} of {}", task.task, task.feature);
+    entry(&label, tone, &facts.join(" · "), width)
+}
+
+fn job(job: &JobStatus, now_ms: u64, width: usize) -> Vec<Line> {
+    let took = duration(Duration::from_secs(now_ms.saturating_sub(job.since_ms) / 1000));
+    let rest = left(job.until_ms.saturating_sub(now_ms));
+    let text = format!("{} · {took}, at most {rest} more · of {}", job.command, job.feature);
+    entry(&format!("job {}", job.job), Tone::Ok, &text, width)
+}
+
+fn entry(label: &str, tone: Tone, text: &str, width: usize) -> Vec<Line> {
+    let line = Line::of(label, tone).with(" · ", Tone::Dim).with(text, Tone::Plain);
+    line.wrap(width, &Line::default(), &Line::of("  ", Tone::Plain))
+}

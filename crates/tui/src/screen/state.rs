@@ -1,0 +1,387 @@
+//! The state of a screen: what the pod tells, folded, and what its person does.
+
+use super::approvals::Asking;
+use super::cache::CellCache;
+use super::cell::CellKind;
+use super::composer::Composer;
+use super::exchange::{ConnectionState, Intent, Reply};
+use super::fold::Fold;
+use super::live::LiveLines;
+use super::panels::PanelKind;
+use super::search::Search;
+use crate::style::{Theme, Tone};
+use client::model::{PodModel, digest};
+use protocol::event::{Event, Severity};
+use protocol::method::{Attached, RecordPage, Role};
+use protocol::record::{ApprovalRequested, RecordBody, RecordLine};
+use std::collections::{BTreeSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Cells that the digest looks at: the newest.
+const DIGESTED: usize = 16;
+
+/// Drafts that were sent and have not come back.
+const MAX_DRAFTS: usize = 64;
+
+/// Cells that are remembered as opened or closed.
+const MAX_TOGGLED: usize = 1024;
+
+/// What one person sees of a pod, and what they are writing. Times are milliseconds since 1970 by the wall clock.
+pub struct Screen {
+    pub(super) model: PodModel,
+    pub(super) fold: Fold,
+    pub(super) theme: Theme,
+    pub(super) role: Role,
+    pub(super) connection: ConnectionState,
+    pub(super) outbox: Vec<Intent>,
+    pub(super) cache: CellCache,
+    pub(super) live: LiveLines,
+    /// The first line that is seen, by its cell; none: the end is seen, and stays seen.
+    pub(super) place: Option<(u64, usize)>,
+    /// Width and rows of the transcript, and the cells that were seen, in the newest frame.
+    pub(super) view: (usize, usize),
+    pub(super) seen: Vec<u64>,
+    /// Cells that are not as `all_open` says.
+    pub(super) toggled: BTreeSet<u64>,
+    pub(super) all_open: bool,
+    pub(super) selected: Option<Selected>,
+    pub(super) composer: Composer,
+    /// Columns for the composer in the newest frame.
+    pub(super) composer_width: usize,
+    /// The waiting input that is being edited.
+    pub(super) editing: Option<u64>,
+    /// How far back in the earlier inputs, and what was written before.
+    pub(super) recalled: Option<(usize, String)>,
+    pub(super) asking: Asking,
+    pub(super) panel: Option<PanelKind>,
+    pub(super) panel_scroll: usize,
+    pub(super) search: Option<Search>,
+    pub(super) toast: Option<Toast>,
+    drafts: VecDeque<String>,
+    /// The draft of the pod, as far as this screen knows.
+    draft: String,
+    pub(super) loading: bool,
+    /// An answer to `approvals` is under way, or came.
+    fetched: Option<u64>,
+    pub(super) esc_ms: u64,
+    pub(super) leave_ms: u64,
+    notification: Option<String>,
+}
+
+/// What keys act on instead of the composer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Selected {
+    Cell(u64),
+    Queued(u64),
+}
+
+/// A text that is shown for a while.
+#[derive(Clone, Debug)]
+pub(super) struct Toast {
+    pub(super) text: String,
+    pub(super) tone: Tone,
+    /// When it was seen first.
+    pub(super) since: Option<u64>,
+}
+
+impl Screen {
+    /// The screen behind the first answer to `attach`, for a client with this role.
+    #[must_use]
+    pub fn begin(attached: &Attached, role: Role, theme: Theme) -> Self {
+        let mut screen = Self::new(PodModel::new(attached), role, theme, ConnectionState::Live);
+        if let Some(page) = &attached.page {
+            screen.fold.before = Some(page.first);
+            page.records.iter().for_each(|line| screen.fold_line(line));
+        }
+        screen.composer.set(&attached.draft.text);
+        screen.draft.clone_from(&attached.draft.text);
+        if let Some(away) = screen.fold.away() {
+            screen.fold.local("", Tone::Heading, away);
+        }
+        screen.changed();
+        screen
+    }
+
+    /// The screen of a pod without a record, into which a log can be folded as events.
+    #[must_use]
+    pub fn before_any_record(pod: &str, theme: Theme) -> Self {
+        Self::new(PodModel::before_any_record(pod), Role::Viewer, theme, ConnectionState::Recorded)
+    }
+
+    fn new(model: PodModel, role: Role, theme: Theme, connection: ConnectionState) -> Self {
+        Self {
+            model,
+            fold: Fold::default(),
+            theme,
+            role,
+            connection,
+            outbox: Vec::new(),
+            cache: CellCache::default(),
+            live: LiveLines::default(),
+            place: None,
+            view: (80, 20),
+            seen: Vec::new(),
+            toggled: BTreeSet::new(),
+            all_open: false,
+            selected: None,
+            composer: Composer::default(),
+            composer_width: 80,
+            editing: None,
+            recalled: None,
+            asking: Asking::default(),
+            panel: None,
+            panel_scroll: 0,
+            search: None,
+            toast: None,
+            drafts: VecDeque::new(),
+            draft: String::new(),
+            loading: false,
+            fetched: None,
+            esc_ms: 0,
+            leave_ms: 0,
+            notification: None,
+        }
+    }
+
+    /// Goes on behind a later answer to `attach`, whose cursor was the newest record of this screen.
+    pub fn resume(&mut self, attached: &Attached) {
+        self.model.resume(attached);
+        self.connection = ConnectionState::Live;
+        (self.loading, self.fetched) = (false, None);
+        self.drafts.clear();
+        if attached.draft.text.is_empty() && !self.composer.is_empty() {
+            // A new process has no drafts.
+            self.draft.clear();
+        } else {
+            self.adopt(&attached.draft.text);
+        }
+        self.changed();
+    }
+
+    /// Folds an event.
+    pub fn event(&mut self, event: &Event) {
+        let before = self.model.seen();
+        self.model.apply(event);
+        match event {
+            Event::Record(line) if line.seq().is_ok_and(|seq| seq > before) => {
+                self.fold_line(line);
+                self.notify(line);
+            }
+            Event::Alert(alert) => {
+                let from = alert.from.as_ref().map_or_else(String::new, |feature| format!("{feature}: "));
+                let tone = if alert.level == Severity::Info { Tone::Dim } else { Tone::Refused };
+                self.fold.local("! ", tone, format!("{from}{}", alert.text));
+            }
+            Event::Draft(draft) => self.foreign_draft(&draft.text),
+            Event::Ended(ended) => {
+                let why = ended.failure.as_ref().map(|failure| failure.message.clone());
+                self.connection = ConnectionState::Ended(why);
+            }
+            _ => {}
+        }
+        self.changed();
+    }
+
+    /// The connection is in this state now.
+    pub fn connection(&mut self, state: ConnectionState) {
+        self.connection = state;
+        self.loading = false;
+    }
+
+    /// Takes what came of an intent.
+    pub fn answered(&mut self, reply: Reply) {
+        match reply {
+            Reply::Failed(why) => self.tell(&why, Tone::Failed),
+            Reply::Note(text) => self.tell(&text, Tone::Dim),
+            Reply::SendFailed { text, why } => {
+                if self.composer.is_empty() {
+                    self.composer.set(&text);
+                } else {
+                    self.fold.remember(&text);
+                }
+                self.tell(&why, Tone::Failed);
+            }
+            Reply::ApproveFailed { id, why } => {
+                self.asking.failed(id);
+                self.tell(&why, Tone::Failed);
+            }
+            Reply::Approvals(open) => {
+                for asked in open.approvals {
+                    self.fold.questions.entry(asked.approval).or_insert(asked);
+                }
+            }
+            Reply::RulePreview { id, text } => self.asking.preview(id, text),
+            Reply::Page(page) => self.older(&page),
+            Reply::PageFailed(why) => {
+                self.fold.before = None;
+                self.loading = false;
+                self.tell(&why, Tone::Failed);
+            }
+            Reply::Edited(text) => self.composer.set(&text),
+        }
+        self.changed();
+    }
+
+    /// A text was pasted.
+    pub fn paste(&mut self, text: &str) {
+        if self.role != Role::Driver {
+            return;
+        }
+        (self.selected, self.recalled) = (None, None);
+        if !self.composer.paste(text) {
+            self.tell("not pasted: an input has at most 1.4 MiB", Tone::Failed);
+        }
+        self.send_draft();
+    }
+
+    /// What the driver has to do although no key was pressed: ask after `begin`, `resume`, `event`, `answered`, `paste` and
+    /// `frame`.
+    pub fn intents(&mut self) -> Vec<Intent> {
+        std::mem::take(&mut self.outbox)
+    }
+
+    /// The title of the terminal's tab.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let status = self.model.status();
+        match status.approvals.len() {
+            0 if status.turn.is_some() => format!("working · {} · yoi", status.pod),
+            0 => format!("{} · yoi", status.pod),
+            waiting => format!("{waiting} waiting · {} · yoi", status.pod),
+        }
+    }
+
+    /// A text for a person who does not look; each is told once.
+    pub fn notification(&mut self) -> Option<String> {
+        self.notification.take()
+    }
+
+    /// The newest record and a hash of what records say up to it: equal on every screen of the pod at this record.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        let mut hasher = DefaultHasher::new();
+        digest(self.model.status()).hash(&mut hasher);
+        let cells = self.fold.cells.iter().rev().filter(|cell| cell.is_recorded_whole());
+        cells.take(DIGESTED).for_each(|cell| (cell.id, &cell.kind).hash(&mut hasher));
+        format!("{}:{:016x}", self.model.seen(), hasher.finish())
+    }
+
+    /// How many cells were made into lines so far, for tests of what a frame costs.
+    #[must_use]
+    pub fn cells_made(&self) -> u64 {
+        self.cache.made
+    }
+
+    fn fold_line(&mut self, line: &RecordLine) {
+        if let Ok(seq) = line.seq() {
+            self.fold.record(seq, line);
+        }
+    }
+
+    fn notify(&mut self, line: &RecordLine) {
+        let pod = &self.model.status().pod;
+        match line.read().map(|record| record.body) {
+            Ok(RecordBody::ApprovalRequested(asked)) => {
+                self.notification = Some(format!("{pod} waits for you: {}", asked.tool));
+            }
+            Ok(RecordBody::TurnFinished(finished)) if finished.outcome.outcome != "waiting" => {
+                self.notification = Some(format!("{pod}: turn {} {}", finished.turn, finished.outcome.outcome));
+            }
+            _ => {}
+        }
+    }
+
+    fn older(&mut self, page: &RecordPage) {
+        self.loading = false;
+        let mut older = Fold::default();
+        for line in &page.records {
+            if let Ok(seq) = line.seq() {
+                older.record(seq, line);
+            }
+        }
+        if !self.fold.prepend(older, page.first) {
+            let pod = self.model.status().pod.clone();
+            self.tell(&format!("`yoi log {pod}` shows the earlier part"), Tone::Dim);
+        }
+        self.search_on();
+    }
+
+    /// Follows what changed: the question that is put, and what is missing for it.
+    pub(super) fn changed(&mut self) {
+        let mine = self.asking.sent_id();
+        if let Some((id, text)) = self.fold.answered.take()
+            && mine != Some(id)
+        {
+            self.tell(&format!("approval {id}: {text}"), Tone::Waiting);
+        }
+        let waiting = &self.model.status().approvals;
+        let first = waiting.first().map(|waiting| waiting.approval);
+        let known = first.filter(|id| self.fold.questions.contains_key(id));
+        self.asking.put(known);
+        if known.is_none() && first.is_some() && self.fetched != first && self.connection == ConnectionState::Live {
+            self.fetched = first;
+            self.outbox.push(Intent::FetchApprovals);
+        }
+    }
+
+    /// The question that is put, and its place among those that wait.
+    pub(super) fn question(&self) -> Option<(ApprovalRequested, (usize, usize))> {
+        let waiting = &self.model.status().approvals;
+        let asked = self.fold.questions.get(&waiting.first()?.approval)?;
+        Some((asked.clone(), (1, waiting.len())))
+    }
+
+    pub(super) fn tell(&mut self, text: &str, tone: Tone) {
+        self.toast = Some(Toast { text: text.to_owned(), tone, since: None });
+    }
+
+    pub(super) fn toggle(&mut self, id: u64) {
+        if !self.toggled.remove(&id) {
+            self.toggled.insert(id);
+            if self.toggled.len() > MAX_TOGGLED {
+                self.toggled.pop_first();
+            }
+        }
+    }
+
+    pub(super) fn toggle_all(&mut self) {
+        self.all_open = !self.all_open;
+        self.toggled.clear();
+    }
+
+    /// The draft of the pod follows the composer.
+    pub(super) fn send_draft(&mut self) {
+        let text = self.composer.text();
+        if text == self.draft || text.len() > protocol::MAX_DRAFT || self.connection != ConnectionState::Live {
+            return;
+        }
+        self.draft.clone_from(&text);
+        self.drafts.push_back(text.clone());
+        self.drafts.drain(..self.drafts.len().saturating_sub(MAX_DRAFTS));
+        self.outbox.retain(|intent| !matches!(intent, Intent::SetDraft(_)));
+        self.outbox.push(Intent::SetDraft(text));
+    }
+
+    /// A draft that came back, or one of another client, which is taken while nothing is being written here.
+    fn foreign_draft(&mut self, text: &str) {
+        match self.drafts.iter().position(|sent| sent == text) {
+            Some(at) => drop(self.drafts.drain(..=at)),
+            None if self.drafts.is_empty() => self.adopt(text),
+            None => {}
+        }
+    }
+
+    fn adopt(&mut self, text: &str) {
+        let is_mine = self.composer.text() == self.draft;
+        text.clone_into(&mut self.draft);
+        if is_mine && self.editing.is_none() && self.composer.text() != text {
+            self.composer.set(text);
+        }
+    }
+
+    /// The text of the newest answer.
+    pub(super) fn newest_answer(&self) -> Option<String> {
+        let answers = self.fold.cells.iter().rev();
+        answers.into_iter().find_map(|cell| matches!(cell.kind, CellKind::Answer(_)).then(|| cell.text()))
+    }
+}

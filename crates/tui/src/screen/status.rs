@@ -1,0 +1,114 @@
+//! The line that says what the pod does.
+
+use super::exchange::ConnectionState;
+use super::fold::TurnClock;
+use crate::call::duration;
+use crate::line::Line;
+use crate::style::Tone;
+use protocol::status::{State, Status};
+use std::time::Duration;
+
+/// The sandbox of a pod that was not told otherwise.
+const DEFAULT_SANDBOX: &str = "workspace-write";
+
+/// What the pod does, in a few words, and how they are shown.
+pub(super) fn state(
+    status: &Status,
+    connection: &ConnectionState,
+    turn: Option<TurnClock>,
+    now_ms: u64,
+) -> (String, Tone) {
+    match connection {
+        ConnectionState::Lost(why) => return (format!("connection lost: {why}; connecting again"), Tone::Failed),
+        ConnectionState::Ended(Some(why)) => return (format!("ended: {why}"), Tone::Failed),
+        ConnectionState::Ended(None) => return ("ended".to_owned(), Tone::Dim),
+        ConnectionState::Live | ConnectionState::Recorded => {}
+    }
+    if let Some(disk) = &status.disk {
+        return (format!("the disk refuses writes: {disk}"), Tone::Failed);
+    }
+    if !status.approvals.is_empty() {
+        return ("waiting for you".to_owned(), Tone::Waiting);
+    }
+    if let Some(held) = &status.held {
+        let when = if status.state == State::Working { "will be held" } else { "held" };
+        return (format!("{when}: {}", held.reason), Tone::Refused);
+    }
+    if let Some(wait) = &status.model_wait {
+        return (
+            format!("waiting for the model: {}; next attempt in {} s", wait.reason, wait.retry_in_s),
+            Tone::Refused,
+        );
+    }
+    match status.state {
+        State::Working | State::Waiting => {
+            let since = turn.filter(|_| *connection == ConnectionState::Live);
+            let time = since
+                .map_or_else(String::new, |turn| format!(" {}", clock(now_ms.saturating_sub(turn.since_us / 1000))));
+            (format!("working{time}"), Tone::Ok)
+        }
+        State::Idle => ("idle".to_owned(), Tone::Dim),
+        State::Held => ("held".to_owned(), Tone::Refused),
+        State::Stopping => ("stopping".to_owned(), Tone::Dim),
+        State::Unknown => ("running".to_owned(), Tone::Dim),
+    }
+}
+
+/// A number of things.
+pub(super) fn count(number: u64, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+/// Minutes and seconds: `0:42`, `1:02:03`.
+fn clock(ms: u64) -> String {
+    let (seconds, minutes) = (ms / 1000 % 60, ms / 60_000);
+    match minutes {
+        0..60 => format!("{minutes}:{seconds:02}"),
+        _ => format!("{}:{:02}:{seconds:02}", minutes / 60, minutes % 60),
+    }
+}
+
+/// Billionths of a dollar, as people read them.
+pub(super) fn dollars(billionths: u64) -> String {
+    let cents = billionths / 10_000_000;
+    if cents == 0 { format!("${:.4}", billionths as f64 / 1e9) } else { format!("${}.{:02}", cents / 100, cents % 100) }
+}
+
+/// A number of tokens, short.
+fn tokens(number: u64) -> String {
+    match number {
+        0..1000 => format!("{number} tokens"),
+        1000..1_000_000 => format!("{}k tokens", number / 1000),
+        _ => format!("{:.1}M tokens", number as f64 / 1e6),
+    }
+}
+
+/// The line in at most `width` columns: what is least important goes first.
+pub(super) fn line(status: &Status, state: &(String, Tone), width: usize) -> Line {
+    let sandbox = Some(&status.host.sandbox).filter(|sandbox| !sandbox.is_empty() && *sandbox != DEFAULT_SANDBOX);
+    let used = status.usage.input.saturating_add(status.usage.output);
+    let mut facts = vec![(status.pod.clone(), Tone::Strong), state.clone()];
+    facts.extend(sandbox.map(|sandbox| (format!("sandbox {sandbox}"), Tone::Refused)));
+    facts.extend((!status.queued.is_empty()).then(|| (format!("{} queued", status.queued.len()), Tone::Plain)));
+    facts.extend((!status.jobs.is_empty()).then(|| (count(status.jobs.len() as u64, "job"), Tone::Plain)));
+    facts.extend((!status.model.is_empty()).then(|| (status.model.clone(), Tone::Dim)));
+    facts.extend(status.cost.map(|cost| (dollars(cost), Tone::Dim)));
+    facts.extend((used > 0).then(|| (tokens(used), Tone::Dim)));
+    facts.push(("F1 keys".to_owned(), Tone::Dim));
+    let whole = |facts: &[(String, Tone)]| {
+        let mut line = Line::default();
+        for (at, (text, tone)) in facts.iter().enumerate() {
+            line = line.with(if at == 0 { "" } else { " · " }, Tone::Dim).with(text, *tone);
+        }
+        line
+    };
+    while facts.len() > 2 && whole(&facts).width() > width {
+        facts.pop();
+    }
+    whole(&facts).cut(width)
+}
+
+/// Time that is left, rounded to what matters.
+pub(super) fn left(ms: u64) -> String {
+    duration(Duration::from_secs(ms.div_ceil(1000)))
+}

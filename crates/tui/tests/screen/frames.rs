@@ -1,0 +1,220 @@
+//! Frames of each view as people see them.
+
+use crate::pod::{SIZES, Story, alert, delta, drawn, size, text, types};
+use protocol::event::DeltaPart;
+use protocol::method::Role;
+use serde_json::json;
+use tui::{ConnectionState, Key, Screen, Theme};
+
+/// The frames of a screen at every size.
+fn frames(now: u64, screen: impl Fn() -> Screen) -> String {
+    let frame = |(columns, rows)| {
+        let mut screen = screen();
+        drawn(&screen.frame(size(columns, rows), now), usize::from(columns))
+    };
+    SIZES.map(frame).join("\n")
+}
+
+const DIFF: &str = "@@ -8,3 +8,3 @@\n fn width(text: &str) -> usize {\n-    text.len()\n+    text.width()\n }";
+
+/// A turn with everything that a turn can have.
+fn busy() -> Story {
+    let command = json!({"command": "cargo test -p tui"});
+    let edit = json!({"path": "src/line.rs", "edits": [{"old": "len", "new": "width"}]});
+    let story = Story::new().input(1, "fix the width of 日本語 text, please").turn(1, 1);
+    let story = story.item(json!({"type": "reasoning", "text": "The width is in bytes.\nIt has to be in columns."}));
+    let story = story.says("I look at **the file** first:\n\n- `src/line.rs`").calls("c00000001", "Edit", edit.clone());
+    let story = story.calls("c00000002", "Bash", command.clone()).response();
+    let allowed = json!({"call": "c00000002", "decision": "allow", "rule": "Bash: allow (built in)"});
+    let story = story.with("verdict", allowed).starts("c00000001", "Edit", edit);
+    let story = story.with("file_changed", json!({"call": "c00000001", "path": "src/line.rs"}));
+    let story = story.ends("c00000001", "ok", "src/line.rs: 1 replacement", DIFF);
+    story.starts("c00000002", "Bash", command)
+}
+
+fn asking(count: u64) -> Story {
+    (1..=count).fold(Story::new().input(1, "run the tests").turn(1, 1), |story, at| {
+        let call = format!("c{at:08}");
+        let command = format!("cargo test -p tui && rm -rf target/{at}");
+        story.calls(&call, "Bash", json!({"command": command})).asks(at, &call, &command, true)
+    })
+}
+
+#[test]
+fn a_turn_that_works() {
+    let story = busy();
+    insta::assert_snapshot!(frames(story.now() + 12_300, || story.screen(Theme::Plain)));
+}
+
+#[test]
+fn a_turn_that_is_over() {
+    let story = busy().ends("c00000002", "error", "exit 101 in 1.5 s", "test width ... FAILED\n1 failed");
+    let story = story.says("It fails.").finished(1).input(2, "again").input(3, "and then\ncommit it");
+    insta::assert_snapshot!(frames(story.now(), || story.screen(Theme::Plain)));
+}
+
+#[test]
+fn an_answer_that_comes() {
+    let story = Story::new().input(1, "what is it?").turn(1, 1);
+    insta::assert_snapshot!(frames(story.now() + 1000, || {
+        let mut screen = story.screen(Theme::Plain);
+        screen.event(&text("# A title\n\nThe first line of an answer, and the "));
+        screen.event(&text("rest of it.\n\n```\nlet code"));
+        screen
+    }));
+}
+
+#[test]
+fn a_model_that_is_silent() {
+    let story = Story::new().input(1, "think").turn(1, 1);
+    let now = story.now();
+    let mut screen = story.screen(Theme::Plain);
+    let mut seen = |now| drawn(&screen.frame(size(40, 10), now), 40);
+    let mut shown = vec![seen(now + 1000), seen(now + 2500)];
+    screen.event(&delta(DeltaPart::Reasoning { text: "hm".to_owned() }));
+    shown.push(drawn(&screen.frame(size(40, 10), now + 9000), 40));
+    insta::assert_snapshot!(shown.join("\n"));
+}
+
+#[test]
+fn a_question() {
+    let story = asking(1);
+    insta::assert_snapshot!(frames(story.now(), || story.screen(Theme::Plain)));
+}
+
+#[test]
+fn a_question_while_something_is_written() {
+    let story = asking(20);
+    insta::assert_snapshot!(frames(story.now(), || {
+        let mut screen = story.screen(Theme::Plain);
+        types(&mut screen, "first look at", story.now());
+        screen
+    }));
+}
+
+#[test]
+fn a_denial_with_words() {
+    let story = asking(2);
+    insta::assert_snapshot!(frames(story.now() + 1000, || {
+        let mut screen = story.screen(Theme::Plain);
+        screen.frame(size(80, 24), story.now());
+        screen.key(Key::Char('w'), story.now() + 900);
+        types(&mut screen, "not the target", story.now() + 900);
+        screen
+    }));
+}
+
+#[test]
+fn what_is_written() {
+    let story = Story::new();
+    insta::assert_snapshot!(frames(story.now(), || {
+        let mut screen = story.screen(Theme::Plain);
+        types(&mut screen, "look at 日本語 e\u{301} and \u{1b}[2J ", story.now());
+        screen.paste(&"a line\n".repeat(120));
+        screen.key(Key::AltEnter, story.now());
+        types(&mut screen, "a second line that is so long that it does not fit into forty columns", story.now());
+        screen
+    }));
+}
+
+#[test]
+fn commands_with_what_they_do() {
+    let story = Story::new();
+    insta::assert_snapshot!(frames(story.now(), || {
+        let mut screen = story.screen(Theme::Plain);
+        types(&mut screen, "/", story.now());
+        screen
+    }));
+}
+
+#[test]
+fn an_open_call() {
+    let story = busy().ends("c00000002", "ok", "exit 0 in 1.5 s", "running 3 tests\nok");
+    insta::assert_snapshot!(frames(story.now(), || {
+        let mut screen = story.screen(Theme::Plain);
+        screen.key(Key::AltUp, story.now());
+        screen.key(Key::Enter, story.now());
+        screen
+    }));
+}
+
+#[test]
+fn the_panel_of_keys() {
+    let story = Story::new();
+    insta::assert_snapshot!(frames(story.now(), || {
+        let mut screen = story.screen(Theme::Plain);
+        screen.key(Key::F(1), story.now());
+        screen
+    }));
+}
+
+#[test]
+fn the_panel_of_the_pod() {
+    let story = Story::new();
+    let mut attached = story.attached();
+    let task = json!({"feature": "builtin:schedule", "task": "clock", "next_due_ms": story.now() + 61_000,
+        "last": {"run": 3, "trigger": "cron", "attempt": 1, "state": "failed", "reason": "no host", "at_ms": 5}});
+    let job = json!({"job": 4, "feature": "builtin:jobs", "command": "npm run dev", "since_ms": story.now() - 5000,
+        "until_ms": story.now() + 3_600_000});
+    attached.status.tasks = vec![serde_json::from_value(task).unwrap()];
+    attached.status.jobs = vec![serde_json::from_value(job).unwrap()];
+    insta::assert_snapshot!(frames(story.now(), || {
+        let mut screen = Screen::begin(&attached, Role::Driver, Theme::Plain);
+        screen.key(Key::F(3), story.now());
+        screen
+    }));
+}
+
+#[test]
+fn while_you_were_away() {
+    let story = busy().ends("c00000002", "refused", "not allowed", "").finished(1);
+    insta::assert_snapshot!(frames(story.now(), || { Screen::begin(&story.attached(), Role::Driver, Theme::Plain) }));
+}
+
+#[test]
+fn what_is_wrong() {
+    let failed = json!({"outcome": "model_failed", "message": "the key is wrong", "help": "set TOY_KEY"});
+    let story = Story::new().input(1, "go").turn(1, 1);
+    let story = story.with("turn_finished", json!({"turn": 1, "outcome": failed}));
+    let story = story.with("suspended", json!({"reason": "needs a key", "cause": "required"}));
+    insta::assert_snapshot!(frames(story.now(), || {
+        let mut screen = story.screen(Theme::Plain);
+        screen.event(&alert("it rains"));
+        screen.connection(ConnectionState::Lost("the pod closed it".to_owned()));
+        types(&mut screen, "go on", story.now());
+        screen.key(Key::Enter, story.now());
+        screen
+    }));
+}
+
+#[test]
+fn a_reader_and_a_recorded_screen() {
+    let story = busy();
+    let mut recorded = Screen::before_any_record("night", Theme::Plain);
+    story.events().iter().for_each(|event| recorded.event(event));
+    let mut reader = Screen::begin(&story.attached(), Role::Viewer, Theme::Plain);
+    let shown = [&mut recorded, &mut reader].map(|screen| drawn(&screen.frame(size(60, 14), story.now()), 60));
+    insta::assert_snapshot!(shown.join("\n"));
+}
+
+#[test]
+fn a_search() {
+    let story = busy();
+    insta::assert_snapshot!(frames(story.now(), || {
+        let mut screen = story.screen(Theme::Plain);
+        screen.frame(size(40, 12), story.now());
+        screen.key(Key::Ctrl('f'), story.now());
+        types(&mut screen, "日本", story.now());
+        screen.key(Key::Enter, story.now());
+        screen
+    }));
+}
+
+#[test]
+fn with_colours() {
+    let story = asking(1);
+    let mut screen = story.screen(Theme::Colour);
+    let frame = screen.frame(size(60, 18), story.now());
+    let shown: Vec<String> = frame.rows.iter().map(|line| line.ansi(Theme::Colour).replace('\u{1b}', "^")).collect();
+    insta::assert_snapshot!(shown.join("\n"));
+}

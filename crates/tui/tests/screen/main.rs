@@ -1,0 +1,8 @@
+//! The screen of a pod: its frames at three sizes, and what holds for all events, keys and sizes.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+mod frames;
+mod laws;
+mod pod;
+mod use_of_keys;

@@ -1,0 +1,354 @@
+//! What keys do, one case each.
+
+use crate::pod::{BEGIN, Story, attached, size, text, types};
+use protocol::event::Event;
+use protocol::method::{AllowOrDeny, AllowScope, Draft, RecordPage, Role};
+use protocol::status::DeliveryMode;
+use serde_json::json;
+use tui::{ConnectionState, Intent, Key, Reply, Screen, Theme};
+
+fn asked(command: &str) -> (Screen, u64) {
+    let story = Story::new().input(1, "go").turn(1, 1).calls("c1", "Bash", json!({"command": command}));
+    let story = story.asks(1, "c1", command, true);
+    let mut screen = story.screen(Theme::Plain);
+    screen.frame(size(80, 24), story.now());
+    (screen, story.now())
+}
+
+/// The intents without the drafts, which each key may change.
+fn press(screen: &mut Screen, key: Key, now: u64) -> Vec<Intent> {
+    screen.key(key, now).into_iter().filter(|intent| !matches!(intent, Intent::SetDraft(_))).collect()
+}
+
+fn keys(screen: &mut Screen, keys: &[Key]) {
+    keys.iter().for_each(|key| drop(screen.key(*key, BEGIN)));
+}
+
+fn allow(scope: AllowScope) -> Vec<Intent> {
+    let decision = AllowOrDeny::Allow;
+    vec![Intent::Approve { id: 1, decision, scope, words: None, arguments_digest: "digest-1".to_owned() }]
+}
+
+fn frame(screen: &mut Screen, now: u64) -> String {
+    let frame = screen.frame(size(80, 24), now);
+    frame.rows.iter().map(|line| line.text() + "\n").collect()
+}
+
+#[test]
+fn a_key_answers_a_question_that_was_seen_for_300_ms() {
+    let (mut screen, now) = asked("make");
+    assert_eq!(press(&mut screen, Key::Char('y'), now + 299), []);
+    assert!(frame(&mut screen, now + 299).contains("› y"), "it is a letter like others");
+    let (mut screen, now) = asked("make");
+    assert_eq!(press(&mut screen, Key::Char('y'), now + 300), allow(AllowScope::Once));
+    assert_eq!(press(&mut screen, Key::Char('y'), now + 900), [], "one answer");
+    let (mut screen, now) = asked("make");
+    screen.key(Key::Char('a'), now + 600);
+    screen.key(Key::Backspace, now + 700);
+    assert_eq!(press(&mut screen, Key::Char('y'), now + 899), [], "in the middle of typing");
+}
+
+#[test]
+fn a_question_that_no_frame_had_gets_no_answer() {
+    let story = Story::new().input(1, "go").turn(1, 1).asks(1, "c1", "make", false);
+    let mut screen = story.screen(Theme::Plain);
+    assert_eq!(press(&mut screen, Key::Char('y'), BEGIN + 1_000_000), []);
+    let mut screen = story.screen(Theme::Plain);
+    for (columns, rows) in [(80, 5), (19, 40)] {
+        screen.frame(size(columns, rows), BEGIN);
+        screen.key(Key::F(4), BEGIN + 1000);
+        assert_eq!(press(&mut screen, Key::Char('y'), BEGIN + 2000), [], "no room for it at {columns}x{rows}");
+    }
+}
+
+#[test]
+fn with_a_text_in_the_composer_an_answer_needs_its_own_key() {
+    let (mut screen, now) = asked("make");
+    types(&mut screen, "say", now + 1000);
+    assert_eq!(press(&mut screen, Key::Char('y'), now + 5000), []);
+    screen.key(Key::F(4), now + 5500);
+    assert_eq!(press(&mut screen, Key::Char('y'), now + 6000), allow(AllowScope::Once));
+    assert!(frame(&mut screen, now).contains("› sayy"), "the text stays");
+}
+
+#[test]
+fn the_next_question_needs_the_key_again() {
+    let story = Story::new().input(1, "go").turn(1, 1).asks(1, "c1", "make", true).asks(2, "c2", "make", true);
+    let (mut screen, now) = (story.screen(Theme::Plain), story.now());
+    screen.frame(size(80, 24), now);
+    types(&mut screen, "say", now);
+    screen.key(Key::F(4), now + 500);
+    assert_eq!(press(&mut screen, Key::Char('y'), now + 1000), allow(AllowScope::Once));
+    let story =
+        story.with("approval_resolved", json!({"approval": 1, "decision": "allow", "arguments_digest": "digest-1"}));
+    screen.event(&story.events()[story.lines.len() - 1]);
+    assert!(frame(&mut screen, now + 1000).contains("? approval 2"));
+    assert_eq!(press(&mut screen, Key::Char('y'), now + 9000), []);
+}
+
+#[test]
+fn what_was_not_read_to_its_end_is_not_allowed() {
+    let long: String = (1..=60).map(|n| format!("echo {n}\n")).collect();
+    let (mut screen, now) = asked(&long);
+    assert_eq!(press(&mut screen, Key::Char('y'), now + 1000), []);
+    assert!(frame(&mut screen, now + 1000).contains("read to the end first"));
+    for _ in 0..20 {
+        screen.key(Key::PageDown, now + 1000);
+        screen.frame(size(80, 24), now + 1000);
+    }
+    assert_eq!(press(&mut screen, Key::Char('y'), now + 2000), allow(AllowScope::Once));
+}
+
+#[test]
+fn a_rule_is_shown_before_it_is_allowed() {
+    let (mut screen, now) = asked("cargo test");
+    assert_eq!(press(&mut screen, Key::Char('r'), now + 400), [Intent::PreviewRule { id: 1 }]);
+    assert_eq!(press(&mut screen, Key::Char('y'), now + 1000), [], "nothing is known yet");
+    screen.answered(Reply::RulePreview { id: 1, text: Ok("  added to config.toml:\n    [[rule]]".to_owned()) });
+    assert!(frame(&mut screen, now + 2000).contains("[[rule]]"));
+    assert_eq!(press(&mut screen, Key::Char('y'), now + 2299), [], "it was seen too short");
+    assert_eq!(press(&mut screen, Key::Char('y'), now + 2900), allow(AllowScope::Rule));
+    let (mut screen, now) = asked("cargo test");
+    assert_eq!(press(&mut screen, Key::Char('p'), now + 400), allow(AllowScope::Pod));
+}
+
+#[test]
+fn a_denial_has_words() {
+    let (mut screen, now) = asked("make");
+    screen.key(Key::Char('w'), now + 400);
+    types(&mut screen, "not yet", now + 400);
+    let words = Some("not yet".to_owned());
+    let deny = |words| {
+        let (decision, scope) = (AllowOrDeny::Deny, AllowScope::Once);
+        vec![Intent::Approve { id: 1, decision, scope, words, arguments_digest: "digest-1".to_owned() }]
+    };
+    assert_eq!(press(&mut screen, Key::Enter, now + 500), deny(words));
+    screen.answered(Reply::ApproveFailed { id: 1, why: "lost".to_owned() });
+    assert_eq!(press(&mut screen, Key::Char('n'), now + 1000), deny(None), "it can be answered again");
+}
+
+#[test]
+fn an_answer_of_another_client_ends_the_question() {
+    let (mut screen, now) = asked("make");
+    let by = json!({"client": "yoi approve", "role": "approver", "uid": 0, "name": "ada"});
+    let resolved = json!({"q": 90, "t": now * 1000, "k": "approval_resolved", "v": 1, "approval": 1,
+        "decision": "deny", "arguments_digest": "digest-1", "reason": "too early", "by": by});
+    screen.event(&Event::Record(protocol::record::RecordLine::new(resolved.to_string()).unwrap()));
+    let shown = frame(&mut screen, now);
+    assert!(shown.contains("approval 1: denied by ada (yoi approve): too early"), "{shown}");
+    assert!(!shown.contains("allow once"), "{shown}");
+    assert_eq!(press(&mut screen, Key::Char('y'), now + 5000), []);
+}
+
+#[test]
+fn a_paste_is_one_piece_and_is_sent_whole() {
+    let mut screen = Story::new().screen(Theme::Plain);
+    types(&mut screen, "see ", BEGIN);
+    let paste = "a line\r\n".repeat(5);
+    screen.paste(&paste);
+    types(&mut screen, "!", BEGIN);
+    assert!(frame(&mut screen, BEGIN).contains("› see [pasted 5 lines]!"));
+    keys(&mut screen, &[Key::Left, Key::Left, Key::Delete]);
+    assert!(frame(&mut screen, BEGIN).contains("› see !"));
+    screen.key(Key::Ctrl('z'), BEGIN);
+    let text = format!("see {}!", "a line\n".repeat(5));
+    assert_eq!(press(&mut screen, Key::Enter, BEGIN), [Intent::Send { text, mode: DeliveryMode::Queue }]);
+}
+
+#[test]
+fn a_character_is_what_a_reader_takes_for_one() {
+    let mut screen = Story::new().screen(Theme::Plain);
+    types(&mut screen, "ae\u{301}👩\u{200d}👧日", BEGIN);
+    let sent = |screen: &mut Screen| match &press(screen, Key::Enter, BEGIN)[..] {
+        [Intent::Send { text, .. }] => text.clone(),
+        other => panic!("{other:?}"),
+    };
+    keys(&mut screen, &[Key::Left, Key::Left, Key::Backspace]);
+    assert_eq!(sent(&mut screen), "a👩\u{200d}👧日");
+    types(&mut screen, "one two\u{a0}three", BEGIN);
+    keys(&mut screen, &[Key::WordLeft, Key::Ctrl('w'), Key::End, Key::Ctrl('u'), Key::Ctrl('z')]);
+    assert!(sent(&mut screen).ends_with("three"));
+}
+
+#[test]
+fn a_caret_goes_up_in_the_text_and_then_to_earlier_inputs() {
+    let story = Story::new().input(1, "the first").turn(1, 1).finished(1).input(2, "the second");
+    let mut screen = story.screen(Theme::Plain);
+    types(&mut screen, "mine", BEGIN);
+    let shown = |screen: &mut Screen, key| {
+        screen.key(key, BEGIN);
+        frame(screen, BEGIN).lines().rev().nth(1).unwrap_or_default().to_owned()
+    };
+    assert_eq!(shown(&mut screen, Key::Up), "› the second");
+    assert_eq!(shown(&mut screen, Key::Up), "› the first");
+    assert_eq!(shown(&mut screen, Key::Up), "› the first");
+    assert_eq!(shown(&mut screen, Key::Down), "› the second");
+    assert_eq!(shown(&mut screen, Key::Down), "› mine");
+    screen.key(Key::Ctrl('u'), BEGIN);
+    types(&mut screen, "FIR", BEGIN);
+    assert_eq!(shown(&mut screen, Key::Ctrl('r')), "› the first");
+}
+
+#[test]
+fn an_input_that_waits_can_be_changed() {
+    let story = (1..=3).fold(Story::new(), |story, input| story.input(input, &format!("input {input}")));
+    let now = story.now();
+    let does = |keys: &[Key]| {
+        let mut screen = story.screen(Theme::Plain);
+        screen.frame(size(80, 24), now);
+        screen.key(Key::AltUp, now);
+        let all: Vec<Intent> = keys.iter().flat_map(|key| press(&mut screen, *key, now)).collect();
+        all
+    };
+    assert_eq!(does(&[Key::Char('x')]), [Intent::Withdraw { input: 3 }]);
+    assert_eq!(does(&[Key::Char('u')]), [Intent::MoveInput { input: 3, before: Some(2) }]);
+    assert_eq!(does(&[Key::AltUp, Key::Char('d')]), [Intent::MoveInput { input: 2, before: None }]);
+    assert_eq!(does(&[Key::AltUp, Key::AltUp, Key::Char('d')]), [Intent::MoveInput { input: 1, before: Some(3) }]);
+    assert_eq!(does(&[Key::Char('s')]), [Intent::SendNow { input: 3, text: "input 3".to_owned() }]);
+    let edited = Intent::EditInput { input: 3, text: "input 3!".to_owned() };
+    assert_eq!(does(&[Key::Char('e'), Key::Char('!'), Key::Enter]), [edited]);
+}
+
+#[test]
+fn a_slash_begins_a_command() {
+    let mut screen = Story::new().screen(Theme::Plain);
+    let mut enter = |text: &str| {
+        types(&mut screen, text, BEGIN);
+        let intents = press(&mut screen, Key::Enter, BEGIN);
+        (intents, frame(&mut screen, BEGIN))
+    };
+    let send = |text: &str, mode| vec![Intent::Send { text: text.to_owned(), mode }];
+    assert_eq!(enter("/pause").0, [Intent::Pause]);
+    assert_eq!(enter("/steer use less").0, send("use less", DeliveryMode::Steer));
+    assert_eq!(enter(" /pause").0, send("/pause", DeliveryMode::Queue));
+    assert!(enter("/usr/bin is full").1.contains("there is no command `/usr/bin is full`"));
+    screen.key(Key::Ctrl('c'), BEGIN);
+    types(&mut screen, "/can", BEGIN);
+    screen.key(Key::Tab, BEGIN);
+    assert_eq!(press(&mut screen, Key::Enter, BEGIN), [Intent::Cancel]);
+}
+
+#[test]
+fn leaving_and_interrupting() {
+    let story = Story::new().input(1, "go").turn(1, 1);
+    let mut screen = story.screen(Theme::Plain);
+    assert_eq!(press(&mut screen, Key::Ctrl('d'), BEGIN), [Intent::Detach]);
+    assert_eq!(press(&mut screen, Key::Ctrl('c'), BEGIN), []);
+    assert_eq!(press(&mut screen, Key::Ctrl('c'), BEGIN + 9000), [], "too late to be the second");
+    assert_eq!(press(&mut screen, Key::Ctrl('c'), BEGIN + 9500), [Intent::Detach]);
+    assert_eq!(press(&mut screen, Key::Esc, BEGIN + 20_000), [Intent::Cancel]);
+    assert_eq!(press(&mut screen, Key::Esc, BEGIN + 20_500), []);
+    assert!(frame(&mut screen, BEGIN).contains("› go"), "the input is back");
+    assert_eq!(press(&mut screen, Key::Ctrl('d'), BEGIN), [], "there is a text");
+}
+
+#[test]
+fn nothing_typed_is_lost() {
+    let mut screen = Story::new().screen(Theme::Plain);
+    screen.connection(ConnectionState::Lost("gone".to_owned()));
+    types(&mut screen, "an input", BEGIN);
+    assert_eq!(press(&mut screen, Key::Enter, BEGIN), []);
+    assert!(frame(&mut screen, BEGIN).contains("› an input"));
+    // The pod came back as a new process, which has no draft.
+    screen.resume(&attached(&Story::new().lines));
+    assert!(frame(&mut screen, BEGIN).contains("› an input"));
+    press(&mut screen, Key::Enter, BEGIN);
+    screen.answered(Reply::SendFailed { text: "an input".to_owned(), why: "the pod is stopping".to_owned() });
+    let shown = frame(&mut screen, BEGIN);
+    assert!(shown.contains("› an input") && shown.contains("the pod is stopping"), "{shown}");
+}
+
+#[test]
+fn a_draft_goes_to_the_pod_and_comes_from_it() {
+    let mut screen = Story::new().screen(Theme::Plain);
+    let draft = |text: &str| Event::Draft(Draft { text: text.to_owned(), revision: 9, by: None });
+    assert_eq!(screen.key(Key::Char('a'), BEGIN), [Intent::SetDraft("a".to_owned())]);
+    screen.key(Key::Char('b'), BEGIN);
+    screen.event(&draft("a"));
+    assert!(frame(&mut screen, BEGIN).contains("› ab"), "an echo changes nothing");
+    screen.event(&draft("of another client"));
+    assert!(frame(&mut screen, BEGIN).contains("› ab"), "what is being written here stays");
+    screen.event(&draft("ab"));
+    screen.event(&draft("of another client"));
+    assert!(frame(&mut screen, BEGIN).contains("› of another client"));
+}
+
+#[test]
+fn what_is_read_stays_where_it_is() {
+    let story = (1..=40).fold(Story::new(), |story, _| story.says("an older answer"));
+    let mut late = story.attached();
+    late.page = Some(RecordPage { records: story.lines[30..].to_vec(), first: 31 });
+    let mut screen = Screen::begin(&late, Role::Driver, Theme::Plain);
+    screen.frame(size(80, 10), BEGIN);
+    assert_eq!(screen.intents(), []);
+    screen.key(Key::CtrlHome, BEGIN);
+    let before = screen.frame(size(80, 10), BEGIN);
+    assert_eq!(screen.intents(), [Intent::OlderPage { before: 31 }]);
+    screen.frame(size(80, 10), BEGIN);
+    assert_eq!(screen.intents(), [], "it is asked for once");
+    screen.event(&Event::Record(story.lines[0].clone()));
+    screen.event(&text("something new"));
+    let rows = |frame: &tui::Frame| frame.rows.iter().take(6).map(tui::Line::text).collect::<Vec<_>>();
+    assert_eq!(rows(&screen.frame(size(80, 10), BEGIN)), rows(&before));
+    screen.answered(Reply::Page(RecordPage { records: story.lines[..30].to_vec(), first: 1 }));
+    // The first cell that was there has an empty line before it now.
+    let shown = rows(&screen.frame(size(80, 10), BEGIN));
+    assert!(shown.iter().filter(|row| row.contains("older answer")).count() == 3, "{shown:?}");
+    screen.key(Key::CtrlHome, BEGIN);
+    assert!(frame(&mut screen, BEGIN).contains("started in"));
+}
+
+#[test]
+fn an_idle_screen_sleeps() {
+    let story = Story::new().input(1, "go").turn(1, 1).says("done").response().finished(1);
+    let mut screen = story.screen(Theme::Plain);
+    screen.frame(size(80, 24), story.now());
+    assert_eq!(screen.redraw_in(story.now()), None);
+    let story = Story::new().input(1, "go").turn(1, 1);
+    let mut screen = story.screen(Theme::Plain);
+    screen.frame(size(80, 24), story.now() + 300);
+    assert_eq!(screen.redraw_in(story.now() + 300), Some(700));
+    screen.connection(ConnectionState::Ended(None));
+    screen.frame(size(80, 24), story.now());
+    assert_eq!(screen.redraw_in(story.now()), None);
+}
+
+#[test]
+fn memory_has_a_bound() {
+    let mut story = Story::new();
+    for _ in 0..5000 {
+        story = story.says(&"many words ".repeat(300));
+    }
+    let mut screen = story.screen(Theme::Plain);
+    screen.key(Key::CtrlHome, BEGIN);
+    screen.frame(size(80, 24), BEGIN);
+    // About 3,400 bytes each: 8 MiB have fewer than 2,600.
+    let intents = screen.intents();
+    let [Intent::OlderPage { before }] = &intents[..] else { panic!("{intents:?}") };
+    assert!((2400..4000).contains(before), "{before}");
+}
+
+#[test]
+fn a_person_who_does_not_look_is_told_once() {
+    let (mut screen, _) = asked("make");
+    assert_eq!(screen.title(), "1 waiting · night · yoi");
+    assert_eq!(screen.notification().as_deref(), Some("night waits for you: Bash"));
+    assert_eq!(screen.notification(), None);
+}
+
+#[test]
+fn a_question_whose_record_was_not_seen_is_fetched() {
+    let story = Story::new().input(1, "go").turn(1, 1).asks(1, "c1", "make", true).says("more");
+    let mut late = story.attached();
+    late.page = Some(RecordPage { records: story.lines[story.lines.len() - 1..].to_vec(), first: 9 });
+    let mut screen = Screen::begin(&late, Role::Driver, Theme::Plain);
+    assert_eq!(screen.intents(), [Intent::FetchApprovals]);
+    let protocol::record::RecordBody::ApprovalRequested(asked) =
+        story.lines[story.lines.len() - 2].read().unwrap().body
+    else {
+        panic!("no question")
+    };
+    let open = protocol::method::OpenApprovals { approvals: vec![asked], rules: Vec::new() };
+    screen.answered(Reply::Approvals(open));
+    assert!(frame(&mut screen, BEGIN).contains("command: make"));
+}
