@@ -12,6 +12,7 @@ use crate::style::Tone;
 use protocol::method::{AllowOrDeny, AllowScope};
 use protocol::record::ApprovalRequested;
 use serde_json::Value;
+use std::rc::Rc;
 
 /// How long a question is seen before a key answers it, and how long no other key came before.
 pub(super) const DEAD_MS: u64 = 300;
@@ -52,6 +53,8 @@ pub(super) struct Asking {
     rule: Option<RuleText>,
     /// The answer that was sent.
     sent: Option<u64>,
+    /// The lines of the question, and the columns that they are made for.
+    body: Option<(usize, Rc<Vec<Line>>)>,
 }
 
 /// What a key did.
@@ -79,9 +82,13 @@ impl Asking {
     /// What the scope `rule` would write is known.
     pub(super) fn preview(&mut self, id: u64, text: Result<String, String>) {
         if self.id == Some(id) && self.rule.is_some() {
-            self.rule = Some(text.map_or_else(RuleText::Impossible, RuleText::Known));
+            self.ask_rule(Some(text.map_or_else(RuleText::Impossible, RuleText::Known)));
             (self.seen_ms, self.read, self.scroll) = (None, false, usize::MAX);
         }
+    }
+
+    fn ask_rule(&mut self, rule: Option<RuleText>) {
+        (self.rule, self.body) = (rule, None);
     }
 
     /// The question whose answer was sent from here.
@@ -122,7 +129,7 @@ impl Asking {
                 return KeyResult::Taken(Vec::new());
             }
             Key::Esc if self.rule.is_some() => {
-                self.rule = None;
+                self.ask_rule(None);
                 return KeyResult::Taken(Vec::new());
             }
             Key::Esc if self.focus => {
@@ -139,7 +146,7 @@ impl Asking {
             'p' if scopes > 1 && self.rule.is_none() => Some(AllowScope::Pod),
             'r' if scopes > 2 && self.rule.is_none() => None,
             'n' if self.rule.is_some() => {
-                self.rule = None;
+                self.ask_rule(None);
                 return KeyResult::Taken(Vec::new());
             }
             'n' | 'w' => None,
@@ -161,7 +168,8 @@ impl Asking {
             }
             _ if !self.read => KeyResult::Told("read to the end first: PgDn shows the rest".to_owned()),
             ('r', None) => {
-                (self.rule, self.focus) = (Some(RuleText::Asked), true);
+                self.ask_rule(Some(RuleText::Asked));
+                self.focus = true;
                 KeyResult::Taken(vec![Intent::PreviewRule { id: asked.approval }])
             }
             (_, Some(scope)) => self.answer(asked, AllowOrDeny::Allow, scope, None),
@@ -219,12 +227,17 @@ impl Asking {
         if self.seen_ms.is_none_or(|seen| seen > now_ms) {
             self.seen_ms = Some(now_ms);
         }
-        let body = self.body(asked, width, now_ms);
-        let most = body.len().saturating_sub(room);
+        let body = match self.body.take().filter(|(made_for, _)| *made_for == width) {
+            Some((_, body)) => body,
+            None => Rc::new(self.body(asked, width)),
+        };
+        self.body = Some((width, Rc::clone(&body)));
+        let end = asked.expires.as_ref().map(|expires| end(expires.at_ms, width, now_ms)).unwrap_or_default();
+        let most = (body.len() + end.len()).saturating_sub(room);
         self.scroll = self.scroll.min(most);
         self.read |= self.scroll == most;
         let mut lines = vec![head];
-        lines.extend(body.iter().skip(self.scroll).take(room).cloned());
+        lines.extend(body.iter().chain(&end).skip(self.scroll).take(room).cloned());
         let more = most - self.scroll;
         if more > 0 {
             let note = Line::of(&format!("  … {} (PgDn)", crate::diff::more_lines(more + 1)), Tone::Waiting);
@@ -235,9 +248,9 @@ impl Asking {
         lines
     }
 
-    /// Everything that will run, what asks, and when that ends.
-    fn body(&self, asked: &ApprovalRequested, width: usize, now_ms: u64) -> Vec<Line> {
-        let (margin, deep) = (Line::of("  ", Tone::Plain), Line::of("    │ ", Tone::Dim));
+    /// Everything that will run, and what asks.
+    fn body(&self, asked: &ApprovalRequested, width: usize) -> Vec<Line> {
+        let (margin, deep) = margins();
         let mut lines = Vec::new();
         for (name, value) in fields(&asked.arguments) {
             for (at, part) in value.split('\n').enumerate() {
@@ -258,13 +271,6 @@ impl Asking {
             Some(RuleText::Asked) => say("looking up what would be written …", Tone::Dim),
             Some(RuleText::Known(text)) => text.lines().for_each(|line| say(line, Tone::Plain)),
             Some(RuleText::Impossible(why)) => say(&format!("no rule can be written: {why}"), Tone::Refused),
-        }
-        if let Some(expires) = &asked.expires {
-            let text = match expires.at_ms.saturating_sub(now_ms) {
-                0 => "nobody answered in time: the pod denies the call".to_owned(),
-                ms => format!("denied in {} if nobody answers", left(ms)),
-            };
-            say(&text, Tone::Waiting);
         }
         lines
     }
@@ -287,6 +293,21 @@ impl Asking {
         };
         joined(text.split(" · "), Tone::Strong, width.saturating_sub(2).max(1)).iter().map(indented).collect()
     }
+}
+
+/// Before the lines of a question, and before those that go on.
+fn margins() -> (Line, Line) {
+    (Line::of("  ", Tone::Plain), Line::of("    │ ", Tone::Dim))
+}
+
+/// When nobody can answer any more.
+fn end(at_ms: u64, width: usize, now_ms: u64) -> Vec<Line> {
+    let text = match at_ms.saturating_sub(now_ms) {
+        0 => "nobody answered in time: the pod denies the call".to_owned(),
+        ms => format!("denied in {} if nobody answers", left(ms)),
+    };
+    let (margin, deep) = margins();
+    texts(&text, Tone::Waiting, width, &margin, &deep)
 }
 
 fn indented(line: &Line) -> Line {

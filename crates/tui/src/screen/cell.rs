@@ -13,6 +13,9 @@ use std::time::Duration;
 const INPUT_LINES: usize = 12;
 const NOTICE_LINES: usize = 3;
 
+/// Lines at the end of the output of a failed call that are shown while it is closed.
+const FAILED_LINES: usize = 5;
+
 /// A part of the transcript. Its look depends on its revision, the width, the theme and whether it is open.
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
@@ -79,7 +82,12 @@ impl CallFacts {
         let subject = subject(&self.arguments);
         let summary = unrepeated(&self.summary, &subject, self.state);
         let is_diff = self.content.starts_with("@@ -") && self.state == CallState::Ok;
-        let body = if is_diff && !open { CallBody::Diff(&self.content) } else { CallBody::Nothing };
+        let body = match self.state {
+            _ if open => CallBody::Nothing,
+            CallState::Failed => CallBody::Output(last_lines(&self.content)),
+            _ if is_diff => CallBody::Diff(&self.content),
+            _ => CallBody::Nothing,
+        };
         let took = self.took(now_ms);
         let cell = CallCell { name: &self.name, subject: &subject, state: self.state, took, summary, body };
         let mut lines = cell.lines(width);
@@ -216,6 +224,13 @@ pub(super) fn texts(text: &str, tone: Tone, width: usize, first: &Line, rest: &L
     let mut before = Some(first);
     let parts = text.trim_end().split('\n');
     parts.flat_map(|part| Line::of_output(part, tone).wrap(width, before.take().unwrap_or(rest), rest)).collect()
+}
+
+/// The last lines of an output.
+fn last_lines(text: &str) -> &str {
+    let text = text.trim_end();
+    let start = text.rmatch_indices('\n').nth(FAILED_LINES - 1).map_or(0, |(at, _)| at + 1);
+    text.get(start..).unwrap_or_default()
 }
 
 /// The first of the lines, and how many there are more.

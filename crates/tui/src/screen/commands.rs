@@ -10,6 +10,7 @@ pub(super) struct CommandHelp {
 pub(super) const COMMANDS: &[CommandHelp] = &[
     CommandHelp { name: "approvals", about: "show what waits for you (F4)" },
     CommandHelp { name: "cancel", about: "end the running turn (Esc)" },
+    CommandHelp { name: "context", about: "show what the next request has (F5)" },
     CommandHelp { name: "copy", about: "copy the newest answer" },
     CommandHelp { name: "detach", about: "leave; the pod keeps running (Ctrl-D)" },
     CommandHelp { name: "editor", about: "write the input in your editor (Ctrl-G)" },

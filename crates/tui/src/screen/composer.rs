@@ -13,6 +13,9 @@ pub(super) const MAX_INPUT: usize = protocol::MAX_LINE - (64 << 10);
 const CHIP_LINES: usize = 4;
 const CHIP_BYTES: usize = 400;
 
+/// Bytes of a text that comes as a whole and can be changed; a longer one is one piece.
+const MAX_INLINE: usize = 16 << 10;
+
 /// States that can be called back, and their bytes.
 const MAX_UNDO: usize = 200;
 const MAX_UNDO_BYTES: usize = 1 << 20;
@@ -77,11 +80,13 @@ impl Composer {
         })
     }
 
-    /// Replaces everything; can be undone.
+    /// Replaces everything; can be undone. A long text is one piece.
     pub(super) fn set(&mut self, text: &str) {
         self.begin(EditKind::Other);
         let text = clean(text);
-        self.now = Snapshot { caret: text.len(), text, chips: Vec::new() };
+        let (text, chips) =
+            if text.len() > MAX_INLINE { (CHIP.to_string(), vec![text.into()]) } else { (text, Vec::new()) };
+        self.now = Snapshot { caret: text.len(), text, chips };
     }
 
     /// Takes the text as it is sent, and leaves none.

@@ -12,6 +12,7 @@ use protocol::record::{
     TurnFinished, VerdictGiven, Who,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
 use std::time::Duration;
 
 /// Cells that are kept, and about how many bytes they have: the newest.
@@ -59,7 +60,7 @@ pub(super) struct Fold {
     /// Texts of inputs of people, oldest first.
     pub(super) history: VecDeque<String>,
     /// Questions without an answer, whole.
-    pub(super) questions: BTreeMap<u64, ApprovalRequested>,
+    pub(super) questions: BTreeMap<u64, Rc<ApprovalRequested>>,
     /// The newest question that got its answer, and the words for it.
     pub(super) answered: Option<(u64, String)>,
     pub(super) turn: Option<TurnClock>,
@@ -126,7 +127,7 @@ impl Fold {
     }
 
     /// Questions that older records asked: their answers belong to their calls.
-    fn join_questions(&mut self, older: BTreeMap<u64, ApprovalRequested>) {
+    fn join_questions(&mut self, older: BTreeMap<u64, Rc<ApprovalRequested>>) {
         for (id, asked) in older {
             let answer = format!("approval {id}: ");
             let is_answer =
@@ -391,7 +392,7 @@ impl Fold {
     }
 
     fn asked(&mut self, seq: u64, asked: &ApprovalRequested) {
-        self.questions.insert(asked.approval, asked.clone());
+        self.questions.insert(asked.approval, Rc::new(asked.clone()));
         if self.questions.len() > MAX_INPUTS {
             self.questions.pop_first();
         }
@@ -407,7 +408,7 @@ impl Fold {
     fn answer(&mut self, seq: u64, answer: &ApprovalResolved) {
         self.person(answer.by.as_ref());
         let text = answered_text(answer);
-        let call = self.questions.remove(&answer.approval).map(|asked| asked.call);
+        let call = self.questions.remove(&answer.approval).map(|asked| asked.call.clone());
         self.answered = Some((answer.approval, text.clone()));
         match call {
             Some(call) => self.change(seq, &call, |facts| {

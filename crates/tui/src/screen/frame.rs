@@ -9,7 +9,7 @@ use super::panels::{self, PanelKind};
 use super::state::{Screen, Selected};
 use super::status;
 use super::viewport::{self, Anchor, SeenLine};
-use crate::line::Line;
+use crate::line::{Line, columns as columns_of};
 use crate::style::Tone;
 use protocol::method::Role;
 use protocol::status::DeliveryMode;
@@ -72,7 +72,7 @@ impl Screen {
         let live = self.connection == ConnectionState::Live;
         let turn = self.fold.turn.filter(|_| live && self.model.status().turn.is_some()).map(|turn| turn.since_us);
         let request = self.fold.request_us.filter(|_| live);
-        let expiry = self.question().and_then(|(asked, _)| asked.expires).map(|at| {
+        let expiry = self.question().and_then(|(asked, _)| asked.expires.clone()).map(|at| {
             let left = at.at_ms.saturating_sub(now_ms);
             if left == 0 { u64::MAX } else { left % 1000 + 1 }
         });
@@ -105,7 +105,7 @@ impl Screen {
                 above.extend(rows);
             }
         }
-        bottom.rows.extend((rows >= RULED_FROM).then(|| Line::of(&"─".repeat(columns), Tone::Dim)));
+        bottom.rows.extend((rows >= RULED_FROM).then(|| self.rule(columns)));
         bottom.caret = bottom.caret.map(|(row, column)| (row + bottom.rows.len(), column));
         bottom.rows.extend(above);
         bottom.rows.extend(notes);
@@ -117,6 +117,13 @@ impl Screen {
         let state = status::state(self.model.status(), &self.connection, self.fold.turn, now_ms);
         bottom.rows.push(status::line(self.model.status(), &state, columns));
         bottom
+    }
+
+    /// Between the transcript and what stands below it; says when its end is not seen.
+    fn rule(&self, columns: usize) -> Line {
+        let text = if self.place.is_some() && self.panel.is_none() { "── more below · Ctrl-End " } else { "" };
+        let rest = columns.saturating_sub(columns_of(text));
+        Line::of(text, Tone::Dim).with(&"─".repeat(rest), Tone::Dim).cut(columns)
     }
 
     fn composer_rows(&mut self, columns: usize, rows: usize) -> Bottom {
@@ -208,6 +215,7 @@ impl Screen {
     fn panel(&mut self, panel: PanelKind, columns: usize, room: usize, now_ms: u64) -> Vec<Line> {
         let (title, lines) = match panel {
             PanelKind::Keys => ("keys", panels::keys(&self.digest(), columns)),
+            PanelKind::Context => ("next request", panels::context(self.model.status(), columns)),
             PanelKind::Status => ("pod", panels::status(self.model.status(), now_ms, columns)),
         };
         let below = room.saturating_sub(1);

@@ -37,6 +37,7 @@ impl Screen {
             Key::Ctrl('c') => self.leave(now_ms),
             Key::F(1) => self.open_panel(PanelKind::Keys),
             Key::F(3) => self.open_panel(PanelKind::Status),
+            Key::F(5) => self.open_panel(PanelKind::Context),
             Key::F(4) => self.answer_question(),
             Key::Ctrl('f') => self.search_begin(""),
             Key::Ctrl('o') => self.toggle_all(),

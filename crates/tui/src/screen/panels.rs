@@ -1,6 +1,6 @@
 //! Panels that slide over the transcript: the keys, and what the pod is and runs.
 
-use super::status::{count, left};
+use super::status::{count, left, tokens};
 use crate::call::duration;
 use crate::line::Line;
 use crate::note::labelled;
@@ -13,6 +13,7 @@ use std::time::Duration;
 pub(super) enum PanelKind {
     Keys,
     Status,
+    Context,
 }
 
 const KEYS: &[(&str, &str)] = &[
@@ -28,7 +29,7 @@ const KEYS: &[(&str, &str)] = &[
     ("Up Ctrl-R", "earlier inputs · search them"),
     ("Ctrl-G", "write in your editor"),
     ("Ctrl-Z Ctrl-Y", "undo · redo"),
-    ("F3", "the pod, its tasks and jobs"),
+    ("F3 F5", "the pod, its tasks and jobs · what the next request has"),
     ("F4", "answer what waits for you while something is written"),
     ("y p r n w", "a question: once, this pod, by a rule, deny, deny with words"),
     ("/", "commands · Tab completes"),
@@ -74,6 +75,25 @@ pub(super) fn status(status: &Status, now_ms: u64, width: usize) -> Vec<Line> {
     if status.tasks.is_empty() && status.jobs.is_empty() {
         lines.push(Line::of("no background task, no job", Tone::Dim).cut(width));
     }
+    lines
+}
+
+/// The tokens of the next request, by contributor.
+pub(super) fn context(status: &Status, width: usize) -> Vec<Line> {
+    let Some(context) = &status.context else {
+        return vec![Line::of("known once the first turn begins", Tone::Dim).cut(width)];
+    };
+    let window = context.window.map_or_else(String::new, |window| format!(" of {}", tokens(window)));
+    let how = if context.measured { "" } else { " · reckoned from bytes" };
+    let whole = format!("{}{window}{how} · {} cached", tokens(context.used), tokens(context.cached));
+    let mut lines = Line::of(&whole, Tone::Strong).wrap(width, &Line::default(), &Line::of("  ", Tone::Plain));
+    lines.extend(context.parts.iter().map(|part| {
+        let name = part.name.as_ref().map_or_else(String::new, |name| format!(" {name}"));
+        let kind = part.kind.replace('_', " ");
+        Line::of(&format!("{:>13}  ", tokens(part.tokens)), Tone::Dim)
+            .with(&format!("{kind}{name}"), Tone::Plain)
+            .cut(width)
+    }));
     lines
 }
 

@@ -16,6 +16,7 @@ use protocol::method::{Attached, RecordPage, Role};
 use protocol::record::{ApprovalRequested, RecordBody, RecordLine};
 use std::collections::{BTreeSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
 
 /// Cells that the digest looks at: the newest.
 const DIGESTED: usize = 16;
@@ -207,7 +208,7 @@ impl Screen {
             }
             Reply::Approvals(open) => {
                 for asked in open.approvals {
-                    self.fold.questions.entry(asked.approval).or_insert(asked);
+                    self.fold.questions.entry(asked.approval).or_insert_with(|| Rc::new(asked));
                 }
             }
             Reply::RulePreview { id, text } => self.asking.preview(id, text),
@@ -325,10 +326,10 @@ impl Screen {
     }
 
     /// The question that is put, and its place among those that wait.
-    pub(super) fn question(&self) -> Option<(ApprovalRequested, (usize, usize))> {
+    pub(super) fn question(&self) -> Option<(Rc<ApprovalRequested>, (usize, usize))> {
         let waiting = &self.model.status().approvals;
         let asked = self.fold.questions.get(&waiting.first()?.approval)?;
-        Some((asked.clone(), (1, waiting.len())))
+        Some((Rc::clone(asked), (1, waiting.len())))
     }
 
     pub(super) fn tell(&mut self, text: &str, tone: Tone) {

@@ -11,6 +11,9 @@ use std::time::Duration;
 /// The sandbox of a pod that was not told otherwise.
 const DEFAULT_SANDBOX: &str = "workspace-write";
 
+/// Of the model's window, from which on it is worth a look.
+const FULL: u64 = 80;
+
 /// What the pod does, in a few words, and how they are shown.
 pub(super) fn state(
     status: &Status,
@@ -75,7 +78,7 @@ pub(super) fn dollars(billionths: u64) -> String {
 }
 
 /// A number of tokens, short.
-fn tokens(number: u64) -> String {
+pub(super) fn tokens(number: u64) -> String {
     match number {
         0..1000 => format!("{number} tokens"),
         1000..1_000_000 => format!("{}k tokens", number / 1000),
@@ -92,6 +95,11 @@ pub(super) fn line(status: &Status, state: &(String, Tone), width: usize) -> Lin
     facts.extend((!status.queued.is_empty()).then(|| (format!("{} queued", status.queued.len()), Tone::Plain)));
     facts.extend((!status.jobs.is_empty()).then(|| (count(status.jobs.len() as u64, "job"), Tone::Plain)));
     facts.extend((!status.model.is_empty()).then(|| (status.model.clone(), Tone::Dim)));
+    let percent = status.context.as_ref().and_then(|context| context.percent);
+    facts.extend(percent.map(|percent| {
+        let tone = if percent >= FULL { Tone::Refused } else { Tone::Dim };
+        (format!("context {percent} %"), tone)
+    }));
     facts.extend(status.cost.map(|cost| (dollars(cost), Tone::Dim)));
     facts.extend((used > 0).then(|| (tokens(used), Tone::Dim)));
     facts.push(("F1 keys".to_owned(), Tone::Dim));

@@ -166,6 +166,22 @@ fn the_panel_of_the_pod() {
 }
 
 #[test]
+fn the_panel_of_the_next_request() {
+    let story = Story::new();
+    let mut attached = story.attached();
+    let part = |kind: &str, name: Option<&str>, tokens: u64| json!({"kind": kind, "name": name, "tokens": tokens, "cached": 0});
+    let parts = [part("results", Some("Bash"), 40_000), part("feature_instructions", None, 812)];
+    let context =
+        json!({"used": 40_812, "window": 50_000, "percent": 81, "measured": true, "cached": 900, "parts": parts});
+    attached.status.context = Some(serde_json::from_value(context).unwrap());
+    insta::assert_snapshot!(frames(story.now(), || {
+        let mut screen = Screen::begin(&attached, Role::Driver, Theme::Plain);
+        screen.key(Key::F(5), story.now());
+        screen
+    }));
+}
+
+#[test]
 fn while_you_were_away() {
     let story = busy().ends("c00000002", "refused", "not allowed", "").finished(1);
     insta::assert_snapshot!(frames(story.now(), || { Screen::begin(&story.attached(), Role::Driver, Theme::Plain) }));

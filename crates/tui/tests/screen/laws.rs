@@ -62,6 +62,7 @@ fn key() -> impl Strategy<Value = Key> {
         Key::F(1),
         Key::F(3),
         Key::F(4),
+        Key::F(5),
         Key::Ctrl('o'),
         Key::Ctrl('f'),
         Key::Ctrl('r'),

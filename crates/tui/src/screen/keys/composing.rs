@@ -80,6 +80,7 @@ impl Screen {
         match name {
             "approvals" => self.answer_question(),
             "help" => self.open_panel(PanelKind::Keys),
+            "context" => self.open_panel(PanelKind::Context),
             "status" => self.open_panel(PanelKind::Status),
             "search" => self.search_begin(rest),
             "detach" => self.outbox.push(Intent::Detach),
