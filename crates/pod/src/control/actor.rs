@@ -13,11 +13,12 @@
 
 mod closing;
 mod commands;
+mod turns;
 
 use super::approval_ends::ApprovalEnds;
 use super::approvals::ApprovalReplies;
 use super::between_turns::TurnBlock;
-use super::client::{Client, Command, Reply, TurnCancel, client};
+use super::client::{Client, Command, Reply, client};
 use super::commit::Batch;
 use super::core::{Core, Fatal};
 use super::limits::RunLimits;
@@ -29,11 +30,8 @@ use super::submission::{Prepared, Submissions};
 use super::tasks::{TaskEvent, Tasks};
 use super::turn::{Running, TurnEvent, TurnTasks};
 use crate::mailbox::requests::Wakeup;
-use crate::record::{HoldCause, InputId, Record, Suspended, SystemItem};
-use crate::session::fold::{GoingOn, SessionState};
-use crate::session::references;
-use crate::session::restore::loss;
-use crate::session::spent::Spent;
+use crate::record::{InputId, Record, SystemItem};
+use crate::session::fold::SessionState;
 use closing::Closing;
 use llm_worker::history::History;
 use session_store::{Committed, Refused};
@@ -45,7 +43,7 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::{error, warn};
+use tracing::error;
 
 /// The use of grants is journaled again at the first turn after this time.
 const GRANTS_EVERY: Duration = Duration::from_secs(60 * 60);
@@ -436,86 +434,6 @@ impl Actor {
             let taken = turn.taking().iter().copied().filter(|input| state.queued.get(*input).is_none());
             submissions.taken(taken);
             turn.hold(state.held.is_some())?;
-        }
-        Ok(())
-    }
-
-    /// Takes these inputs through a turn, under the tightest of their limits.
-    fn begin_turn(&mut self, inputs: &[InputId]) -> Result<(), Fatal> {
-        let At::Idle(history) = std::mem::replace(&mut self.at, At::Between) else { return Ok(()) };
-        let Core { store, state, registry, pending, .. } = &mut self.core;
-        if self.submissions.is_idle() {
-            // Blobs that only older outputs need may make room. If this fails, the next blob fails for the same reason
-            // and says so.
-            drop(store.blobs.refer(references::of(state, store.blobs.bound())));
-        }
-        if self.grants_written.elapsed() >= GRANTS_EVERY {
-            self.grants_written = Instant::now();
-            pending.add(registry.grants_used());
-        }
-        let generation = history.surface().generation;
-        let untold = state.untold.as_ref().map(loss);
-        let mut notes: Vec<_> = untold.map(|text| SystemItem::Recovery { generation, text }).into_iter().collect();
-        let text = (self.preamble.environment)();
-        if state.environment.as_deref() != Some(text.as_str()) {
-            notes.push(SystemItem::Environment { generation, text });
-        }
-        notes.extend(self.preamble.notes.iter().cloned());
-        let limits = self.limits_of(inputs);
-        let mut turn = Box::new(Running::start(&mut self.core, *history, notes, inputs, limits));
-        if let Some(TurnCancel { by }) = self.submissions.turn_begins() {
-            turn.cancel(by)?;
-        }
-        self.at = At::Turn(turn);
-        Ok(())
-    }
-
-    /// What these inputs may use; without an input, what is left to the one that the turn goes on with.
-    fn limits_of(&self, inputs: &[InputId]) -> RunLimits {
-        let state = &self.core.state;
-        let left = |on: GoingOn| {
-            let used = if inputs.is_empty() { state.spent().since(on.since) } else { Spent::default() };
-            self.limits.of_input(on.limits).less(used)
-        };
-        let queued = inputs.iter().filter_map(|input| state.queued.get(*input));
-        let own = queued.map(|input| self.limits.of_input(input.limits));
-        own.chain(state.continued().map(left)).reduce(RunLimits::meet).unwrap_or(self.limits)
-    }
-
-    /// Asks the gates at the end of the newest turn: the process ended before they had answered.
-    fn ask_end_gates(&mut self) {
-        self.owes_end_gates = false;
-        let state = &self.core.state;
-        let Some(outcome) = state.last_outcome.clone() else { return };
-        let left = |on: GoingOn| self.limits.of_input(on.limits).less(state.turn_began.since(on.since));
-        let limits = state.going_on.map_or(self.limits, left);
-        match std::mem::replace(&mut self.at, At::Between) {
-            At::Idle(history) => {
-                self.at = At::Turn(Box::new(Running::ended(&self.core, *history, outcome, limits)));
-            }
-            other @ (At::Turn(_) | At::Between) => self.at = other,
-        }
-    }
-
-    fn end_turn(&mut self) -> Result<(), Fatal> {
-        if let At::Turn(turn) = std::mem::replace(&mut self.at, At::Between) {
-            if turn.own().iter().any(|input| self.core.state.queued.get(*input).is_some()) {
-                // A turn for it would end in the same way.
-                let reason = "the turn ended before it took its input".to_owned();
-                let record = Suspended { reason, cause: Some(HoldCause::Bug), by: None }.into();
-                self.core.append_actor_commit(ActorCommit::TurnEnd, vec![record]);
-            }
-            // Also the clients of inputs that it did not take are told how it ended.
-            self.submissions.taken(turn.own().iter().copied());
-            if turn.delivered() {
-                self.preamble.notes.clear();
-            }
-            let (history, end, again) = turn.finish(&self.core)?;
-            self.at = At::Idle(Box::new(history));
-            if let Some(pause) = self.core.stays.then(|| self.model_backoff.turn_ended(&end)).flatten() {
-                warn!(?pause, "the model could not be reached: the next turn waits");
-            }
-            self.submissions.turn_ended(&end, again);
         }
         Ok(())
     }

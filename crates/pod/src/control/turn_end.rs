@@ -1,6 +1,6 @@
 //! The end of a turn. Does not depend on the log.
 
-use crate::session::fold::RefusedCall;
+use crate::session::calls::RefusedCall;
 use llm_worker::effect::Outcome;
 use llm_worker::{Cost, Shortfall, Usage};
 use serde::{Deserialize, Serialize};

@@ -1,19 +1,20 @@
 //! The fold of a log into state. This one function changes a [`SessionState`], live and on replay.
 
 use super::approvals::Approvals;
+use super::calls::{CallApproval, OpenCall, RefusedCall};
 use super::context::{ContextMeter, ContextUsage};
 use super::lost::{LostRecords, bridged};
 use super::queue::{InputQueue, RecentKeys};
 use super::spent::Spent;
 use super::tasks::TaskState;
 use crate::record::{
-    ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ChildProcess, Decision, Encoder, FeatureState,
-    FileChanged, HoldCause, HostStarted, InputId, InputLimits, NotificationQueued, Output, Record, Request, SystemItem,
+    ApprovalDecision, ApprovalRequested, ApprovalResolved, ChildProcess, Decision, Encoder, FeatureState, FileChanged,
+    HoldCause, HostStarted, InputId, InputLimits, NotificationQueued, Output, Record, Request, SystemItem,
     ToolFinished, VerdictGiven,
 };
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
-use llm_worker::{CallId, Cost, ErrorKind, Item, ResultStatus, Shortfall, StopReason, ToolEffect, ToolOutcome, Usage};
+use llm_worker::{CallId, Cost, ErrorKind, Item, ResultStatus, Shortfall, StopReason, Usage};
 use serde::{Deserialize, Serialize};
 use session_store::Digest;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -137,59 +138,6 @@ pub struct Hold {
     pub reason: String,
 }
 
-/// A call that has no result yet.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OpenCall {
-    /// The tool, as the model named it.
-    pub name: String,
-    pub arguments: String,
-    /// The tool's effect, once the call was started.
-    pub started: Option<ToolEffect>,
-    /// A person was asked about it.
-    pub approval: Option<CallApproval>,
-    /// Records that follow the call are lost, and its result may be one of them.
-    #[serde(rename = "parted")]
-    pub records_lost_after_start: bool,
-}
-
-/// How far the approval of a call is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CallApproval {
-    /// The call is parked.
-    Waits(ApprovalId),
-    /// The call may start with the arguments of this digest.
-    Allowed { arguments_digest: String },
-    /// The call does not start.
-    Refused,
-}
-
-impl OpenCall {
-    /// The approval that the call waits for.
-    #[must_use]
-    pub fn waits_for(&self) -> Option<ApprovalId> {
-        self.waits().filter(|_| !self.records_lost_after_start)
-    }
-
-    /// The approval that the call waits for, also if its answer may be lost.
-    pub(super) fn waits(&self) -> Option<ApprovalId> {
-        match self.approval {
-            Some(CallApproval::Waits(approval)) => Some(approval),
-            Some(_) | None => None,
-        }
-    }
-
-    /// Whether a start with arguments of this digest is legal, as far as a person was asked.
-    fn may_start(&self, digest: &str) -> bool {
-        match &self.approval {
-            None => true,
-            Some(CallApproval::Allowed { arguments_digest }) => arguments_digest == digest,
-            Some(CallApproval::Waits(_) | CallApproval::Refused) => false,
-        }
-    }
-}
-
 /// The intent of a file change whose completion is not recorded. The next start removes its temporary files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -200,32 +148,6 @@ pub struct FileChangeIntent {
     pub path: String,
     /// For a moved directory: the topmost directory that is created above its new place.
     pub made: Option<String>,
-}
-
-/// A refused call, for the end of its turn.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RefusedCall {
-    pub tool: String,
-    /// One line.
-    pub reason: String,
-    /// What a person can do to allow the call, in the words of the host's
-    /// [`HostTerms`](crate::permission::HostTerms); none for the refusal of a gate.
-    pub remedy: Option<String>,
-}
-
-impl RefusedCall {
-    /// The first line of a refused call's result is the reason, and the rest the remedy.
-    fn of(tool: &str, ToolOutcome { summary, content, .. }: &ToolOutcome) -> Self {
-        // A longer line continues in the content.
-        let cut = summary.len() + char::MAX.len_utf8() > ToolOutcome::SUMMARY_MAX;
-        let (rest, remedy) = match content.split_once('\n') {
-            Some(parts) if cut => parts,
-            None if cut => (content.as_str(), ""),
-            Some(_) | None => ("", content.as_str()),
-        };
-        let remedy = (!remedy.is_empty()).then(|| remedy.to_owned());
-        Self { tool: tool.to_owned(), reason: format!("{summary}{rest}"), remedy }
-    }
 }
 
 /// A record that cannot follow those before it.

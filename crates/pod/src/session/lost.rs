@@ -5,7 +5,8 @@
 //! and the state is adjusted to it. A call that was open at the gap stays open. When the next item of another kind
 //! shows that its result is lost, it gets a result that says so, at the place where a model expects it.
 
-use super::fold::{IllegalRecord, OpenCall, SessionState};
+use super::calls::OpenCall;
+use super::fold::{IllegalRecord, SessionState};
 use crate::record::{
     ApprovalRequested, ApprovalResolved, Gap, InputId, InputQueued, NotificationQueued, Record, Recovery, Request,
     SystemItem,

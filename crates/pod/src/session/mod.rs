@@ -2,6 +2,7 @@
 //! that every request can be rebuilt. Does not depend on features or the actor.
 
 pub mod approvals;
+pub mod calls;
 pub mod changes;
 pub mod checkpoint;
 pub mod context;

@@ -1,7 +1,8 @@
 //! Restores a session from its log. Nothing is executed: open calls get a result that states what is known, the open
 //! turn is closed, and one note informs the model.
 
-use super::fold::{IllegalRecord, OpenCall, SessionState};
+use super::calls::OpenCall;
+use super::fold::{IllegalRecord, SessionState};
 use super::jobs;
 use super::lost::{LostRecords, lost_result};
 use super::tasks::orphaned;

@@ -12,7 +12,7 @@ use authority::text::escape_line;
 use llm_worker::effect::Outcome;
 use llm_worker::{Cost, ErrorKind, Shortfall};
 use pod::control::{ANSWER_NOT_STORED, TurnEnd};
-use pod::session::fold::RefusedCall;
+use pod::session::calls::RefusedCall;
 use std::borrow::Cow;
 use std::io::Write;
 use std::time::Duration;

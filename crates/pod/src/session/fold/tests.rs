@@ -1,10 +1,11 @@
 //! One rule of the fold in each test: what a record changes in the state, without a file or a pod.
 
-use super::{MAX_CHANGING, MAX_OUTPUTS, RefusedCall, SessionState};
+use super::{MAX_CHANGING, MAX_OUTPUTS, SessionState};
 use crate::record::{
     FileChanged, InputConsumed, InputLimits, InputMode, InputQueued, ItemAdded, NotificationQueued, Output, Record,
     Response, Stored, SystemItem, ToolFinished, TurnFinished, TurnStarted,
 };
+use crate::session::calls::RefusedCall;
 use crate::session::queue::MAX_KEYS;
 use llm_worker::effect::Outcome;
 use llm_worker::{CallId, Item, ResultStatus, StopReason, ToolOutcome, Usage};
