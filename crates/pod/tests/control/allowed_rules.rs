@@ -4,7 +4,7 @@ use crate::approval_scene::{again, allow, answer, asked, deny, idle, person, sce
 use crate::fixtures::{echo, live, sound};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
-use pod::control::{ApprovalAnswer, NewInput, SubmitError};
+use pod::control::{ApprovalAnswer, NewInput, PastCalls, SubmitError};
 use pod::permission::{Layer, Rule, RuleDecision};
 use pod::record::{ApprovalRequested, ApprovalScope, Gap, Record};
 use pod::session::fold::SessionState;
@@ -12,8 +12,12 @@ use testkit::{FnTool, LivePod, PodUnderTest, ScriptedAnswer};
 
 /// A pod that asks about `Fetch` (at one.net) and `Other` (at two.net).
 fn fetching(calls: &[(&str, &str)]) -> (PodUnderTest, [FnTool; 2]) {
+    fetching_in(calls.iter().map(|call| ScriptedAnswer::calls(&[*call])).collect())
+}
+
+/// The same, with these answers before the last one.
+fn fetching_in(mut answers: Vec<ScriptedAnswer>) -> (PodUnderTest, [FnTool; 2]) {
     let tool = |name: &str, host: &str| echo(name, ToolEffect::ReadOnly).touching(vec![Touch::Host(host.to_owned())]);
-    let mut answers: Vec<_> = calls.iter().map(|call| ScriptedAnswer::calls(&[*call])).collect();
     answers.push(ScriptedAnswer::text("fetched"));
     let (mut pod, _) = scene(answers);
     let tools = [tool("Fetch", "one.net"), tool("Other", "two.net")];
@@ -105,21 +109,40 @@ fn past_calls_are_those_that_the_rules_match() {
     sound(&over.pod, "past calls");
 }
 
-#[test]
-fn at_most_ten_past_calls_are_shown() {
-    let one = ("Fetch", "{}");
-    let (mut pod, _) = fetching(&[one; 13]);
+/// The calls that the rules match of a question about `Fetch`, behind these answers, all of whose calls ran.
+fn past_behind(answers: Vec<ScriptedAnswer>) -> PastCalls {
+    let (mut pod, _) = fetching_in(answers);
     pod.judge_by(vec![Rule::new("*", RuleDecision::Allow)]);
     let live = live(pod);
     live.ask(live.client().send(NewInput { text: "go".to_owned(), ..NewInput::default() })).unwrap();
     let mut pod = idle(live).pod;
     pod.judge_by(vec![Rule::new("*", RuleDecision::Ask)]);
-    let live = again(pod, vec![ScriptedAnswer::calls(&[one]), ScriptedAnswer::text("done")]);
+    let live = again(pod, vec![ScriptedAnswer::calls(&[("Fetch", "{}")]), ScriptedAnswer::text("done")]);
     let open = asked(&live);
     let past = live.ask(live.client().past_calls(1, &live.pod.dir)).unwrap();
-    assert_eq!((past.calls.len(), past.matched, past.complete), (10, 13, true));
     answer(&live, deny(&open[0], "no")).unwrap();
     drop(idle(live));
+    past
+}
+
+#[test]
+fn at_most_ten_past_calls_are_shown() {
+    let past = past_behind(vec![ScriptedAnswer::calls(&[("Fetch", "{}")]); 13]);
+    assert_eq!((past.calls.len(), past.matched, past.complete), (10, 13, true));
+}
+
+#[test]
+fn a_search_ends_behind_the_newest_500_calls() {
+    let past = past_behind(vec![ScriptedAnswer::calls(&[("Fetch", "{}"); 60]); 9]);
+    assert_eq!((past.searched, past.matched, past.complete), (500, 500, false));
+}
+
+#[test]
+fn a_search_ends_behind_32_mib_of_records() {
+    let long = format!(r#"{{"text":"{}"}}"#, "x".repeat(900 << 10));
+    let past = past_behind(vec![ScriptedAnswer::calls(&[("Fetch", &*long)]); 24]);
+    // The arguments are in the record of the call and in that of its start.
+    assert!((15..=20).contains(&past.searched) && !past.complete, "{past:?}");
 }
 
 #[test]
