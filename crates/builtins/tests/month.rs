@@ -25,7 +25,7 @@ const LEG: Duration = Duration::from_secs(3 * 60 * 60);
 const LEGS_A_DAY: u64 = 8;
 /// Between two due times of the schedule.
 const EVERY_US: u64 = 6 * 3_600_000_000;
-/// Bytes of memory that may come on top in the last two thirds: the transcript grows.
+/// Bytes of memory that may come on top in the last two thirds: the log and what is folded from it grow.
 const MORE_MEMORY: u64 = 48 << 20;
 
 /// Threads and descriptors that may come on top: one for each start would be more.

@@ -134,8 +134,8 @@ impl Failure {
         let RequestContext { url, model, key, terms: HelpTerms { other_model, model_list } } = place;
         let text = match self.cause {
             FailureCause::Http(HttpErrorKind::Connect) => format!("check that the provider is running and that {url} is its address"),
-            FailureCause::Http(HttpErrorKind::Timeout) => format!("the provider at {url} is slow or overloaded: try again, use a smaller model or context, or raise the provider's `timeouts`"),
-            FailureCause::Http(HttpErrorKind::Cut) => "try again; if the error persists, the provider, or a server in front of it, closes connections too early: check its log".to_owned(),
+            FailureCause::Http(HttpErrorKind::Timeout) => format!("the provider at {url} is slow or overloaded: try again, use a smaller model, start a new pod (its history is shorter), or raise the provider's `timeouts`"),
+            FailureCause::Http(HttpErrorKind::Cut) => "try again; if the error persists, the provider, or a server in front of it, closes connections too early: if you run that server, check its log".to_owned(),
             FailureCause::Http(HttpErrorKind::Malformed) => format!("check that {url} is the right `base_url` and that `api` names the API of this provider; if both are right, try again"),
             FailureCause::Http(HttpErrorKind::Tls) => format!("check {url} and the system's certificates; local providers usually use http://, not https://"),
             FailureCause::Http(HttpErrorKind::TooLarge) => "ask for a shorter answer, or set a limit on its tokens".to_owned(),

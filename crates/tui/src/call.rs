@@ -1,4 +1,4 @@
-//! A call of a tool: one line, and what came of it below. Knows no tool.
+//! A call of a tool: one line, and its result below. Depends on no tool.
 
 use crate::diff::{diff, more_lines};
 use crate::line::Line;

@@ -8,7 +8,8 @@ use pod::permission::{Layer, Rule, RuleDecision};
 /// Where such a rule is said to stand.
 pub(crate) const SOURCE: &str = "--allow";
 
-const EXAMPLES: &str = "examples: 'Bash git status,diff', 'Bash ls', 'Write docs/**', 'Fetch docs.example.org'";
+const EXAMPLES: &str =
+    "examples: 'Write docs/**', 'Fetch docs.example.org'; with --sandbox off also 'Bash ls', 'Bash git status,diff'";
 
 /// What the words after a tool's name are about.
 #[derive(Clone, Copy)]

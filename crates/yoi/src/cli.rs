@@ -123,7 +123,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The prompt; `-` reads the prompt from stdin. Text that is piped to stdin is added to PROMPT
+    /// The prompt; `-` reads the prompt from stdin. Text that is piped to stdin is added to PROMPT; without PROMPT, it is the prompt
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: Option<OsString>,
     /// Run the prompt in the pod of the last run in this directory
@@ -196,8 +196,8 @@ pub(crate) struct PodFlags {
     #[arg(long, value_name = "DIR")]
     pub(crate) add_write_dir: Vec<PathBuf>,
     /// Allow calls that otherwise need approval (repeatable). RULE names a tool and, optionally, a path, a host or a
-    /// command: 'Read .env', 'Write yoi.toml'; without a sandbox also 'Bash git status,diff' (git status and git diff),
-    /// 'Bash ls' or 'Bash'. `deny` rules in configuration files still apply
+    /// command: 'Read .env', 'Write yoi.toml', 'Fetch docs.example.org'; with --sandbox off also 'Bash git status,diff'
+    /// (git status and git diff), 'Bash ls' or 'Bash' (every command). `deny` rules in configuration files still apply
     #[arg(long, value_name = "RULE", value_parser = crate::allow::rule)]
     pub(crate) allow: Vec<AllowRule>,
     /// Take at most N steps; a step is one request to the model and the calls in its answer. In a pod started with `yoi start`, N is
@@ -518,9 +518,10 @@ pub(crate) enum FeatureAction {
 
 #[derive(Debug, Args)]
 pub(crate) struct FeatureNewArgs {
-    /// Name of the feature, its crate and its directory: words of a-z and 0-9, joined by -
+    /// Name of the feature, its crate and its directory: words of a-z and 0-9 that start with a letter, joined by -; at
+    /// most 64 characters
     pub(crate) name: String,
-    /// Create the crate in DIR instead of the current directory
+    /// Create the crate's directory in DIR instead of the current directory
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
     /// Build against the clone of yoi in DIR instead of the clone that contains the current directory

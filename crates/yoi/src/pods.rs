@@ -215,7 +215,7 @@ pub(crate) fn newer_format(message: &str) -> Failure {
 
 /// A pod that holds no record.
 pub(crate) fn empty(name: &str, exit: Exit) -> Failure {
-    Failure::new(exit, format!("{name} is empty: its run ended before the first record"))
+    Failure::new(exit, format!("the pod {name} is empty: its run ended before the first record"))
         .help(format!("`yoi run --pod {name} \"PROMPT\"` runs a prompt in it; `yoi rm {name}` moves it to the trash"))
 }
 

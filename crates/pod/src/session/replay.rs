@@ -138,7 +138,7 @@ impl Replay {
         {
             let lost =
                 if first == last { format!("record {first} is") } else { format!("records {first} to {last} are") };
-            found.notes.insert(format!("{lost} lost; the cause is {why}"));
+            found.notes.insert(format!("{lost} lost: this pod was restored from a damaged journal ({why})"));
         }
         if let Record::Request(request) = &record
             && let Some(what) = self.compare(request, found)

@@ -10,15 +10,15 @@ Exit codes:
   2         wrong command, argument or directory, or the file to be created
             already exists
   3         a hook ended the run; yoi ended the run, for example because an
-            answer was too large for the journal; the last call was refused;
-            or a command that a pod ran called a yoi command that only a
-            person may use
+            answer was too large for the journal; the last tool call was
+            refused; or a command that a pod ran called a yoi command that
+            only a person may use
   4         step, cost or time limit reached
   5         the provider could not be reached, limited the rate of requests,
             was overloaded, reported a server error, or sent no complete
             answer, even after retries
-  6         a call waits for your approval; `yoi approve` lists the calls
-            that wait
+  6         a call still waits for your approval; `yoi approve` lists the
+            calls that wait
   65        damaged or invalid data: a journal or a model script (the FILE
             of -m scripted:FILE)
   69        the pod is not running, or a system resource is unavailable or
@@ -87,10 +87,10 @@ the pod. If the pod runs again within this time, `yoi attach` continues after
 the last record that it printed; otherwise it ends with an error.";
 
 pub(super) const PENDING: &str = "\
-An entry of a project's yoi.toml takes effect at once if it only tightens your
-settings, or chooses a model of a provider that you can already use. Every
-other entry is pending: it has no effect until you grant it. A grant is for one
-key with one value; if the value changes, the entry is pending again.";
+An entry of a project's yoi.toml takes effect without your consent if it only
+tightens your settings, or chooses a model of a provider that you can already
+use. Every other entry is pending: it has no effect until you grant it. A grant
+is for one key with one value; if the value changes, the entry is pending again.";
 
 pub(super) const HELP: &str = "Print the help for yoi or for COMMAND";
 

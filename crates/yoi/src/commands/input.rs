@@ -43,7 +43,7 @@ fn example(args: &RunArgs) -> String {
     match &args.pod {
         Some(name) => format!("write yoi run --pod {name} \"PROMPT\""),
         None if args.resume => "write yoi run -c \"PROMPT\"".to_owned(),
-        None => "write yoi run \"how many Rust files are here?\"".to_owned(),
+        None => "write yoi run \"PROMPT\", for example yoi run \"how many Rust files are here?\"".to_owned(),
     }
 }
 

@@ -144,7 +144,7 @@ pub(super) fn program(program: &str, env: &Env) -> Result<PathBuf, KeyCommandErr
     let dirs = env.var("PATH").map(|dirs| std::env::split_paths(dirs).collect::<Vec<_>>()).unwrap_or_default();
     let mut files = dirs.iter().filter(|dir| dir.is_absolute()).map(|dir| dir.join(program));
     files.find(runs).ok_or_else(|| KeyCommandError {
-        what: format!("there is no program `{program}` in the absolute directories of PATH"),
+        what: format!("there is no program `{program}` in the directories of PATH (relative ones are not searched)"),
         help: Some("install the program, or write its absolute path"),
     })
 }

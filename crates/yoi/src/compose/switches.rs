@@ -115,7 +115,7 @@ fn known(place: &str, what: &str, name: &str, all: &[String]) -> Result<(), Fail
     }
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
     let meant = did_you_mean(name, &all);
-    let help = format!("{meant}known names: {}", all.join(", "));
+    let help = format!("{meant}known: {}", all.join(", "));
     Err(Failure::new(Exit::Config, format!("{place}: there is no {what} `{name}`")).help(help))
 }
 

@@ -248,7 +248,7 @@ pub(crate) struct StateConfig {
 pub(crate) enum Mode {
     /// Commands can write only their temporary and cache directories.
     #[value(
-        help = "Tools cannot write in the project; commands can write only in temporary and cache directories of their own and have no network access"
+        help = "Tools cannot write files; commands can write only in temporary and cache directories of their own, and have no network access"
     )]
     ReadOnly,
     /// Commands can write in the project, in added directories and in temporary directories.
@@ -258,7 +258,7 @@ pub(crate) enum Mode {
     WorkspaceWrite,
     /// Commands run without a sandbox; each needs a rule that allows it.
     #[value(
-        help = "Commands run without a sandbox, with network access; each needs your approval or an allow rule (--allow)"
+        help = "Tools can write as with workspace-write; commands run without a sandbox, with network access, and each command needs your approval or an allow rule (--allow)"
     )]
     Off,
 }

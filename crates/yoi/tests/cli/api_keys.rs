@@ -47,7 +47,9 @@ fn a_key_command_runs_outside_of_the_project_and_is_bounded() {
     );
     let path = format!(".::{}", std::env::var("PATH").unwrap());
     let relative = scene.command(&["run", "-m", "x/y", "hi"]).env("PATH", path).spawn().unwrap();
-    finish(relative).ends(78).says(&["there is no program `evil` in the absolute directories of PATH"]);
+    finish(relative)
+        .ends(78)
+        .says(&["there is no program `evil` in the directories of PATH (relative ones are not searched)"]);
     let home = scene.path("home/key");
     std::fs::write(&home, "#!/bin/sh\necho from-home\n").unwrap();
     std::fs::set_permissions(&home, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();

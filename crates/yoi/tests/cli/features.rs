@@ -39,7 +39,7 @@ fn what_is_off_is_listed_with_its_switch() {
     let shown = scene.yoi(&["features"]).ends(0).prints(&[
         "✓ builtin:files",
         "- disabled by default: ",
-        "to enable one, set enabled = true under [features.\"NAME\"]",
+        "to enable one, set enabled = true under [features.\"ID\"]",
     ]);
     fits(&shown.out);
     for id in builtins::policies::OPT_IN {

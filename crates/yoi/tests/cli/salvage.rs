@@ -84,7 +84,9 @@ fn damage_in_a_sealed_segment_is_named_and_a_copy_goes_on() {
     ran.says(&[&format!("restored from a damaged journal: records {seq} to {next} are lost")]);
     let good = scene.yoi(&["verify", "q"]).ends(0);
     good.prints(&[
-        &format!("records {seq} to {next} are lost; the cause is record {seq} at byte"),
+        &format!(
+            "records {seq} to {next} are lost: this pod was restored from a damaged journal (record {seq} at byte"
+        ),
         "depend on lost records",
     ]);
     let told = scene.yoi(&["log", "q"]).ends(0);

@@ -69,7 +69,7 @@ impl Running {
                 }
                 Ok(None) => {
                     let text = format!(
-                        "hooks had the model continue its work on this input {MAX_AGAIN} times, which is the limit"
+                        "hooks made the model continue its work on this input {MAX_AGAIN} times, which is the limit"
                     );
                     core.outbox.show(Event::warning(text));
                 }

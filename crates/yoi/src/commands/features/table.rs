@@ -28,7 +28,7 @@ pub(crate) fn render(document: &Value) -> Page {
     if !never_on.is_empty() {
         let ids: Vec<_> = never_on.iter().map(|feature| text(feature, "feature_id")).collect();
         page.wrapped("- ", &format!("disabled by default: {}", ids.join(", ")));
-        page.wrapped("    ", "to enable one, set enabled = true under [features.\"NAME\"] in the configuration");
+        page.wrapped("    ", "to enable one, set enabled = true under [features.\"ID\"], such as [features.\"builtin:jobs\"], in the configuration");
     }
     for diagnostic in list(document, "diagnostics") {
         page.wrapped("! ", text(diagnostic, "message"));

@@ -124,7 +124,7 @@ impl Page {
             self.text.push_str(&told);
         }
         let result = lines.last().unwrap();
-        let end = self.stable(&format!("\nthe run: {} {}\n", result["exit"], result["error"]));
+        let end = self.stable(&format!("\nthe run ends with exit code {}: {}\n", result["exit"], result["error"]));
         self.text.push_str(&end);
         self
     }
