@@ -65,13 +65,16 @@ pub(super) enum KeyResult {
 }
 
 impl Asking {
-    /// The question that is to be put. Another one than before was not seen yet.
-    pub(super) fn put(&mut self, id: Option<u64>) {
+    /// The question that is to be put. Another one than before was not seen yet; gives the words that were being written
+    /// for that one.
+    pub(super) fn put(&mut self, id: Option<u64>) -> Option<String> {
         if self.id == id {
-            return;
+            return None;
         }
+        let words = self.words.take().map(|words| words.text()).filter(|words| !words.is_empty());
         // Who chose to answer one question may be writing again when the next one comes.
         *self = Self { id, key_ms: self.key_ms, ..Self::default() };
+        words
     }
 
     /// The answer could not be given.
@@ -192,16 +195,16 @@ impl Asking {
     fn word_key(&mut self, asked: &ApprovalRequested, key: Key) -> KeyResult {
         match key {
             Key::Esc => self.words = None,
+            Key::Enter if self.words.as_ref().is_some_and(|words| words.text().len() > MAX_WORDS) => {
+                return KeyResult::Told("the words of a denial have at most 2 KiB".to_owned());
+            }
             Key::Enter => {
                 let words = self.words.take().map(|mut words| words.take()).unwrap_or_default();
                 let words = Some(words.trim().to_owned()).filter(|words| !words.is_empty());
                 return self.answer(asked, AllowOrDeny::Deny, AllowScope::Once, words);
             }
             Key::Char(c) => {
-                let words = self.words.get_or_insert_default();
-                if words.text().len() + c.len_utf8() > MAX_WORDS || !words.type_char(c) {
-                    return KeyResult::Told("the words of a denial have at most 2 KiB".to_owned());
-                }
+                self.words.get_or_insert_default().type_char(c);
             }
             key => super::writing::edit(self.words.get_or_insert_default(), key),
         }

@@ -349,8 +349,9 @@ impl Fold {
         self.since.turns += 1;
         let text = outcome(&finished.outcome);
         self.since.failed = (finished.outcome.outcome != "done").then(|| text.clone());
-        let took = since.map(|turn| Duration::from_micros(time_us.saturating_sub(turn.since_us)).as_secs());
-        let took = took.map_or_else(String::new, |seconds| format!(" · {}", duration(Duration::from_secs(seconds))));
+        let seconds = since.map(|turn| Duration::from_micros(time_us.saturating_sub(turn.since_us)).as_secs());
+        let took = seconds.filter(|seconds| *seconds > 0).map(|seconds| duration(Duration::from_secs(seconds)));
+        let took = took.map_or_else(String::new, |took| format!(" · {took}"));
         let by = finished.by.as_ref().map_or_else(String::new, |by| format!(" by {}", who(by)));
         let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
         let text = format!("turn {}: {first}{by}{took}\n{rest}", finished.turn);

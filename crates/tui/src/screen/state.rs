@@ -225,11 +225,12 @@ impl Screen {
 
     /// A text was pasted.
     pub fn paste(&mut self, text: &str) {
-        if self.role != Role::Driver {
+        let small = self.asking.words.as_mut().or(self.search.as_mut().map(|search| &mut search.query));
+        if small.is_none() && self.role != Role::Driver {
             return;
         }
         (self.selected, self.recalled) = (None, None);
-        if !self.composer.paste(text) {
+        if !small.unwrap_or(&mut self.composer).paste(text) {
             self.tell("not pasted: an input has at most 1.4 MiB", Tone::Failed);
         }
         self.send_draft();
@@ -318,7 +319,9 @@ impl Screen {
         let waiting = &self.model.status().approvals;
         let first = waiting.first().map(|waiting| waiting.approval);
         let known = first.filter(|id| self.fold.questions.contains_key(id));
-        self.asking.put(known);
+        if let Some(words) = self.asking.put(known) {
+            self.fold.remember(&words);
+        }
         if known.is_none() && first.is_some() && self.fetched != first && self.connection == ConnectionState::Live {
             self.fetched = first;
             self.outbox.push(Intent::FetchApprovals);

@@ -172,6 +172,38 @@ proptest! {
     }
 
     #[test]
+    fn no_early_key_answers(steps in proptest::collection::vec((0_usize..12, 0_u64..450), 1..60)) {
+        let mut story = (1..=9).fold(Story::new().input(1, "go").turn(1, 1), |story, at| {
+            story.asks(at, &format!("c{at}"), "make", true)
+        });
+        let mut screen = story.screen(Theme::Plain);
+        let (mut now, mut answered) = (BEGIN, 0_u64);
+        // When the question that waits was in a frame first.
+        let mut seen = None;
+        for (what, later) in steps {
+            now += later;
+            let keys = [Key::Char('y'), Key::Char('p'), Key::Char('n'), Key::F(4), Key::Char('a'), Key::Backspace, Key::Esc];
+            let Some(key) = keys.get(what) else {
+                screen.frame(size(80, 30), now);
+                seen = seen.or(Some(now));
+                continue;
+            };
+            let writes = !screen.key(Key::Left, now).is_empty();
+            prop_assert!(!writes, "moving the caret does nothing for the pod");
+            for intent in screen.key(*key, now) {
+                let Intent::Approve { id, .. } = intent else { continue };
+                prop_assert_eq!(id, answered + 1);
+                prop_assert!(seen.is_some_and(|seen| now >= seen + 300), "{:?} {now}", seen);
+                answered = id;
+                let resolved = json!({"approval": id, "decision": "allow", "arguments_digest": format!("digest-{id}")});
+                story = story.with("approval_resolved", resolved);
+                story.events().last().into_iter().for_each(|event| screen.event(event));
+                seen = None;
+            }
+        }
+    }
+
+    #[test]
     fn the_fold_depends_on_records_alone(
         said in proptest::collection::vec(words(), 1..9),
         cut in 0_usize..80,

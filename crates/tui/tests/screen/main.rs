@@ -5,4 +5,5 @@
 mod frames;
 mod laws;
 mod pod;
+mod recorded;
 mod use_of_keys;

@@ -53,10 +53,10 @@ fn a_question_that_no_frame_had_gets_no_answer() {
     let story = Story::new().input(1, "go").turn(1, 1).asks(1, "c1", "make", false);
     let mut screen = story.screen(Theme::Plain);
     assert_eq!(press(&mut screen, Key::Char('y'), BEGIN + 1_000_000), []);
-    let mut screen = story.screen(Theme::Plain);
-    for (columns, rows) in [(80, 5), (19, 40)] {
-        screen.frame(size(columns, rows), BEGIN);
-        screen.key(Key::F(4), BEGIN + 1000);
+    for (columns, rows) in [(80, 6), (19, 40)] {
+        let mut screen = story.screen(Theme::Plain);
+        let frame = screen.frame(size(columns, rows), BEGIN);
+        assert!(frame.rows.iter().any(|row| row.text().contains("question waits")), "at {columns}x{rows}");
         assert_eq!(press(&mut screen, Key::Char('y'), BEGIN + 2000), [], "no room for it at {columns}x{rows}");
     }
 }
@@ -128,6 +128,23 @@ fn a_denial_has_words() {
 }
 
 #[test]
+fn the_words_of_a_denial_are_not_lost() {
+    let (mut screen, now) = asked("make");
+    screen.key(Key::Char('w'), now + 400);
+    screen.paste("because");
+    let resolved = json!({"q": 90, "t": now * 1000, "k": "approval_resolved", "v": 1, "approval": 1,
+        "decision": "allow", "arguments_digest": "digest-1"});
+    screen.event(&Event::Record(protocol::record::RecordLine::new(resolved.to_string()).unwrap()));
+    screen.key(Key::Up, now);
+    assert!(frame(&mut screen, now).contains("› because"));
+    let (mut screen, now) = asked("make");
+    screen.key(Key::Char('w'), now + 400);
+    screen.paste(&"x".repeat(2049));
+    assert_eq!(press(&mut screen, Key::Enter, now + 500), []);
+    assert!(frame(&mut screen, now + 500).contains("at most 2 KiB"));
+}
+
+#[test]
 fn an_answer_of_another_client_ends_the_question() {
     let (mut screen, now) = asked("make");
     let by = json!({"client": "yoi approve", "role": "approver", "uid": 0, "name": "ada"});
@@ -151,8 +168,12 @@ fn a_paste_is_one_piece_and_is_sent_whole() {
     keys(&mut screen, &[Key::Left, Key::Left, Key::Delete]);
     assert!(frame(&mut screen, BEGIN).contains("› see !"));
     screen.key(Key::Ctrl('z'), BEGIN);
-    let text = format!("see {}!", "a line\n".repeat(5));
-    assert_eq!(press(&mut screen, Key::Enter, BEGIN), [Intent::Send { text, mode: DeliveryMode::Queue }]);
+    let sent = |text: String| [Intent::Send { text, mode: DeliveryMode::Queue }];
+    assert_eq!(press(&mut screen, Key::Enter, BEGIN), sent(format!("see {}!", "a line\n".repeat(5))));
+    screen.paste(&paste);
+    screen.paste(&"x".repeat(500));
+    keys(&mut screen, &[Key::Left, Key::Backspace]);
+    assert_eq!(press(&mut screen, Key::Enter, BEGIN), sent("x".repeat(500)), "of two pastes the first was removed");
 }
 
 #[test]

@@ -104,12 +104,12 @@ fn who_or(by: Option<&Who>) -> String {
 }
 
 fn restored(recovery: &Recovery) -> String {
-    let tasks = match recovery.open_tasks.unwrap_or(0) {
-        0 => String::new(),
-        some => format!("{} and ", count(some, "background task")),
-    };
+    let tasks = recovery.open_tasks.unwrap_or(0);
+    let open = [(recovery.open_calls, "call"), (tasks, "background task")];
+    let open: Vec<String> = open.iter().filter(|(open, _)| *open > 0).map(|(open, what)| count(*open, what)).collect();
+    let open = if open.is_empty() { "nothing".to_owned() } else { open.join(" and ") };
     let down = duration(Duration::from_secs(recovery.down_us / 1_000_000));
-    format!("restored after {down}: {tasks}{} interrupted", count(recovery.open_calls, "call"))
+    format!("restored after {down}; interrupted: {open}")
 }
 
 /// The end of a run that did not go well; others are in the panel of tasks.
