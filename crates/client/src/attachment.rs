@@ -1,7 +1,7 @@
 //! A connection that follows a pod's records by a cursor, and goes on from there over a new connection. Its reader
 //! gets each record once, in order.
 
-use crate::connection::Connection;
+use crate::connection::{Begun, Connection, Next};
 use crate::error::ClientError;
 use protocol::event::Event;
 use protocol::method::{Ask, Attach, Attached, Hello, Welcome};
@@ -59,7 +59,16 @@ impl Attachment {
     /// # Errors
     /// The connection is over: [`Self::resume`] makes a new one.
     pub async fn next(&mut self) -> Result<Event, ClientError> {
-        let event = self.connection.as_mut().ok_or(ClientError::Closed)?.next().await?;
+        let event = self.connected()?.next().await?;
+        self.in_order(event)
+    }
+
+    fn connected(&mut self) -> Result<&mut Connection, ClientError> {
+        self.connection.as_mut().ok_or(ClientError::Closed)
+    }
+
+    /// Moves the cursor behind an event.
+    fn in_order(&mut self, event: Event) -> Result<Event, ClientError> {
         let seq = match &event {
             Event::Record(line) => line.seq().map_err(|error| ClientError::Garbled(format!("a record: {error}"))),
             Event::SystemItem(item) => Ok(item.seq),
@@ -85,7 +94,26 @@ impl Attachment {
     /// # Errors
     /// The pod's answer is an error, or the connection is over.
     pub async fn ask<A: Ask>(&mut self, ask: &A) -> Result<A::Answer, ClientError> {
-        self.connection.as_mut().ok_or(ClientError::Closed)?.ask(ask).await
+        self.connected()?.ask(ask).await
+    }
+
+    /// As [`Connection::begin`].
+    ///
+    /// # Errors
+    /// The connection is over, or too many requests have no answer.
+    pub fn begin_request<A: Ask>(&mut self, ask: &A) -> Result<Begun<A>, ClientError> {
+        self.connected()?.begin(ask)
+    }
+
+    /// As [`Connection::next_or`], with the events of [`Self::next`].
+    ///
+    /// # Errors
+    /// The pod's answer is an error, or the connection is over.
+    pub async fn next_or<A: Ask>(&mut self, begun: &Begun<A>) -> Result<Next<A::Answer>, ClientError> {
+        match self.connected()?.next_or(begun).await? {
+            Next::Event(event) => self.in_order(event).map(Next::Event),
+            answer => Ok(answer),
+        }
     }
 
     /// Connects again and attaches behind the cursor. Tries until it succeeds, with growing pauses, at most this long.

@@ -73,6 +73,13 @@ pub struct Begun<A> {
     of: PhantomData<fn(A)>,
 }
 
+/// What comes first while an answer is awaited.
+#[derive(Debug)]
+pub enum Next<A> {
+    Event(Event),
+    Answer(A),
+}
+
 /// What a client says first.
 #[must_use]
 pub fn hello(client: &str, role: Role) -> Hello {
@@ -163,6 +170,26 @@ impl Connection {
         self.read::<A>(answer)
     }
 
+    /// The next event, or the answer to a request that was begun, as long as it takes. Cancel-safe.
+    ///
+    /// # Errors
+    /// As [`Self::ask`].
+    pub async fn next_or<A: Ask>(&mut self, begun: &Begun<A>) -> Result<Next<A::Answer>, ClientError> {
+        loop {
+            if let Some(event) = self.queued() {
+                return Ok(Next::Event(event));
+            }
+            if self.begun.get(&begun.id).is_some_and(Option::is_some) {
+                return self.finish(begun).await.map(Next::Answer);
+            }
+            self.goes_on()?;
+            match self.message().await? {
+                (Message::Event(event), _) => return Ok(Next::Event(event)),
+                (Message::Answer { id, answer }, _) => self.keep_answer(id, answer),
+            }
+        }
+    }
+
     fn read<A: Ask>(&mut self, answer: Answer) -> Result<A::Answer, ClientError> {
         let result = answer.map_err(ClientError::Refused)?;
         serde_json::from_str(result.get()).map_err(|error| {
@@ -176,8 +203,7 @@ impl Connection {
     /// # Errors
     /// The connection is over.
     pub async fn next(&mut self) -> Result<Event, ClientError> {
-        if let Some((event, bytes)) = self.queued.pop_front() {
-            self.queued_bytes -= bytes;
+        if let Some(event) = self.queued() {
             return Ok(event);
         }
         self.goes_on()?;
@@ -187,6 +213,12 @@ impl Connection {
                 (Message::Answer { id, answer }, _) => self.keep_answer(id, answer),
             }
         }
+    }
+
+    fn queued(&mut self) -> Option<Event> {
+        let (event, bytes) = self.queued.pop_front()?;
+        self.queued_bytes -= bytes;
+        Some(event)
     }
 
     fn goes_on(&self) -> Result<(), ClientError> {

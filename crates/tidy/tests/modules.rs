@@ -83,9 +83,11 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "yoi::show", may: &["exit", "look"] },
         // the control channel; knows no command and no configuration
         Room { name: "yoi::socket", may: &["exit"] },
+        // the terminal of the full screen: keys in, frames out, given back; knows no pod
+        Room { name: "yoi::terminal", may: &[] },
         // a pod in this process; knows no flag, no command and no terminal
         Room { name: "yoi::hosting", may: &["compose", "config", "env", "exit", "host_log", "instructions", "launch", "look", "pods", "project", "show", "socket"] },
-        Room { name: "yoi::commands", may: &["cli", "compose", "config", "env", "exit", "host_log", "hosting", "launch", "look", "nearest", "pods", "project", "show", "socket"] },
+        Room { name: "yoi::commands", may: &["cli", "compose", "config", "env", "exit", "host_log", "hosting", "launch", "look", "nearest", "pods", "project", "show", "socket", "terminal"] },
     ]),
     ("session-store", &[
         Room { name: "session-store::disk", may: &[] },

@@ -5,7 +5,7 @@ mod texts;
 mod values;
 
 pub(crate) use self::values::Span;
-use self::values::{dollars, key, seq, steps, time};
+use self::values::{dollars, key, seq, size, steps, time};
 use crate::allow::AllowRule;
 use crate::bad_value::BadValue;
 use crate::candidates::{models, pods};
@@ -16,6 +16,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use texts::{ATTACH, COMPLETIONS, EXIT_CODES, HELP, HELP_BELOW, PENDING, START, VARIABLES};
+use tui::ScreenSize;
 
 /// The hidden command that hosts a pod.
 pub(crate) const HOST: &str = "__host";
@@ -27,7 +28,7 @@ pub(crate) struct Cli {
     /// Work in DIR instead of the current directory
     #[arg(short = 'C', value_name = "DIR", global = true)]
     pub(crate) directory: Option<PathBuf>,
-    /// Without one, a short help is printed.
+    /// Without one, the pod of this directory is shown at a terminal; elsewhere a short help is printed.
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }
@@ -60,7 +61,7 @@ pub(crate) enum Command {
     /// Send an input to a running pod and print the input's number
     #[command(after_help = EXIT_CODES)]
     Send(SendArgs),
-    /// Follow a running pod and talk to it, line by line
+    /// Show a running pod on a full screen, and talk to it
     #[command(after_help = ATTACH)]
     Attach(AttachArgs),
     /// Send a notification to the model of a running pod; the model reads it at its next step
@@ -177,7 +178,7 @@ pub(crate) struct StartArgs {
 }
 
 /// Options that a pod is started with.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct PodFlags {
     /// Use this model: PROVIDER/MODEL, offline (the built-in planner), scripted:FILE (plays back the prepared answers in FILE,
     /// a model script) or record:MODEL (uses MODEL and saves the answers to a model script in the state directory)
@@ -239,15 +240,18 @@ pub(crate) struct SendArgs {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct AttachArgs {
     /// Name of the pod, or a unique prefix of it; without NAME, the most recently started of this directory's running pods
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: Option<String>,
-    /// Print plain lines, for scripts, simple terminals and screen readers. Version 0.1 always prints plain lines; a
-    /// full-screen terminal interface is planned
+    /// Print plain lines, for scripts, simple terminals and screen readers, also on a terminal that could show the full
+    /// screen
     #[arg(long)]
     pub(crate) plain: bool,
+    /// Leave the mouse to the terminal: the wheel does not scroll, and selecting text needs no Shift key
+    #[arg(long)]
+    pub(crate) no_mouse: bool,
 }
 
 #[derive(Debug, Args)]
@@ -431,6 +435,16 @@ pub(crate) struct LogArgs {
     /// Print tool results in full
     #[arg(long)]
     pub(crate) full: bool,
+    /// Print what the full screen of `yoi attach` shows at the newest record, or at the record of --at. What is not recorded
+    /// is missing: answers under way and drafts
+    #[arg(long, conflicts_with_all = ["follow", "from", "json", "full"])]
+    pub(crate) screen: bool,
+    /// With --screen: show the screen at record SEQ
+    #[arg(long, value_name = "SEQ", value_parser = seq, requires = "screen")]
+    pub(crate) at: Option<u64>,
+    /// With --screen: the size of the screen in columns and rows, such as 80x24
+    #[arg(long, value_name = "CxR", value_parser = size, requires = "screen")]
+    pub(crate) size: Option<ScreenSize>,
 }
 
 #[derive(Debug, Args)]

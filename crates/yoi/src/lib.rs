@@ -23,6 +23,7 @@ mod pods;
 mod project;
 mod show;
 mod socket;
+mod terminal;
 mod usage;
 
 #[cfg(feature = "fuzzing")]

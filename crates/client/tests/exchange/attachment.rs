@@ -4,7 +4,7 @@ use crate::scripted_pod::{ScriptedPod, attached, hello, page, scene, seq, status
 use client::ClientError;
 use client::attachment::Attachment;
 use client::cmd_id::cmd_id;
-use client::connection::{MAX_QUEUED, SOCKET};
+use client::connection::{MAX_QUEUED, Next, SOCKET};
 use protocol::error::{Error, ErrorKind};
 use protocol::event::Event;
 use protocol::message::answer_line;
@@ -48,6 +48,42 @@ fn the_cursor_is_the_newest_record_that_was_handed_out() {
             attachment.ask(&GetStatus {}).await.unwrap();
             assert_eq!(attachment.resume(LONG).await.unwrap().status.seq, 9);
             assert_eq!((seq(&attachment.next().await.unwrap()), attachment.cursor()), (9, 9));
+        };
+        join!(played, used)
+    });
+}
+
+#[test]
+fn events_are_handed_out_while_an_answer_is_awaited() {
+    scene(async {
+        let pod = ScriptedPod::new();
+        let played = async {
+            let (mut talk, _) = pod.attached(3).await;
+            let asked = talk.hear().await.unwrap();
+            talk.record(4).await;
+            talk.record(5).await;
+            talk.answer(asked.id, &status(5)).await;
+            talk.record(6).await;
+            // The number of a record that was handed out.
+            let asked = talk.hear().await.unwrap();
+            talk.record(6).await;
+            talk.answer(asked.id, &status(6)).await;
+            talk
+        };
+        let used = async {
+            let mut attachment = begin(&pod).await;
+            let begun = attachment.begin_request(&GetStatus {}).unwrap();
+            for wanted in [4, 5] {
+                let next = attachment.next_or(&begun).await.unwrap();
+                assert!(matches!(&next, Next::Event(event) if seq(event) == wanted), "{next:?}");
+                assert_eq!(attachment.cursor(), wanted);
+            }
+            let answer = attachment.next_or(&begun).await.unwrap();
+            assert!(matches!(&answer, Next::Answer(status) if status.seq == 5), "{answer:?}");
+            assert_eq!(seq(&attachment.next().await.unwrap()), 6);
+            let begun = attachment.begin_request(&GetStatus {}).unwrap();
+            let wrong = attachment.next_or(&begun).await;
+            assert!(matches!(wrong, Err(ClientError::OutOfOrder { cursor: 6, seq: 6 })), "{wrong:?}");
         };
         join!(played, used)
     });

@@ -7,6 +7,7 @@ mod cell;
 mod commands;
 mod composer;
 mod exchange;
+mod farewell;
 mod fold;
 mod frame;
 mod keys;

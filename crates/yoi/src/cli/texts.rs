@@ -70,6 +70,16 @@ the next start continues the turn. A HUP signal reloads limits, permission
 rules and prices.";
 
 pub(super) const ATTACH: &str = "\
+On a terminal, `yoi attach` shows the pod on a full screen. F1 shows the keys;
+these are the most important ones:
+  Enter         send an input; Alt-Enter and Ctrl-J begin a new line
+  Esc           cancel the running turn
+  y, n          answer the question of a call that waits for your approval
+  PgUp, PgDn    scroll
+  Ctrl-D        detach, if nothing is written; also Ctrl-\\, and Ctrl-C twice.
+                The pod keeps running
+
+With --plain, with TERM=dumb, or if stdin or stdout is not a terminal,
 `yoi attach` prints the newest part of the transcript, and then each new part,
 in the same format as `yoi log`. Every line on stdin is one input, except lines
 that begin with a slash, which are commands:
@@ -81,10 +91,11 @@ that begin with a slash, which are commands:
   /detach       detach; the pod keeps running
   /help         list these commands
 To send an input that begins with a slash, put a space before the slash.
-`yoi attach` also detaches at the end of stdin and on Ctrl-C. If the process of
-the pod dies or the connection is lost, `yoi attach` waits up to 2 minutes for
-the pod. If the pod runs again within this time, `yoi attach` continues after
-the last record that it printed; otherwise it ends with an error.";
+It also detaches at the end of stdin and on Ctrl-C.
+
+If the process of the pod dies or the connection is lost, `yoi attach` connects
+again when the pod runs, and continues after the last record that it got; plain
+lines end with an error if that takes more than 2 minutes.";
 
 pub(super) const PENDING: &str = "\
 An entry of a project's yoi.toml takes effect without your consent if it only

@@ -4,6 +4,7 @@ use crate::bad_value::BadValue;
 use protocol::MAX_CMD_ID;
 use std::str::FromStr;
 use std::time::Duration;
+use tui::ScreenSize;
 
 /// A start of a pod, or two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,17 @@ impl FromStr for Span {
 pub(super) fn seq(text: &str) -> Result<u64, BadValue> {
     let number = text.parse();
     number.map_err(|_| BadValue::new("the value must be the number of a record", "`yoi log NAME` shows the numbers"))
+}
+
+/// `80x24`.
+pub(super) fn size(text: &str) -> Result<ScreenSize, BadValue> {
+    let number = |text: &str| text.parse().ok().filter(|number| (1..=1000).contains(number));
+    let size = text
+        .split_once('x')
+        .and_then(|(columns, rows)| Some(ScreenSize { columns: number(columns)?, rows: number(rows)? }));
+    size.ok_or_else(|| {
+        BadValue::new("the value must be columns and rows, each from 1 to 1000", "use a value such as 80x24")
+    })
 }
 
 /// The name that a client gives an input.

@@ -1,8 +1,11 @@
-//! `yoi attach`: follows a live pod and talks to it, in plain lines. Leaving changes nothing for the pod.
+//! `yoi attach`: follows a live pod and talks to it, on a full screen or in plain lines. Leaving changes nothing for the
+//! pod.
 
+mod full;
 mod screen;
 mod typed;
 
+use self::full::Left;
 use self::screen::{PAGE, Screen, note};
 use self::typed::{HELP, Lines, Typed};
 use crate::cli::AttachArgs;
@@ -11,6 +14,7 @@ use crate::commands::live::{live, waits};
 use crate::commands::status;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::look::Look;
 use crate::pods::Pods;
 use crate::project::Project;
 use crate::show::out;
@@ -24,6 +28,7 @@ use protocol::method::{Ask, Attach, Cancel, GetStatus, Pause, Resume, Role, Send
 use protocol::status::{DeliveryMode, Status};
 use session_store::Owner;
 use std::convert::Infallible;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
@@ -37,42 +42,82 @@ const BACK: Duration = Duration::from_secs(120);
 /// How long the pods of a directory may take to tell what they do.
 const ASKED: Duration = Duration::from_secs(2);
 
+/// How often the full screen is started before plain lines replace it.
+const STARTS: usize = 2;
+
 pub(crate) fn run(args: &AttachArgs, env: &Env) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
-    block_on(async {
-        let name = match &args.name {
-            Some(name) => pods.find(name)?,
-            None => newest_here(&pods, env).await?,
-        };
-        // Says why, if it cannot be attached to.
-        let owner = live(&pods, &name, COMMAND).await?.owner;
-        let mut interrupted = signal(SignalKind::interrupt()).map_err(|e| {
-            Failure::new(Exit::Unavailable, format!("signals cannot be handled: {}", authority::explain(&e)))
-        })?;
-        let mut session = Session::begin(&pods, &name, owner).await?;
-        let stop = tokio::select! {
-            stop = session.run() => match stop { Err(stop) => stop },
-            () = out::reader_left() => Stop::Unread,
-            _ = interrupted.recv() => Stop::Detached,
-        };
-        // What a script sent and the pod did not take is no success; a person has seen it.
-        let waits = matches!(stop, Stop::InputEnded) && session.screen.asks();
-        let failed = session.failed.filter(|_| !env.stdin_terminal).or(waits.then_some(Exit::Waiting));
-        match stop {
-            Stop::Detached | Stop::InputEnded => note(&format!("detached: {name} keeps running")),
-            Stop::Unread => {}
-            Stop::Failed(failure) => return Err(failure),
-            Stop::Ended(PodEnded { failure: Some(failure) }) => return Err(of_wire(failure)),
-            Stop::Ended(PodEnded { failure: None }) => {
-                note(&format!("{name} has ended; `yoi start {name}` starts it again"))
-            }
-        }
-        Ok(failed.unwrap_or(Exit::Done))
-    })?
+    let name = match &args.name {
+        Some(name) => pods.find(name)?,
+        None => newest(&pods, env)?.ok_or_else(|| {
+            Failure::new(Exit::Unavailable, "no pod of this directory is running")
+                .help("`yoi ls` lists pods; `yoi start NAME` starts one")
+        })?,
+    };
+    show(&pods, &name, args, None, env)
 }
 
 /// The live pod of this directory, or of the project around it, that was started last.
-async fn newest_here(pods: &Pods, env: &Env) -> Result<String, Failure> {
+pub(super) fn newest(pods: &Pods, env: &Env) -> Result<Option<String>, Failure> {
+    block_on(newest_here(pods, env))?
+}
+
+/// Shows a live pod, on a full screen if the terminal can draw one. `hint` is told to a person at the start.
+pub(super) fn show(pods: &Pods, name: &str, args: &AttachArgs, hint: Option<&str>, env: &Env) -> Result<Exit, Failure> {
+    let draws = env.stdin_terminal && env.stdout_terminal && Look::of_stdout().is_some();
+    let mut failed = None;
+    for _ in 0..if draws && !args.plain { STARTS } else { 0 } {
+        let full = || block_on(full::run(pods, name, hint, !args.no_mouse, env));
+        // The terminal was given back before the message of a panic.
+        failed = match catch_unwind(AssertUnwindSafe(full)) {
+            Ok(done) => match done?? {
+                Left::Detached(exit) => return Ok(exit),
+                Left::NoScreen(why) => Some(why),
+            },
+            Err(_panicked) => Some("an internal error".to_owned()),
+        };
+    }
+    if let Some(why) = failed {
+        note(&format!("the full screen failed {STARTS} times: {why}; plain lines follow"));
+    }
+    block_on(in_lines(pods, name, hint, env))?
+}
+
+async fn in_lines(pods: &Pods, name: &str, hint: Option<&str>, env: &Env) -> Result<Exit, Failure> {
+    // Says why, if it cannot be attached to.
+    let owner = live(pods, name, COMMAND).await?.owner;
+    let mut interrupted = signal(SignalKind::interrupt()).map_err(|e| {
+        Failure::new(Exit::Unavailable, format!("signals cannot be handled: {}", authority::explain(&e)))
+    })?;
+    let mut session = Session::begin(pods, name, owner).await?;
+    hint.iter().for_each(|hint| note(hint));
+    let stop = tokio::select! {
+        stop = session.run() => match stop { Err(stop) => stop },
+        () = out::reader_left() => Stop::Unread,
+        _ = interrupted.recv() => Stop::Detached,
+    };
+    // What a script sent and the pod did not take is no success; a person has seen it.
+    let waits = matches!(stop, Stop::InputEnded) && session.screen.asks();
+    let failed = session.failed.filter(|_| !env.stdin_terminal).or(waits.then_some(Exit::Waiting));
+    match stop {
+        Stop::Detached | Stop::InputEnded => note(&detached(name)),
+        Stop::Unread => {}
+        Stop::Failed(failure) => return Err(failure),
+        Stop::Ended(PodEnded { failure: Some(failure) }) => return Err(of_wire(failure)),
+        Stop::Ended(PodEnded { failure: None }) => note(&ended(name)),
+    }
+    Ok(failed.unwrap_or(Exit::Done))
+}
+
+fn detached(name: &str) -> String {
+    format!("detached: {name} keeps running")
+}
+
+fn ended(name: &str) -> String {
+    format!("{name} has ended; `yoi start {name}` starts it again")
+}
+
+async fn newest_here(pods: &Pods, env: &Env) -> Result<Option<String>, Failure> {
     let mut live = Vec::new();
     for name in pods.names()? {
         let dir = pods.dir(&name);
@@ -83,10 +128,7 @@ async fn newest_here(pods: &Pods, env: &Env) -> Result<String, Failure> {
     let root = Project::around(env).root;
     let is_here = |status: &Status| [&root, &env.cwd].contains(&&Path::new(&status.host.cwd).to_path_buf());
     let here = statuses(live, "yoi attach", ASKED).await.into_iter().filter(|(_, status)| is_here(status));
-    here.max_by_key(|(_, status)| status.host.since_us).map(|(name, _)| name).ok_or_else(|| {
-        Failure::new(Exit::Unavailable, "no pod of this directory is running")
-            .help("`yoi ls` lists pods; `yoi start NAME` starts one")
-    })
+    Ok(here.max_by_key(|(_, status)| status.host.since_us).map(|(name, _)| name))
 }
 
 /// Why a session ends.

@@ -1,6 +1,7 @@
 //! `yoi log`: a transcript, or the records as they are.
 
 pub(crate) mod follow;
+mod screen;
 
 use crate::cli::LogArgs;
 use crate::commands::person::meant;
@@ -39,6 +40,10 @@ pub(crate) fn run(args: &LogArgs, env: &Env) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
     let name = meant(&pods, args.name.as_deref(), env)?;
     let (dir, from) = (pods.dir(&name), args.from.unwrap_or(0));
+    if args.screen {
+        let reader = Reader::open(&dir).map_err(|e| read_failure(&name, &e))?;
+        return screen::run(&name, &reader, args.at, args.size);
+    }
     let transcript = Transcript::new(args.full);
     let mut printer = Printer { name: &name, from, json: args.json, terminal: env.stdout_terminal, transcript };
     if args.follow {

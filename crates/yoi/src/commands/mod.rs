@@ -2,6 +2,7 @@
 
 mod approve;
 mod attach;
+mod bare;
 mod changes;
 pub(crate) mod completions;
 mod config;
@@ -40,14 +41,9 @@ use crate::Points;
 use crate::cli::{Cli, Command, FeatureAction};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use crate::show::out;
-use clap::CommandFactory;
 
 pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Failure> {
-    let Some(command) = cli.command else {
-        out::raw(&Cli::command().render_help().to_string());
-        return Ok(Exit::Done);
-    };
+    let Some(command) = cli.command else { return bare::run(cli.directory.is_some(), env, points) };
     match command {
         Command::Run(args) => run::run(&args, env, points),
         Command::Start(args) => start::run(&args, cli.directory.is_some(), env, points),

@@ -30,7 +30,7 @@ use session_store::{Owner, Reader};
 use std::cell::Cell;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -49,6 +49,33 @@ const SELF: &str = "/proc/self/exe";
 
 /// Starts the pod, or tells that it runs. `placed`: the command line says in which directory.
 pub(crate) fn run(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result<Exit, Failure> {
+    Ok(match started(args, placed, env, points)? {
+        Started::Ready(ready) => {
+            print(args, &ready);
+            Exit::Done
+        }
+        Started::Told(exit) => exit,
+    })
+}
+
+/// Starts the pod and prints nothing, unless it runs already.
+pub(crate) fn quietly(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result<(), Failure> {
+    started(args, placed, env, points).map(drop)
+}
+
+/// The directory of a pod that does not run, as its last start recorded it.
+pub(crate) fn stopped_in(dir: &Path) -> Option<PathBuf> {
+    let is_stopped = running(dir).is_none();
+    recorded(dir).started.filter(|_| is_stopped).map(|started| started.cwd.into())
+}
+
+enum Started {
+    Ready(Ready),
+    /// What there is to say was printed.
+    Told(Exit),
+}
+
+fn started(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result<Started, Failure> {
     check_name(&args.name)?;
     only_a_person("start a pod")?;
     authority::seal_inherited(&Ambient::claim());
@@ -59,7 +86,7 @@ pub(crate) fn run(args: &StartArgs, placed: bool, env: &Env, points: &Points) ->
     // It lacks something, and does nothing until it is started with that.
     let is_suspended = last.held.as_ref().is_some_and(|hold| hold.cause == HoldCause::Required);
     if let Some(owner) = owner.as_ref().filter(|_| !is_suspended) {
-        return already(args, &flags, prompt.is_some(), owner, &last);
+        return already(args, &flags, prompt.is_some(), owner, &last).map(Started::Told);
     }
     let messages = Messages { quiet: args.quiet };
     let Start { launch, env } = Start::new(args, flags, placed, env, last.started, messages)?;
@@ -68,7 +95,7 @@ pub(crate) fn run(args: &StartArgs, placed: bool, env: &Env, points: &Points) ->
     if let Some(owner) = owner {
         if let Some(missing) = model.key.missing() {
             out::line(&handshake::suspended(&args.name, owner.pid, &missing));
-            return Ok(Exit::Done);
+            return Ok(Started::Told(Exit::Done));
         }
         replace(&args.name, &owner, &dir)?;
     }
@@ -78,23 +105,23 @@ pub(crate) fn run(args: &StartArgs, placed: bool, env: &Env, points: &Points) ->
         let log_wanted = host_log::Wanted::of(&env)?.or_warnings();
         let ready = Cell::new(false);
         return PodThatStays { name: &name, launch, config, model, prompt, quiet, plan, log_wanted, ready: &ready }
-            .run(&env, points);
+            .run(&env, points)
+            .map(Started::Told);
     }
     host_log::Wanted::of(&env)?;
     let child = spawn(&config, &env)?;
     let pid = child.id();
     let message = StartMessage { name, cwd: env.cwd.clone(), launch: launch.message(), model, prompt, quiet };
     match ready(child, &message) {
-        Ok(ready) => print(args, &ready),
+        Ok(ready) => Ok(Started::Ready(ready)),
         Err(failure) if failure.exit == Exit::Busy => {
             // Another start was faster. The process of this one may be the owner, too: it only takes long.
             let owner = running(&dir).filter(|owner| owner.pid != pid).ok_or(failure)?;
             let flags = LaunchOptions::new(&args.options);
-            return already(args, &flags, message.prompt.is_some(), &owner, &recorded(&dir));
+            already(args, &flags, message.prompt.is_some(), &owner, &recorded(&dir)).map(Started::Told)
         }
-        Err(failure) => return Err(failure),
+        Err(failure) => Err(failure),
     }
-    Ok(Exit::Done)
 }
 
 /// Where and how a pod starts.

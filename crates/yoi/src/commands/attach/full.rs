@@ -1,0 +1,407 @@
+//! The full screen of `yoi attach`: the screen of `tui` on a terminal that this takes over. Keys go in, frames come out;
+//! the pod is followed in a task of its own, so that nothing here waits for it.
+
+mod link;
+mod outside;
+
+use self::link::{Link, Update};
+use self::outside::Outside;
+use crate::commands::attach::screen::{PAGE, note};
+use crate::commands::attach::{COMMAND, detached, ended};
+use crate::commands::live::live;
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use crate::hosting::session_location::now;
+use crate::look::Look;
+use crate::pods::Pods;
+use crate::show::out;
+use crate::socket::failure;
+use crate::terminal::{FullTerminal, HungUp, Painter, TerminalInput};
+use authority::text::escape_line;
+use client::attachment::Attachment;
+use client::connection::hello;
+use protocol::event::{Event, PodEnded};
+use protocol::method::{Attach, Role};
+use rustix::process::{Signal as Number, getpid, kill_process};
+use std::collections::VecDeque;
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+use tui::{ConnectionState, Intent, Reply, Screen, ScreenSize};
+
+/// From one frame to the next.
+const FRAME: Duration = Duration::from_micros(16_667);
+
+/// Updates on their way to the screen.
+const UPDATES: usize = 256;
+
+/// Requests that wait for the one before them.
+const MAX_WAITING: usize = 64;
+
+/// Why there is no full screen any more.
+pub(super) enum Left {
+    /// With the exit code.
+    Detached(Exit),
+    /// The terminal cannot be taken over: nothing was shown.
+    NoScreen(String),
+}
+
+/// Shows the pod until the person leaves.
+pub(super) async fn run(pods: &Pods, name: &str, hint: Option<&str>, mouse: bool, env: &Env) -> Result<Left, Failure> {
+    let Some(look) = Look::of_stdout() else { return Ok(Left::NoScreen("the terminal cannot draw".to_owned())) };
+    // Says why, if it cannot be attached to.
+    let owner = live(pods, name, COMMAND).await?.owner;
+    let attach = Attach { limit: Some(PAGE), ..Attach::default() };
+    let begun = Attachment::begin(&pods.dir(name), hello(COMMAND, Role::Driver), attach).await;
+    let (attachment, attached) = begun.map_err(|error| failure(error, name, &owner))?;
+    let mut screen = Screen::begin(&attached, attachment.welcome().role, look.theme);
+    hint.iter().for_each(|hint| screen.hint(hint));
+    let terminal = match FullTerminal::begin(mouse) {
+        Ok(terminal) => terminal,
+        Err(error) => return Ok(Left::NoScreen(authority::explain(&error))),
+    };
+    let (updates, from_link) = mpsc::channel(UPDATES);
+    let (to_link, intents) = mpsc::channel(1);
+    let link = Link { name: name.to_owned(), owner, env: env.clone(), attachment, updates, intents, rules: None };
+    // It ends with the screen, which holds the other ends of its channels.
+    drop(tokio::spawn(link.run()));
+    let mut full = Full {
+        outside: Outside::new(env),
+        screen,
+        terminal,
+        painter: Painter::new(look.theme),
+        updates: from_link,
+        to_link,
+        waiting: VecDeque::new(),
+        asked: None,
+        is_ended: false,
+        has_focus: true,
+        is_away: false,
+        is_dirty: true,
+        next_frame: Instant::now(),
+        title: String::new(),
+    };
+    let stop = full.run().await;
+    let (unsent, is_ended) = (full.unsent(), full.is_ended);
+    let farewell = full.screen.farewell(look.width());
+    drop(full);
+    let exit = match stop {
+        Stop::Detached => Exit::Done,
+        // Nobody reads what would be written.
+        Stop::HungUp => return Ok(Left::Detached(Exit::Signal(HANGUP))),
+        Stop::Signal(number) => Exit::Signal(number),
+        Stop::Failed(failure) => return Err(failure),
+    };
+    out::raw(&look.text(&farewell));
+    unsent.iter().for_each(|text| out::line(&format!("not sent: {text}")));
+    note(&if is_ended { ended(name) } else { detached(name) });
+    Ok(Left::Detached(exit))
+}
+
+enum Stop {
+    Detached,
+    HungUp,
+    Signal(u8),
+    Failed(Failure),
+}
+
+impl From<HungUp> for Stop {
+    fn from(HungUp: HungUp) -> Self {
+        Self::HungUp
+    }
+}
+
+struct Full<'a> {
+    screen: Screen,
+    terminal: FullTerminal,
+    painter: Painter,
+    updates: mpsc::Receiver<Update>,
+    to_link: mpsc::Sender<Intent>,
+    outside: Outside<'a>,
+    /// What the pod is asked for next.
+    waiting: VecDeque<Intent>,
+    /// What it is being asked for.
+    asked: Option<Intent>,
+    /// The pod said that it ends.
+    is_ended: bool,
+    has_focus: bool,
+    /// The terminal is the editor's.
+    is_away: bool,
+    is_dirty: bool,
+    next_frame: Instant,
+    title: String,
+}
+
+impl Full<'_> {
+    async fn run(&mut self) -> Stop {
+        let mut signals = match Signals::listen() {
+            Ok(signals) => signals,
+            Err(failure) => return Stop::Failed(failure),
+        };
+        loop {
+            if let Err(stop) = self.step(&mut signals).await {
+                return stop;
+            }
+        }
+    }
+
+    async fn step(&mut self, signals: &mut Signals) -> Result<(), Stop> {
+        let intents = self.screen.intents();
+        self.obey(intents)?;
+        self.ask_next();
+        self.draw()?;
+        let wakes = self.wakes();
+        tokio::select! {
+            biased;
+            typed = self.terminal.exchange(), if !self.is_away => self.typed(typed?)?,
+            came = signals.next() => self.signal(came)?,
+            () = sleep_until(wakes.unwrap_or_else(Instant::now)), if wakes.is_some() => self.is_dirty = true,
+            reply = self.outside.next() => self.came_back(reply)?,
+            update = self.updates.recv() => match update {
+                Some(update) => self.update(update)?,
+                // Its task panicked, and the terminal was given back.
+                None => return Err(Stop::Failed(Failure::new(Exit::Internal, "the connection's task has ended"))),
+            },
+        }
+        Ok(())
+    }
+
+    /// When the next frame is due; none as long as nothing changes.
+    fn wakes(&self) -> Option<Instant> {
+        if self.is_away || !self.terminal.is_ready() {
+            None
+        } else if self.is_dirty {
+            Some(self.next_frame)
+        } else {
+            let left = self.screen.redraw_in(now_ms())?;
+            Some(Instant::now() + Duration::from_millis(left.max(1)))
+        }
+    }
+
+    /// Draws if something changed, the terminal took the frame before, and it is time.
+    fn draw(&mut self) -> Result<(), HungUp> {
+        if self.is_away || !self.is_dirty || !self.terminal.is_ready() || Instant::now() < self.next_frame {
+            return Ok(());
+        }
+        let (columns, rows) = self.terminal.size();
+        let frame = self.screen.frame(ScreenSize { columns, rows }, now_ms());
+        let bytes = self.painter.paint(columns, frame);
+        self.is_dirty = false;
+        let title = escape_line(&self.screen.title()).into_owned();
+        if title != self.title {
+            self.terminal.send(format!("\x1b]2;{title}\x07").as_bytes());
+            self.title = title;
+        }
+        if let Some(text) = self.screen.notification().filter(|_| !self.has_focus) {
+            self.terminal.send(notification(&text).as_bytes());
+        }
+        if !bytes.is_empty() {
+            self.terminal.send(&bytes);
+            self.next_frame = Instant::now() + FRAME;
+        }
+        self.terminal.flush()
+    }
+
+    fn typed(&mut self, typed: Vec<TerminalInput>) -> Result<(), Stop> {
+        for typed in typed {
+            self.is_dirty = true;
+            match typed {
+                TerminalInput::Key(key) => {
+                    let intents = self.screen.key(key, now_ms());
+                    self.obey(intents)?;
+                }
+                TerminalInput::Paste(text) => self.screen.paste(&text),
+                TerminalInput::Focus(has_focus) => self.has_focus = has_focus,
+            }
+        }
+        Ok(())
+    }
+
+    /// Stops this program, as it was asked to, and goes on when it is continued.
+    fn suspend(&mut self) -> Result<(), Stop> {
+        self.terminal.leave();
+        let stopped = kill_process(getpid(), Number::STOP);
+        self.come_back()?;
+        if let Err(error) = stopped {
+            self.screen.answered(Reply::Failed(format!("cannot stop: {}", authority::explain(&error.into()))));
+        }
+        Ok(())
+    }
+
+    fn come_back(&mut self) -> Result<(), Stop> {
+        self.terminal.again().map_err(|_gone| HungUp)?;
+        self.painter.forget();
+        self.title.clear();
+        (self.is_away, self.is_dirty) = (false, true);
+        Ok(())
+    }
+
+    fn signal(&mut self, came: Came) -> Result<(), Stop> {
+        match came {
+            Came::Resized => {
+                self.painter.forget();
+                self.is_dirty = true;
+            }
+            Came::Stopping if !self.is_away => self.suspend()?,
+            Came::Continued if !self.is_away && self.terminal.was_set() => self.come_back()?,
+            Came::Stopping | Came::Continued => {}
+            // At the editor's terminal, Ctrl-C is the editor's.
+            Came::Ending(INTERRUPT) if self.is_away => {}
+            Came::Ending(number) => return Err(Stop::Signal(number)),
+        }
+        Ok(())
+    }
+
+    fn update(&mut self, update: Update) -> Result<(), Stop> {
+        self.is_dirty = true;
+        match update {
+            Update::Event(event) => {
+                self.screen.event(&event);
+                if let Event::Ended(PodEnded { failure }) = *event {
+                    self.is_ended = true;
+                    let why = failure.map(|failure| failure.message);
+                    self.screen.connection(ConnectionState::Ended(why));
+                }
+            }
+            Update::Lost(_) if self.is_ended => {}
+            Update::Lost(why) => self.screen.connection(ConnectionState::Lost(why)),
+            Update::Resumed(attached) => {
+                self.is_ended = false;
+                self.screen.resume(&attached);
+            }
+            Update::Done(reply) => {
+                self.asked = None;
+                reply.into_iter().for_each(|reply| self.screen.answered(reply));
+            }
+            Update::Over(failure) => return Err(Stop::Failed(failure)),
+        }
+        Ok(())
+    }
+
+    fn obey(&mut self, intents: Vec<Intent>) -> Result<(), Stop> {
+        for intent in intents {
+            match intent {
+                Intent::Detach => return Err(Stop::Detached),
+                Intent::Copy(text) => {
+                    let (bytes, reply) = self.outside.copy(&text);
+                    self.terminal.send(&bytes);
+                    self.terminal.flush()?;
+                    reply.into_iter().for_each(|reply| self.screen.answered(reply));
+                }
+                Intent::OpenEditor(text) if !self.is_away => {
+                    self.terminal.leave();
+                    self.is_away = true;
+                    self.outside.edit(text);
+                }
+                Intent::OpenEditor(_) => {}
+                intent => self.queue(intent),
+            }
+        }
+        Ok(())
+    }
+
+    /// Of drafts that were not sent, only the newest counts.
+    fn queue(&mut self, intent: Intent) {
+        if matches!(intent, Intent::SetDraft(_)) {
+            self.waiting.retain(|waiting| !matches!(waiting, Intent::SetDraft(_)));
+        }
+        if self.waiting.len() < MAX_WAITING {
+            return self.waiting.push_back(intent);
+        }
+        let why = "too many requests wait for the pod".to_owned();
+        self.screen.answered(match intent {
+            Intent::Send { text, .. } => Reply::SendFailed { text, why },
+            Intent::Approve { id, .. } => Reply::ApproveFailed { id, why },
+            _ => Reply::Failed(why),
+        });
+    }
+
+    fn ask_next(&mut self) {
+        if self.asked.is_some() {
+            return;
+        }
+        let Some(intent) = self.waiting.pop_front() else { return };
+        // There is room: the one before is done.
+        if self.to_link.try_send(intent.clone()).is_ok() {
+            self.asked = Some(intent);
+        }
+    }
+
+    /// The program outside has ended.
+    fn came_back(&mut self, reply: Reply) -> Result<(), Stop> {
+        if self.is_away {
+            self.come_back()?;
+        }
+        self.screen.answered(reply);
+        self.is_dirty = true;
+        Ok(())
+    }
+
+    /// The inputs that the pod did not accept.
+    fn unsent(&self) -> Vec<String> {
+        let text = |intent: &Intent| match intent {
+            Intent::Send { text, .. } => Some(text.clone()),
+            _ => None,
+        };
+        self.asked.iter().chain(&self.waiting).filter_map(text).collect()
+    }
+}
+
+const HANGUP: u8 = 1;
+const INTERRUPT: u8 = 2;
+
+/// A signal.
+enum Came {
+    Resized,
+    Stopping,
+    Continued,
+    Ending(u8),
+}
+
+struct Signals {
+    resized: Signal,
+    stopping: Signal,
+    continued: Signal,
+    ending: [(u8, Signal); 4],
+}
+
+impl Signals {
+    fn listen() -> Result<Self, Failure> {
+        let listen = |number: u8| signal(SignalKind::from_raw(number.into()));
+        let all = || -> std::io::Result<Self> {
+            let ending =
+                [(HANGUP, listen(HANGUP)?), (INTERRUPT, listen(INTERRUPT)?), (3, listen(3)?), (15, listen(15)?)];
+            let [resized, stopping, continued] =
+                [Number::WINCH, Number::TSTP, Number::CONT].map(|number| signal(SignalKind::from_raw(number.as_raw())));
+            Ok(Self { resized: resized?, stopping: stopping?, continued: continued?, ending })
+        };
+        all().map_err(|e| {
+            Failure::new(Exit::Unavailable, format!("signals cannot be handled: {}", authority::explain(&e)))
+        })
+    }
+
+    /// The next one. Cancel-safe.
+    async fn next(&mut self) -> Came {
+        let [hangup, interrupt, quit, term] = &mut self.ending;
+        tokio::select! {
+            _ = hangup.1.recv() => Came::Ending(hangup.0),
+            _ = interrupt.1.recv() => Came::Ending(interrupt.0),
+            _ = quit.1.recv() => Came::Ending(quit.0),
+            _ = term.1.recv() => Came::Ending(term.0),
+            _ = self.resized.recv() => Came::Resized,
+            _ = self.stopping.recv() => Came::Stopping,
+            _ = self.continued.recv() => Came::Continued,
+        }
+    }
+}
+
+/// A bell, and the sequences of iTerm2 and of urxvt for a message of the desktop.
+fn notification(text: &str) -> String {
+    let text = escape_line(text).replace(';', ",");
+    format!("\x07\x1b]9;{text}\x07\x1b]777;notify;yoi;{text}\x07")
+}
+
+fn now_ms() -> u64 {
+    now() / 1000
+}

@@ -1,0 +1,270 @@
+//! The connection of the full screen, in a task of its own: it follows the pod, connects again for as long as the screen
+//! is there, and does what the screen asks for, one request after the other. Draws nothing.
+
+use crate::commands::attach::screen::PAGE;
+use crate::commands::new_rules::NewRules;
+use crate::config::UserRules;
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use crate::show::rule_preview;
+use crate::socket::failure;
+use client::ClientError;
+use client::attachment::Attachment;
+use client::cmd_id::cmd_id;
+use client::connection::Next;
+use protocol::event::Event;
+use protocol::method::{
+    AllowOrDeny, AllowScope, Approve, Ask, Attached, Cancel, EditInput, GetApprovals, GetPastCalls, MoveInput, Page,
+    Pause, Resume, SendInput, SetDraft, Withdraw,
+};
+use protocol::record::ApprovalResolved;
+use protocol::status::DeliveryMode;
+use session_store::Owner;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tui::{Intent, Reply};
+
+/// How long one series of attempts to connect again takes; the next one follows.
+const SERIES: Duration = Duration::from_secs(600);
+
+/// How long an answer may take before the connection is made again.
+const ANSWER: Duration = Duration::from_secs(60);
+
+/// What the screen is told.
+pub(super) enum Update {
+    Event(Box<Event>),
+    /// The connection was lost, and why; it is being made again.
+    Lost(String),
+    Resumed(Box<Attached>),
+    /// The request is done: the next one can come.
+    Done(Option<Reply>),
+    /// There will be no connection any more.
+    Over(Failure),
+}
+
+/// Nothing more can be done: the screen is gone, or the failure was told.
+struct Over;
+
+pub(super) struct Link {
+    pub(super) name: String,
+    pub(super) owner: Owner,
+    pub(super) env: Env,
+    pub(super) attachment: Attachment,
+    pub(super) updates: mpsc::Sender<Update>,
+    pub(super) intents: mpsc::Receiver<Intent>,
+    /// The rules that were shown last, for the configuration.
+    pub(super) rules: Option<(u64, NewRules)>,
+}
+
+impl Link {
+    /// Runs until the screen is gone.
+    pub(super) async fn run(mut self) {
+        while self.step().await.is_ok() {}
+    }
+
+    async fn step(&mut self) -> Result<(), Over> {
+        tokio::select! {
+            event = self.attachment.next() => match event {
+                Ok(event) => self.tell(Update::Event(Box::new(event))).await,
+                Err(error) => self.reconnect(error).await,
+            },
+            intent = self.intents.recv() => {
+                let reply = self.perform(intent.ok_or(Over)?).await?;
+                self.tell(Update::Done(reply)).await
+            }
+        }
+    }
+
+    async fn tell(&self, update: Update) -> Result<(), Over> {
+        self.updates.send(update).await.map_err(|_gone| Over)
+    }
+
+    /// Tells what still arrived, and goes on behind it over a new connection.
+    async fn reconnect(&mut self, error: ClientError) -> Result<(), Over> {
+        while let Ok(event) = self.attachment.next().await {
+            self.tell(Update::Event(Box::new(event))).await?;
+        }
+        if !error.may_pass() {
+            return self.over(error).await;
+        }
+        self.tell(Update::Lost(error.to_string())).await?;
+        loop {
+            let attached = tokio::select! {
+                attached = self.attachment.resume(SERIES) => attached,
+                () = self.updates.closed() => return Err(Over),
+            };
+            match attached {
+                Ok(attached) => return self.tell(Update::Resumed(Box::new(attached))).await,
+                Err(error) if error.may_pass() => {}
+                Err(error) => return self.over(error).await,
+            }
+        }
+    }
+
+    async fn over(&self, error: ClientError) -> Result<(), Over> {
+        self.tell(Update::Over(failure(error, &self.name, &self.owner))).await?;
+        Err(Over)
+    }
+
+    async fn answer<A: Ask>(&mut self, ask: &A) -> Result<A::Answer, ClientError> {
+        let begun = self.attachment.begin_request(ask)?;
+        let answered = async {
+            loop {
+                match self.attachment.next_or(&begun).await? {
+                    // A screen that is gone is noticed when the answer has come.
+                    Next::Event(event) => drop(self.updates.send(Update::Event(Box::new(event))).await),
+                    Next::Answer(answer) => return Ok(answer),
+                }
+            }
+        };
+        timeout(ANSWER, answered).await.unwrap_or(Err(ClientError::Silent(ANSWER)))
+    }
+
+    /// Asks, again over a new connection if need be.
+    async fn ask<A: Ask>(&mut self, ask: A) -> Result<Result<A::Answer, Failure>, Over> {
+        loop {
+            match self.answer(&ask).await {
+                Ok(answer) => return Ok(Ok(answer)),
+                Err(error) => {
+                    if let Some(failure) = self.failed(error).await? {
+                        return Ok(Err(failure));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The same, but not again: what it is about may be over when the connection is there again.
+    async fn ask_now<A: Ask>(&mut self, ask: A) -> Result<Option<Reply>, Over> {
+        let failure = match self.answer(&ask).await {
+            Ok(_done) => return Ok(None),
+            Err(error) => self.failed(error).await?,
+        };
+        let lost =
+            || Failure::new(Exit::Unavailable, "the connection was lost, and the request may have been lost, too");
+        Ok(Some(Reply::Failed(words(&failure.unwrap_or_else(lost)))))
+    }
+
+    /// The pod's refusal; none once the connection is there again.
+    async fn failed(&mut self, error: ClientError) -> Result<Option<Failure>, Over> {
+        if matches!(error, ClientError::Refused(_) | ClientError::TooLong(_)) {
+            return Ok(Some(failure(error, &self.name, &self.owner)));
+        }
+        self.reconnect(error).await.map(|()| None)
+    }
+
+    async fn perform(&mut self, intent: Intent) -> Result<Option<Reply>, Over> {
+        match intent {
+            Intent::Send { text, mode } => self.send(text, mode).await,
+            Intent::EditInput { input, text } => {
+                let edit = EditInput { input, text: text.clone(), cmd_id: cmd_id() };
+                let edited = self.ask(edit).await?;
+                Ok(edited.err().map(|failure| Reply::SendFailed { text, why: words(&failure) }))
+            }
+            Intent::SendNow { input, text } => match self.ask(Withdraw { input, cmd_id: cmd_id() }).await? {
+                Ok(_withdrawn) => self.send(text, DeliveryMode::Steer).await,
+                Err(failure) => Ok(Some(Reply::Failed(words(&failure)))),
+            },
+            Intent::Withdraw { input } => self.ask_now(Withdraw { input, cmd_id: cmd_id() }).await,
+            Intent::MoveInput { input, before } => self.ask_now(MoveInput { input, before, cmd_id: cmd_id() }).await,
+            Intent::Cancel => self.ask_now(Cancel { input: None, cmd_id: cmd_id() }).await,
+            Intent::Pause => self.ask_now(Pause { cmd_id: cmd_id() }).await,
+            Intent::Resume => self.ask_now(Resume { cmd_id: cmd_id() }).await,
+            Intent::SetDraft(text) => {
+                // A draft that is lost is still in this screen.
+                self.ask(SetDraft { text, cmd_id: cmd_id() }).await?.ok();
+                Ok(None)
+            }
+            Intent::OlderPage { before } => {
+                let page = self.ask(Page { before, limit: PAGE }).await?;
+                Ok(Some(page.map_or_else(|failure| Reply::PageFailed(words(&failure)), Reply::Page)))
+            }
+            Intent::FetchApprovals => {
+                let open = self.ask(GetApprovals {}).await?;
+                Ok(Some(open.map_or_else(|failure| Reply::Failed(words(&failure)), Reply::Approvals)))
+            }
+            Intent::PreviewRule { id } => {
+                let text = self.preview(id).await?;
+                Ok(Some(Reply::RulePreview { id, text }))
+            }
+            Intent::Approve { id, decision, scope, words, arguments_digest } => {
+                let approve = Approve { id, decision, scope, arguments_digest, words, cmd_id: cmd_id() };
+                self.approve(approve).await
+            }
+            // The driver does these itself.
+            Intent::Copy(_) | Intent::OpenEditor(_) | Intent::Detach => Ok(None),
+        }
+    }
+
+    async fn send(&mut self, text: String, mode: DeliveryMode) -> Result<Option<Reply>, Over> {
+        let input = SendInput { text: text.clone(), mode, cmd_id: cmd_id(), ..SendInput::default() };
+        let sent = self.ask(input).await?;
+        Ok(sent.err().map(|failure| Reply::SendFailed { text, why: words(&failure) }))
+    }
+
+    /// What the scope `rule` would write.
+    async fn preview(&mut self, id: u64) -> Result<Result<String, String>, Over> {
+        let open = match self.ask(GetApprovals {}).await? {
+            Ok(open) => open.approvals.into_iter().find(|open| open.approval == id),
+            Err(failure) => return Ok(Err(words(&failure))),
+        };
+        let Some(asked) = open else { return Ok(Err(format!("approval {id} does not wait any more"))) };
+        let new = match UserRules::of(&self.env).and_then(|file| NewRules::of_question(file, &asked)) {
+            Ok(new) => new,
+            Err(failure) => return Ok(Err(words(&failure))),
+        };
+        let past = self.ask(GetPastCalls { id }).await?.map_err(|failure| failure.message);
+        let text = new.preview(&past);
+        self.rules = Some((id, new));
+        Ok(text)
+    }
+
+    async fn approve(&mut self, approve: Approve) -> Result<Option<Reply>, Over> {
+        let (id, decision) = (approve.id, approve.decision);
+        let failed = |failure: &Failure| Ok(Some(Reply::ApproveFailed { id, why: words(failure) }));
+        let shown = self.rules.take_if(|(shown, _)| *shown == id && approve.scope == AllowScope::Rule);
+        let rules = shown.map(|(_, rules)| rules);
+        if rules.is_none() && approve.scope == AllowScope::Rule {
+            return failed(&Failure::new(Exit::Usage, "the rules were not shown"));
+        }
+        let _lock = match rules.as_ref().map(|rules| rules.file.lock()).transpose() {
+            Ok(lock) => lock,
+            Err(failure) => return failed(&failure),
+        };
+        let recorded = match self.ask(approve).await? {
+            Ok(recorded) => recorded,
+            Err(failure) => return failed(&failure),
+        };
+        if let Some(why) = another(&recorded, decision) {
+            return Ok(Some(Reply::ApproveFailed { id, why }));
+        }
+        let Some(rules) = rules else { return Ok(None) };
+        Ok(match rules.write(&recorded.decision, recorded.scope.as_deref()) {
+            Ok(Some(added)) => Some(Reply::Note(rule_preview::after(&rules.file.shown, &added.toml).join("\n"))),
+            Ok(None) => Some(Reply::Failed(format!("approval {id} was answered before, and no rule was written"))),
+            Err(failure) => Some(Reply::Failed(words(&failure))),
+        })
+    }
+}
+
+/// The answer that counts, if it is not this one.
+fn another(recorded: &ApprovalResolved, decision: AllowOrDeny) -> Option<String> {
+    let id = recorded.approval;
+    let by = recorded.by.as_ref().map_or_else(String::new, |by| format!(" by {}", by.client));
+    match (recorded.decision.as_str(), decision) {
+        ("allow", AllowOrDeny::Allow) | ("deny", AllowOrDeny::Deny) => None,
+        ("void", _) => {
+            let why = recorded.reason.as_deref().unwrap_or("its turn has ended");
+            Some(format!("approval {id} is void, and the call did not run: {why}"))
+        }
+        ("allow", _) => Some(format!("approval {id} was already allowed{by}")),
+        _ => Some(format!("approval {id} was already denied{by}")),
+    }
+}
+
+/// A failure in one text.
+pub(super) fn words(failure: &Failure) -> String {
+    let help = failure.help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
+    format!("{}{help}", failure.message)
+}

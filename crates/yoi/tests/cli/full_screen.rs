@@ -1,0 +1,277 @@
+//! The full screen of `yoi attach` and of `yoi` alone, on real terminals: what they show, and how they are given back.
+
+use crate::approvals::bash;
+use crate::at_screen::AtScreen;
+use crate::hosts::{Host, pause, until};
+use crate::scene::{Scene, fifo, reached, signal};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+const DETACH: &str = "\u{1c}";
+
+/// The question of a call, under it the keys that answer.
+const KEYS: &str = "y allow once";
+
+fn scene(answers: &[Value]) -> (Scene, Host) {
+    let scene = Scene::new();
+    scene.config("[[permissions.rules]]\ntool = \"Bash\"\nprogram = \"touch\"\ndecision = \"ask\"\n");
+    let model = scene.script("s.jsonl", answers);
+    let host = Host::start(&scene, &["-m", &model]);
+    (scene, host)
+}
+
+fn asking() -> (Scene, Host) {
+    scene(&[json!({ "calls": [bash("touch made")] }), json!({ "text": "all is done" }), json!({ "text": "once more" })])
+}
+
+/// Types an answer to the question that is shown, after the time in which no key answers.
+fn answers(person: &mut AtScreen, key: &str) {
+    person.sees(KEYS);
+    thread::sleep(Duration::from_millis(400));
+    person.types(key);
+}
+
+#[test]
+fn a_person_sends_approves_detaches_and_comes_back() {
+    let (scene, host) = asking();
+    let mut person = AtScreen::start(&scene, &["attach", "p"]);
+    person.types("make the file");
+    person.sees("make the file");
+    person.types("\r");
+    answers(&mut person, "y");
+    person.sees("all is done");
+    assert!(scene.file("made").exists());
+    person.types(DETACH);
+    let left = person.ends(0);
+    for text in ["> make the file", "all is done", "[detached: p keeps running]"] {
+        assert!(left.contains(text), "{left}");
+    }
+    let mut person = AtScreen::start(&scene, &["attach"]);
+    person.sees("all is done");
+    person.types("again\r");
+    person.sees("once more");
+    // On an empty composer.
+    person.types("\u{4}");
+    person.ends(0);
+    assert!(!host.is_gone());
+    host.end(Signal::TERM);
+    scene.sound("p");
+}
+
+#[test]
+fn a_killed_pod_that_starts_again_is_followed() {
+    let (scene, host) = scene(&[json!({ "text": "one" }), json!({ "text": "two" })]);
+    let mut person = AtScreen::start(&scene, &["attach", "p"]);
+    person.types("first\r");
+    person.sees("one");
+    host.end(Signal::KILL);
+    person.sees("connection lost");
+    person.types("second");
+    person.sees("second");
+    let host = Host::start(&scene, &[]);
+    person.misses("connection lost");
+    person.types("\r");
+    person.sees("two");
+    person.types(DETACH);
+    person.ends(0);
+    host.end(Signal::TERM);
+    scene.sound("p");
+}
+
+#[test]
+fn a_pod_that_ends_is_shown_and_comes_back() {
+    let (scene, _host) = scene(&[json!({ "text": "one" })]);
+    let mut person = AtScreen::start(&scene, &["attach", "p"]);
+    person.sees("idle");
+    scene.yoi(&["stop", "p"]).ends(0);
+    person.sees("ended");
+    let _host = Host::start(&scene, &[]);
+    person.sees("idle");
+    scene.yoi(&["stop", "p"]).ends(0);
+    person.sees("ended");
+    person.types(DETACH);
+    let left = person.ends(0);
+    assert!(left.contains("[p has ended; `yoi start p` starts it again]"), "{left}");
+}
+
+#[test]
+fn signals_give_the_terminal_back() {
+    let (scene, _host) = scene(&[json!({ "text": "one" })]);
+    for (number, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 130)] {
+        let person = AtScreen::start(&scene, &["attach", "p"]);
+        person.sees("idle");
+        signal(person.pid(), number);
+        person.ends(code);
+    }
+    let mut person = AtScreen::start(&scene, &["attach", "p"]);
+    person.sees("idle");
+    person.types("\u{3}");
+    person.types("\u{3}");
+    person.ends(0);
+}
+
+#[test]
+fn a_stopped_screen_gives_the_terminal_back_and_goes_on() {
+    let (scene, _host) = scene(&[json!({ "text": "one" })]);
+    let mut person = AtScreen::start(&scene, &["attach", "p"]);
+    person.sees("idle");
+    signal(person.pid(), Signal::TSTP);
+    person.is_given_back();
+    signal(person.pid(), Signal::CONT);
+    person.until("not drawn again", |screen| screen.alternate_screen() && screen.contents().contains("idle"));
+    person.types(DETACH);
+    person.ends(0);
+}
+
+#[test]
+fn the_screen_is_drawn_again_for_another_size_while_an_answer_comes() {
+    fn lines(screen: &vt100::Screen) -> usize {
+        screen.contents().lines().count()
+    }
+    let scene = Scene::new();
+    fifo(&scene.file("started"));
+    fifo(&scene.file("gate"));
+    let command = "echo $$ > started; read line < gate; echo through";
+    let answers = [json!({ "calls": [bash(command)] }), json!({ "text": "all is done" })];
+    let host = Host::start(&scene, &["-m", &scene.script("s.jsonl", &answers)]);
+    let mut person = AtScreen::start(&scene, &["attach", "p"]);
+    person.types("go\r");
+    reached(&scene.file("started"));
+    for (columns, rows) in [(40, 12), (140, 45), (20, 5), (80, 24)] {
+        person.resize(columns, rows);
+        person.until("not drawn for this size", |screen| lines(screen) == usize::from(rows));
+    }
+    fs::write(scene.file("gate"), "on\n").unwrap();
+    person.sees("all is done");
+    person.types(DETACH);
+    person.ends(0);
+    host.end(Signal::TERM);
+}
+
+#[test]
+fn a_dumb_terminal_and_a_pipe_get_plain_lines() {
+    let (scene, _host) = scene(&[json!({ "text": "one" })]);
+    for (kind, flags) in [("dumb", &[][..]), ("xterm", &["--plain"])] {
+        let mut person = AtScreen::start_on(&scene, (80, 24), kind, &[&["attach", "p"], flags].concat());
+        person.sees("[attached to p, which is");
+        person.types("/detach\n");
+        person.sees("[detached: p keeps running]");
+        let raw = person.raw();
+        assert!(!raw.contains("\u{1b}[?"), "{raw:?}");
+        person.ends(0);
+    }
+    scene.fed(&["attach", "p"], b"").ends(0).prints(&["[attached to p, which is", "[detached: p keeps running]"]);
+}
+
+#[test]
+fn an_approval_that_is_answered_disappears_at_the_other_terminal() {
+    let (scene, host) = asking();
+    let (mut one, mut two) = (AtScreen::start(&scene, &["attach", "p"]), AtScreen::start(&scene, &["attach", "p"]));
+    two.resize(60, 20);
+    one.types("make the file\r");
+    two.sees(KEYS);
+    answers(&mut one, "y");
+    for person in [&one, &two] {
+        person.misses(KEYS);
+        person.sees("all is done");
+        person.sees("idle");
+    }
+    // The panel of the keys identifies the state.
+    let mut states = Vec::new();
+    for person in [&mut one, &mut two] {
+        person.resize(80, 40);
+        person.types("\u{1b}OP");
+        let text = person.sees("state ");
+        let state = text.lines().find(|line| line.trim_start().starts_with("state ")).unwrap().trim().to_owned();
+        states.push(state);
+        person.types(DETACH);
+    }
+    assert_eq!(states[0], states[1]);
+    one.ends(0);
+    two.ends(0);
+    host.end(Signal::TERM);
+    scene.sound("p");
+}
+
+/// What the kernel counts as waiting, of all threads.
+fn waits(pid: u32) -> u64 {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let count = |status: String| -> u64 {
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
+        line.trim().parse().unwrap()
+    };
+    tasks.map(|task| count(fs::read_to_string(task.unwrap().path().join("status")).unwrap())).sum()
+}
+
+#[test]
+fn an_idle_screen_never_wakes_up() {
+    let (scene, _host) = scene(&[json!({ "text": "one" })]);
+    let mut person = AtScreen::start(&scene, &["attach", "p"]);
+    person.types("go\r");
+    person.sees("one");
+    person.sees("idle");
+    let pid = person.pid();
+    // What still follows an answer, until nothing happened for the time that is measured.
+    until("it is idle", || {
+        let before = waits(pid);
+        thread::sleep(Duration::from_millis(pause() * 5));
+        waits(pid) == before
+    });
+    let before = waits(pid);
+    thread::sleep(Duration::from_millis(pause() * 10));
+    assert_eq!(waits(pid), before);
+    person.types(DETACH);
+    person.ends(0);
+}
+
+#[test]
+fn alone_it_starts_a_pod_of_the_directory_and_comes_back_to_it() {
+    let scene = Scene::new();
+    let mut person = AtScreen::start(&scene, &[]);
+    person.sees("No language model is set up");
+    person.types("list the files\r");
+    person.sees("> list the files");
+    person.types(DETACH);
+    let left = person.ends(0);
+    assert!(left.contains("[detached: project keeps running]"), "{left}");
+    let mut person = AtScreen::start(&scene, &[]);
+    person.sees("list the files");
+    person.types(DETACH);
+    person.ends(0);
+    assert_eq!(scene.pods(), ["project"]);
+    // A stopped pod of this directory is started again.
+    scene.yoi(&["stop", "project"]).ends(0);
+    let mut person = AtScreen::start(&scene, &[]);
+    person.sees("list the files");
+    person.types(DETACH);
+    person.ends(0);
+    assert_eq!(scene.pods(), ["project"]);
+    scene.yoi(&["stop", "project"]).ends(0);
+    scene.yoi(&[]).ends(0).prints(&["Usage: yoi"]);
+}
+
+#[test]
+fn a_log_shows_what_a_client_showed() {
+    let (scene, host) = asking();
+    let mut person = AtScreen::start(&scene, &["attach", "p"]);
+    person.types("make the file\r");
+    person.sees(KEYS);
+    let records = scene.records("p");
+    let asked = records.iter().find(|record| record["k"] == "approval_requested").unwrap()["q"].as_u64().unwrap();
+    answers(&mut person, "n");
+    person.sees("all is done");
+    person.types(DETACH);
+    person.ends(0);
+    let at = asked.to_string();
+    let done = scene.yoi(&["log", "p", "--screen", "--at", &at, "--size", "80x24"]).ends(0);
+    assert_eq!(done.out.lines().count(), 24, "{}", done.out);
+    let done = done.prints(&["make the file", "touch made", KEYS]);
+    assert!(!done.out.contains("all is done"), "{}", done.out);
+    scene.yoi(&["log", "p", "--screen"]).ends(0).prints(&["all is done"]);
+    scene.yoi(&["log", "p", "--screen", "--at", "99999"]).ends(2).says(&["p has no record 99999"]);
+    scene.yoi(&["log", "p", "--at", "3"]).ends(2);
+    host.end(Signal::TERM);
+}
