@@ -37,6 +37,17 @@ pub fn fields(arguments: &str) -> Vec<(String, String)> {
     fields.into_iter().map(|(name, value)| (escape_line(&name).into_owned(), text(value))).collect()
 }
 
+/// The texts that an argument replaces, and those that it puts there, if that is what it says.
+#[must_use]
+pub fn replacements(value: &str) -> Option<Vec<(String, String)>> {
+    let Ok(Value::Array(list)) = serde_json::from_str(value) else { return None };
+    let replacement = |one: &Value| {
+        let fields = one.as_object().filter(|fields| fields.len() == 2)?;
+        Some((fields.get("old")?.as_str()?.to_owned(), fields.get("new")?.as_str()?.to_owned()))
+    };
+    list.iter().map(replacement).collect::<Option<Vec<_>>>().filter(|list| !list.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,11 +1,10 @@
 //! The question that is put to a person, and which keys answer it. A key answers only a question that was seen for a
 //! while, with the caret in no text, or when the person chose to answer.
 
-use super::cell::texts;
+use super::cell::{argument_lines, texts};
 use super::composer::Composer;
 use super::exchange::{Intent, Key};
 use super::status::left;
-use crate::arguments::fields;
 use crate::line::Line;
 use crate::note::joined;
 use crate::style::Tone;
@@ -254,13 +253,7 @@ impl Asking {
     /// Everything that will run, and what asks.
     fn body(&self, asked: &ApprovalRequested, width: usize) -> Vec<Line> {
         let (margin, deep) = margins();
-        let mut lines = Vec::new();
-        for (name, value) in fields(&asked.arguments) {
-            for (at, part) in value.split('\n').enumerate() {
-                let first = if at == 0 { margin.clone().with(&format!("{name}: "), Tone::Dim) } else { deep.clone() };
-                lines.extend(Line::of_output(part, Tone::Code).chop(width, &first, &deep));
-            }
-        }
+        let mut lines = argument_lines(&asked.arguments, Tone::Code, width, &margin, &deep);
         let mut say = |text: &str, tone| lines.extend(texts(text, tone, width, &margin, &deep));
         asked.question.lines().for_each(|line| say(line, Tone::Plain));
         say(&format!("sandbox: {}", asked.sandbox), Tone::Dim);

@@ -1,6 +1,6 @@
 //! Cells of a transcript: what they hold, and how they look. Does not know which records they come from.
 
-use crate::arguments::{fields, subject};
+use crate::arguments::{fields, replacements, subject};
 use crate::call::{CallBody, CallCell, CallState, unrepeated};
 use crate::diff::{diff, more_lines};
 use crate::line::Line;
@@ -101,14 +101,7 @@ impl CallFacts {
     fn details(&self, width: usize, is_diff: bool) -> Vec<Line> {
         let (margin, deep) = (Line::of("  ", Tone::Plain), Line::of("    ", Tone::Plain));
         let mut lines = Vec::new();
-        for (name, value) in fields(&self.arguments) {
-            let first = Line::of(&format!("{name}: "), Tone::Dim);
-            for (at, part) in value.split('\n').enumerate() {
-                let mut line = if at == 0 { first.clone() } else { Line::default() };
-                line.append(&Line::of_output(part, Tone::Plain));
-                lines.extend(line.chop(width, if at == 0 { &margin } else { &deep }, &deep));
-            }
-        }
+        lines.extend(argument_lines(&self.arguments, Tone::Plain, width, &margin, &deep));
         for fact in self.facts.iter().flat_map(|fact| fact.lines()) {
             lines.extend(Line::of_output(fact, Tone::Dim).wrap(width, &margin, &deep));
         }
@@ -217,6 +210,34 @@ impl Cell {
         };
         size_of::<Self>() + size_of::<CallFacts>() + text
     }
+}
+
+/// The arguments of a call in full; what replaces a text as the lines that go and that come.
+pub(super) fn argument_lines(arguments: &str, tone: Tone, width: usize, margin: &Line, deep: &Line) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for (name, value) in fields(arguments) {
+        let label = Line::of(&format!("{name}: "), Tone::Dim);
+        let mut first = margin.clone();
+        first.append(&label);
+        let Some(edits) = replacements(&value) else {
+            let parts = value.split('\n').enumerate();
+            lines.extend(parts.flat_map(|(at, part)| {
+                Line::of_output(part, tone).chop(width, if at == 0 { &first } else { deep }, deep)
+            }));
+            continue;
+        };
+        lines.push(first.cut(width));
+        for (old, new) in &edits {
+            for (text, sign, tone) in [(old, "- ", Tone::Removed), (new, "+ ", Tone::Added)] {
+                let mut before = deep.clone();
+                before.append(&Line::of(sign, tone));
+                let gone = text.is_empty();
+                let parts = text.split('\n').filter(|_| !gone);
+                lines.extend(parts.flat_map(|part| Line::of_output(part, tone).chop(width, &before, deep)));
+            }
+        }
+    }
+    lines
 }
 
 /// The lines of a text; its first one behind `first`.

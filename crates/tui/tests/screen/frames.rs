@@ -83,6 +83,18 @@ fn a_question() {
 }
 
 #[test]
+fn a_question_about_an_edit() {
+    let edits = json!([{"old": "let a = 1;\nlet b = 2;\n", "new": "let c = 日本;"}, {"old": "gone", "new": ""}]);
+    let arguments = json!({"path": "src/line.rs", "edits": edits});
+    let story = Story::new().input(1, "go").turn(1, 1).calls("c1", "Edit", arguments.clone());
+    let fields = json!({"approval": 1, "call": "c1", "tool": "Edit", "feature": "builtin:files", "effect": "effectful",
+        "arguments": arguments.to_string(), "arguments_digest": "d", "question": "the rule `Edit: ask` asks",
+        "rule": "Edit: ask", "sandbox": "workspace-write"});
+    let story = story.with("approval_requested", fields);
+    insta::assert_snapshot!(frames(story.now(), || story.screen(Theme::Plain)));
+}
+
+#[test]
 fn a_question_while_something_is_written() {
     let story = asking(20);
     insta::assert_snapshot!(frames(story.now(), || {
