@@ -147,7 +147,7 @@ impl PodPlace {
             model: chain.clone(),
             callbacks: Callbacks::new(runtime.handle().clone()),
             outbox: Outbox::unwatched(),
-            limits: RunLimits { max_steps: u32::MAX, tool_concurrency: 8, max_cost: None },
+            limits: RunLimits { max_steps: u32::MAX, tool_concurrency: 8, max_cost: None, max_tokens: None },
             probe: Arc::new(|_| {}),
             clock: clock(),
         };

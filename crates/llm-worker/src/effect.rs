@@ -108,6 +108,8 @@ pub enum Outcome {
     StepLimit,
     /// The cost limit was reached or passed: the cost of an answer is known only after it.
     CostLimit,
+    /// The host stopped it at its limit on tokens.
+    TokenLimit,
     /// A gate, or the host, ended it; the reason is for people.
     Aborted { reason: String },
     /// The host left during the turn ([`Input::Leave`]), or it stopped without an end; then recovery writes this.
@@ -289,6 +291,8 @@ impl<P: Payload> Default for Gated<P> {
 pub enum TurnStop {
     /// The host's cost limit is reached.
     CostLimit,
+    /// The host's limit on tokens is reached.
+    TokenLimit,
     /// A gate ended the turn; the reason is for people.
     Aborted { reason: String },
 }
@@ -297,6 +301,7 @@ impl From<TurnStop> for Outcome {
     fn from(stop: TurnStop) -> Self {
         match stop {
             TurnStop::CostLimit => Self::CostLimit,
+            TurnStop::TokenLimit => Self::TokenLimit,
             TurnStop::Aborted { reason } => Self::Aborted { reason },
         }
     }

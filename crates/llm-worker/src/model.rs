@@ -138,6 +138,12 @@ impl Usage {
         }
     }
 
+    /// All tokens, read and written.
+    #[must_use]
+    pub fn tokens(self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+
     /// What came since `before`, an earlier sum.
     #[must_use]
     pub fn since(self, before: Self) -> Self {

@@ -140,7 +140,7 @@ impl PodUnderTest {
             tools,
             features: Vec::new(),
             redactor: Redactor::default(),
-            limits: RunLimits { max_steps: 100, tool_concurrency: 8, max_cost: None },
+            limits: RunLimits { max_steps: 100, tool_concurrency: 8, max_cost: None, max_tokens: None },
             grace: GRACE,
             paused: true,
             mode: HostMode::Run,

@@ -210,6 +210,7 @@ fn turn_ended(status: &mut Status, outcome: &str, crashes: u32) {
         "cancelled" => hold(status, "cancel", "the turn was cancelled"),
         "step_limit" => hold(status, "budget", "the turn reached its step limit"),
         "cost_limit" => hold(status, "budget", "the turn reached its cost limit"),
+        "token_limit" => hold(status, "budget", "the turn reached its token limit"),
         _ => {}
     }
 }

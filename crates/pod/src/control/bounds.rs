@@ -44,9 +44,19 @@ pub fn gates() -> Vec<HostGate> {
     GATES.iter().map(|(name, text)| HostGate { name: (*name).to_owned(), text: (*text).to_owned() }).collect()
 }
 
-/// The limits of a pod. `steps`, `calls` and `cost` name the sources of the limits in `own`.
+/// Where the limits of a run were set; empty for those that are not.
+#[derive(Clone, Copy, Debug)]
+pub struct LimitSources<'a> {
+    pub steps: &'a str,
+    pub calls: &'a str,
+    pub cost: &'a str,
+    pub tokens: &'a str,
+}
+
+/// The limits of a pod, with the sources of those in `own`.
 #[must_use]
-pub fn limits(own: &RunLimits, steps: &str, calls: &str, cost: &str) -> Vec<HostLimit> {
+pub fn limits(own: &RunLimits, sources: &LimitSources<'_>) -> Vec<HostLimit> {
+    let LimitSources { steps, calls, cost, tokens } = *sources;
     let set = |name: &str, value: u64, unit: &str, source: &str| {
         let [name, unit, source] = [name, unit, source].map(str::to_owned);
         HostLimit { name, value, unit, source }
@@ -55,6 +65,7 @@ pub fn limits(own: &RunLimits, steps: &str, calls: &str, cost: &str) -> Vec<Host
     let sized = |name, value: usize, unit| fixed(name, count(value), unit);
     let timed = |name, time: Duration| fixed(name, u64::try_from(time.as_millis()).unwrap_or(u64::MAX), "ms");
     let budget = own.max_cost.map(|most| set("turn.cost", most.count(), "billionths of a dollar", cost));
+    let tokens = own.max_tokens.map(|most| set("turn.tokens", most, "tokens", tokens));
     let limits = vec![
         set("turn.steps", own.max_steps.into(), "requests", steps),
         set("tool.concurrency", count(own.tool_concurrency), "calls", calls),
@@ -89,7 +100,7 @@ pub fn limits(own: &RunLimits, steps: &str, calls: &str, cost: &str) -> Vec<Host
         sized("note.size", MAX_MESSAGE, "bytes"),
         sized("note.per_day", MAX_NOTES, "notes"),
     ];
-    budget.into_iter().chain(limits).collect()
+    budget.into_iter().chain(tokens).chain(limits).collect()
 }
 
 /// The source of limits that have no setting.

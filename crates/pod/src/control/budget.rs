@@ -15,11 +15,20 @@ pub(crate) struct Budget {
     attempt: Usage,
     /// An answer had no token count, though its model has a price.
     uncounted: bool,
+    /// An answer had no token count.
+    unmetered: bool,
 }
 
 impl Budget {
     pub(super) fn new(price: Option<Price>, before: Cost) -> Self {
-        Self { price, before, unanswered: Usage::default(), attempt: Usage::default(), uncounted: false }
+        Self {
+            price,
+            before,
+            unanswered: Usage::default(),
+            attempt: Usage::default(),
+            uncounted: false,
+            unmetered: false,
+        }
     }
 
     /// Counts the tokens of attempts.
@@ -32,6 +41,7 @@ impl Budget {
                 self.attempt_failed();
                 let usage = std::mem::take(&mut self.unanswered);
                 self.uncounted |= self.price.is_some_and(|price| !counted(price, &usage));
+                self.unmetered |= usage == Usage::default();
             }
             ModelEvent::Text(_)
             | ModelEvent::Reasoning(_)
@@ -56,6 +66,16 @@ impl Budget {
     pub(super) fn is_spent(&self, most: Option<Cost>, total: Cost) -> bool {
         let unanswered = self.price.map_or_else(Cost::default, |price| price.of(&self.unanswered));
         most.is_some_and(|most| total.since(self.before).plus(unanswered) >= most)
+    }
+
+    /// Whether the turn has reached its limit on tokens, if its answers took `used`.
+    pub(super) fn is_out_of_tokens(&self, most: Option<u64>, used: Usage) -> bool {
+        most.is_some_and(|most| used.plus(self.unanswered).tokens() >= most)
+    }
+
+    /// Whether the tokens of the turn are unknown.
+    pub(super) fn is_unmetered(&self) -> bool {
+        self.unmetered
     }
 
     /// Whether the cost of the turn is unknown.

@@ -6,7 +6,7 @@ use crate::session::spent::Spent;
 use llm_worker::Cost;
 use llm_worker::effect::Outcome;
 
-/// What the configuration, a flag or a client allows each turn: requests, calls at once, cost. The turn machine has its own
+/// What the configuration, a flag or a client allows each turn: requests, calls at once, cost, tokens. The turn machine has its own
 /// [`TurnLimits`](llm_worker::turn::TurnLimits), made from these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunLimits {
@@ -15,11 +15,14 @@ pub struct RunLimits {
     pub tool_concurrency: usize,
     /// Cost of one turn: once this much is spent, no further request is sent.
     pub max_cost: Option<Cost>,
+    /// Tokens of one turn, read and written: once this many are used, no further request is sent.
+    pub max_tokens: Option<u64>,
 }
 
 impl From<RunLimits> for InputLimits {
     fn from(limits: RunLimits) -> Self {
-        Self { max_steps: Some(limits.max_steps), max_cost: limits.max_cost }
+        let RunLimits { max_steps, max_cost, max_tokens, tool_concurrency: _ } = limits;
+        Self { max_steps: Some(max_steps), max_cost, max_tokens }
     }
 }
 
@@ -27,8 +30,13 @@ impl RunLimits {
     /// These limits, except for those that an input sets itself.
     #[must_use]
     pub(super) fn of_input(self, own: Option<InputLimits>) -> Self {
-        let InputLimits { max_steps, max_cost } = own.unwrap_or_default();
-        Self { max_steps: max_steps.unwrap_or(self.max_steps), max_cost: max_cost.or(self.max_cost), ..self }
+        let InputLimits { max_steps, max_cost, max_tokens } = own.unwrap_or_default();
+        Self {
+            max_steps: max_steps.unwrap_or(self.max_steps),
+            max_cost: max_cost.or(self.max_cost),
+            max_tokens: max_tokens.or(self.max_tokens),
+            ..self
+        }
     }
 
     /// The tighter of both, field by field.
@@ -37,10 +45,8 @@ impl RunLimits {
         Self {
             max_steps: self.max_steps.min(other.max_steps),
             tool_concurrency: self.tool_concurrency.min(other.tool_concurrency),
-            max_cost: match (self.max_cost, other.max_cost) {
-                (Some(one), Some(two)) => Some(one.min(two)),
-                (one, two) => one.or(two),
-            },
+            max_cost: lower(self.max_cost, other.max_cost),
+            max_tokens: lower(self.max_tokens, other.max_tokens),
         }
     }
 
@@ -50,7 +56,8 @@ impl RunLimits {
         let steps = u32::try_from(used.requests).unwrap_or(u32::MAX);
         let max_steps = self.max_steps.saturating_sub(steps);
         let max_cost = self.max_cost.map(|most| most.since(used.cost.unwrap_or_default()));
-        Self { max_steps, max_cost, ..self }
+        let max_tokens = self.max_tokens.map(|most| most.saturating_sub(used.usage.tokens()));
+        Self { max_steps, max_cost, max_tokens, ..self }
     }
 
     /// The limits of the next turn of a run after `used`.
@@ -59,10 +66,19 @@ impl RunLimits {
     /// A limit is reached: the outcome of the run.
     pub fn left(self, used: &TurnEnd) -> Result<Self, Outcome> {
         let left = self.less(Spent { requests: used.steps, usage: used.usage, cost: used.cost });
-        match (left.max_steps, left.max_cost) {
-            (0, _) => Err(Outcome::StepLimit),
-            (_, Some(cost)) if cost == Cost::default() => Err(Outcome::CostLimit),
-            (_, _) => Ok(left),
+        match (left.max_steps, left.max_cost, left.max_tokens) {
+            (0, _, _) => Err(Outcome::StepLimit),
+            (_, Some(cost), _) if cost == Cost::default() => Err(Outcome::CostLimit),
+            (_, _, Some(0)) => Err(Outcome::TokenLimit),
+            (_, _, _) => Ok(left),
         }
+    }
+}
+
+/// The lower of two limits, of which each may be missing.
+fn lower<T: Ord>(one: Option<T>, two: Option<T>) -> Option<T> {
+    match (one, two) {
+        (Some(one), Some(two)) => Some(one.min(two)),
+        (one, two) => one.or(two),
     }
 }

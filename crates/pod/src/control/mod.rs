@@ -38,7 +38,7 @@ pub use approvals::{ApprovalAnswer, MAX_DENIAL};
 pub use authorize::Permission;
 pub use authorize::past_calls::{MAX_SHOWN_CALLS, PastCall, PastCalls};
 pub use between_turns::BetweenTurns;
-pub use bounds::{gates, limits};
+pub use bounds::{LimitSources, gates, limits};
 pub use client::{Accepted, Client, MAX_INPUT, MAX_KEY, NewInput, Reload};
 pub use client_calls::NewClientCall;
 pub use commit::Batch;

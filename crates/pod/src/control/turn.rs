@@ -37,7 +37,7 @@ use crate::permission::Remedy;
 use crate::record::{ApprovalId, InputId, SystemItem, Who};
 use crate::session::approvals::MAX_OPEN_APPROVALS;
 use crate::session::spent::Spent;
-use llm_worker::effect::{CallView, Effect, Fact, Input, Outcome};
+use llm_worker::effect::{CallView, Effect, Fact, Input, Outcome, TurnStop};
 use llm_worker::history::History;
 use llm_worker::turn::{CommitRequest, IllegalInput, TurnLimits};
 use llm_worker::{CallId, ErrorKind, ModelError, ModelEvent};
@@ -127,10 +127,14 @@ pub(super) struct AfterTurn {
     limit: Option<Outcome>,
 }
 
-/// The failure of a request whose failed attempts cost too much.
-fn cost_reached(core: &Core) -> ModelError {
-    let message = "the cost limit was reached by attempts that gave no answer".to_owned();
-    let help = Some((core.permission.policy.terms.remedy)(&Remedy::RaiseCost));
+/// The failure of a request whose failed attempts reached a limit.
+fn limit_reached(core: &Core, stop: &TurnStop) -> ModelError {
+    let (limit, remedy) = match stop {
+        TurnStop::TokenLimit => ("token", Remedy::RaiseTokens),
+        TurnStop::CostLimit | TurnStop::Aborted { .. } => ("cost", Remedy::RaiseCost),
+    };
+    let message = format!("the {limit} limit was reached by attempts that gave no answer");
+    let help = Some((core.permission.policy.terms.remedy)(&remedy));
     ModelError { kind: ErrorKind::Exhausted, message, help }
 }
 
@@ -414,9 +418,9 @@ impl Running {
                 let Some(event) = self.review(core, event) else { return Ok(()) };
                 self.info.budget.count(&event);
                 self.turn.handle(Input::Model(event))?;
-                if again && self.is_spent(core) {
+                if let Some(stop) = self.spent_limit(core).filter(|_| again) {
                     self.stream = None;
-                    let error = cost_reached(core);
+                    let error = limit_reached(core, &stop);
                     self.turn.handle(Input::ModelFailed(error))?;
                 }
             }

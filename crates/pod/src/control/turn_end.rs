@@ -37,6 +37,7 @@ pub(super) fn outcome_name(outcome: &Outcome) -> &'static str {
         Outcome::Cancelled => "cancelled",
         Outcome::StepLimit => "step_limit",
         Outcome::CostLimit => "cost_limit",
+        Outcome::TokenLimit => "token_limit",
         Outcome::Aborted { .. } => "aborted",
         Outcome::Interrupted => "interrupted",
         Outcome::Waiting => "waiting",

@@ -27,6 +27,8 @@ pub enum Remedy {
     },
     /// Raise the cost limit, or choose another model.
     RaiseCost,
+    /// Raise the limit on tokens.
+    RaiseTokens,
     /// Page an output that was cut, by its handle.
     PageOutput(String),
 }

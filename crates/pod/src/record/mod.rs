@@ -33,6 +33,7 @@ pub use turn::{
     TurnStarted, Unanswered,
 };
 
+use llm_worker::effect::Outcome;
 use session_store::{EncodeError, Frames};
 
 /// Declares every kind once: its variant, its name in the log and the version of its body.
@@ -176,6 +177,7 @@ impl Record {
             | Self::ApprovalResolved(_)
             | Self::RulesForgotten(_) => 2,
             Self::InputQueued(queued) if queued.mode == InputMode::DenyParked => 2,
+            Self::TurnFinished(finished) if finished.outcome == Outcome::TokenLimit => 2,
             Self::HostStarted(_)
             | Self::HostStopped(_)
             | Self::Recovery(_)

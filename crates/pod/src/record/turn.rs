@@ -92,6 +92,8 @@ pub struct InputLimits {
     pub max_steps: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<Cost>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
 }
 
 /// Body of `input_queued`: an accepted input that waits for a turn.

@@ -532,6 +532,7 @@ impl SessionState {
             Outcome::Cancelled => self.hold(HoldCause::Cancel, "the turn was cancelled"),
             Outcome::StepLimit => self.hold(HoldCause::Budget, "the turn reached its step limit"),
             Outcome::CostLimit => self.hold(HoldCause::Budget, "the turn reached its cost limit"),
+            Outcome::TokenLimit => self.hold(HoldCause::Budget, "the turn reached its token limit"),
             // The model would refuse the inputs that wait in the same way.
             Outcome::ModelFailed { kind: ErrorKind::Denied, message, .. } => self.hold(HoldCause::Required, message),
             Outcome::ModelFailed { kind: ErrorKind::Exhausted, message, .. } => self.hold(HoldCause::Budget, message),

@@ -339,21 +339,25 @@ fn crashes_of_a_pod_that_only_waits_do_not_hold_it() {
 
 #[test]
 fn a_turn_that_goes_on_has_its_input_and_the_limits_of_it() {
-    let (pod, _) = scene(deploys());
-    let live = live(pod);
-    let limits = Some(InputLimits { max_steps: Some(2), max_cost: None });
-    live.ask(live.client().send(NewInput { limits, ..input("go") })).unwrap();
-    let open = waits(&live).approvals;
-    let more = vec![ScriptedAnswer::calls(&[("Echo", "{}")]), ScriptedAnswer::text("too far")];
-    let live = again(live.close().pod, more);
-    waits(&live);
-    let (client, other) = (live.client(), live.client());
-    let (end, answered) = live.ask(async { tokio::join!(client.wait(1), other.approve(allow(&open[0]))) });
-    assert_eq!(answered.unwrap().decision, ApprovalDecision::Allow);
-    assert_eq!(end.unwrap().outcome, Outcome::StepLimit);
-    let over = live.close();
-    assert_eq!(over.state().requests, 2, "the one before the stop counts");
-    sound(&over.pod, "a limit");
+    // An answer of the script has eleven tokens.
+    for (max_steps, max_tokens, outcome) in [(Some(2), None, Outcome::StepLimit), (None, Some(22), Outcome::TokenLimit)]
+    {
+        let (pod, _) = scene(deploys());
+        let live = live(pod);
+        let limits = Some(InputLimits { max_steps, max_tokens, max_cost: None });
+        live.ask(live.client().send(NewInput { limits, ..input("go") })).unwrap();
+        let open = waits(&live).approvals;
+        let more = vec![ScriptedAnswer::calls(&[("Echo", "{}")]), ScriptedAnswer::text("too far")];
+        let live = again(live.close().pod, more);
+        waits(&live);
+        let (client, other) = (live.client(), live.client());
+        let (end, answered) = live.ask(async { tokio::join!(client.wait(1), other.approve(allow(&open[0]))) });
+        assert_eq!(answered.unwrap().decision, ApprovalDecision::Allow);
+        assert_eq!(end.unwrap().outcome, outcome);
+        let over = live.close();
+        assert_eq!(over.state().requests, 2, "the one before the stop counts");
+        sound(&over.pod, "a limit");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The first record of format 2 starts a segment; a kill on the way there leaves the log before it or with it.
 
-use crate::fixtures::{pod, said, sound};
+use crate::fixtures::{echo, pod, said, sound};
+use llm_worker::effect::Outcome;
 use llm_worker::{Item, ToolEffect};
 use pod::control::{Client, NewInput, Outbox};
 use pod::record::Record;
@@ -156,4 +157,18 @@ fn a_kill_at_each_point_of_the_switch_loses_nothing() {
         assert_eq!(done, [false, false, true, true, true], "{change:?}");
         assert!(states[0] == states[1] && states[2] == states[4] && states[1].1 != states[2].1, "{change:?}");
     }
+}
+
+#[test]
+fn an_end_that_older_programs_do_not_know_is_of_format_2() {
+    let answers = vec![ScriptedAnswer::calls(&[("Echo", "{}")])];
+    let mut pod = pod(answers, vec![echo("Echo", ToolEffect::ReadOnly)]);
+    pod.limits.max_tokens = Some(11);
+    let (outcome, end) = pod.serve(Outbox::unwatched(), async |client| {
+        let input = NewInput { text: "one".to_owned(), ..NewInput::default() };
+        client.send(input).await.unwrap().end().await.unwrap().outcome
+    });
+    end.result.unwrap();
+    assert_eq!((outcome, formats(&pod.dir).as_slice()), (Outcome::TokenLimit, [1, 2].as_slice()));
+    sound(&pod, "a limit on tokens");
 }

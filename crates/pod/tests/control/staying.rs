@@ -306,7 +306,7 @@ fn an_input_limits_its_turn_also_after_a_restart() {
     let mut pod = stays(answers, vec![echo("Echo", ToolEffect::ReadOnly)]);
     pod.mode = HostMode::Stay { missing: Some("a key".to_owned()) };
     let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
-        let limits = Some(InputLimits { max_steps: Some(1), max_cost: None });
+        let limits = Some(InputLimits { max_steps: Some(1), ..InputLimits::default() });
         client.send(NewInput { limits, ..input("one") }).await.unwrap();
         client.close("done").await;
     });
@@ -318,4 +318,31 @@ fn an_input_limits_its_turn_also_after_a_restart() {
     });
     end.result.unwrap();
     assert_eq!(end.state.last_outcome, Some(Outcome::StepLimit));
+}
+
+#[test]
+fn a_limit_on_tokens_holds_the_pod_and_counts_for_each_input_anew() {
+    // An answer of the script has eleven tokens.
+    let answers = vec![
+        ScriptedAnswer::calls(&[("Echo", "{}")]),
+        ScriptedAnswer::calls(&[("Echo", "{}")]),
+        ScriptedAnswer::text("two"),
+    ];
+    let mut pod = stays(answers, vec![echo("Echo", ToolEffect::ReadOnly)]);
+    pod.limits.max_tokens = Some(20);
+    let (ends, end) = pod.serve(Outbox::unwatched(), async |client| {
+        let first = client.send(input("one")).await.unwrap().end().await.unwrap();
+        until(&client, |status| status.held.is_some() && is_idle(status)).await;
+        let held = client.status().await.unwrap().held.unwrap();
+        client.resume(None).await.unwrap();
+        let second = client.send(input("two")).await.unwrap().end().await.unwrap();
+        client.close("done").await;
+        (first, held, second)
+    });
+    end.result.unwrap();
+    let (first, held, second) = ends;
+    assert_eq!((first.outcome, first.steps, first.usage.tokens()), (Outcome::TokenLimit, 2, 22));
+    assert_eq!((held.cause, held.reason.as_str()), (HoldCause::Budget, "the turn reached its token limit"));
+    assert_eq!((second.outcome, second.steps), (Outcome::Done, 1));
+    sound(&pod, "a limit on tokens");
 }

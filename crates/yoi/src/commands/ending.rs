@@ -154,7 +154,7 @@ fn exit_of(end: &TurnEnd, output: &AnswerForm, ending: Option<Ending>) -> Exit {
         Outcome::Done if end.shortfall.is_some() => Exit::Failed,
         Outcome::Done => Exit::Done,
         Outcome::MaxTokens | Outcome::Refused | Outcome::Empty | Outcome::Interrupted => Exit::Failed,
-        Outcome::StepLimit | Outcome::CostLimit => Exit::Limit,
+        Outcome::StepLimit | Outcome::CostLimit | Outcome::TokenLimit => Exit::Limit,
         Outcome::Waiting => Exit::Waiting,
         Outcome::Aborted { .. } => Exit::Refused,
         Outcome::Cancelled => ending.map_or(Exit::Failed, Ending::exit),
@@ -167,11 +167,18 @@ fn exit_of(end: &TurnEnd, output: &AnswerForm, ending: Option<Ending>) -> Exit {
     }
 }
 
+/// Whether a limit of the turn ended it.
+fn is_limit(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::StepLimit | Outcome::CostLimit | Outcome::TokenLimit)
+}
+
+const RAISE_TOKENS: &str = ", or raise `max_tokens` under [limits] in the configuration";
+
 /// What failed and the next step; nothing for a run that is done.
 fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<String>)> {
     let FinishedRun { end: TurnEnd { outcome, refused, shortfall, .. }, ending, output, .. } = ended;
     // A limit holds a pod that stays.
-    let held = pod.name.filter(|_| pod.live && matches!(outcome, Outcome::StepLimit | Outcome::CostLimit));
+    let held = pod.name.filter(|_| pod.live && is_limit(outcome));
     let held = held.map(|name| format!("`yoi resume {name}` ends the hold; then ")).unwrap_or_default();
     let go_on = |or: &str| match pod.name {
         // The built-in planner does not understand "continue".
@@ -226,6 +233,7 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
         }
         Outcome::StepLimit => ("the step limit was reached".to_owned(), Some(go_on(", or raise --max-steps"))),
         Outcome::CostLimit => ("the cost limit was reached".to_owned(), Some(go_on(", or raise --max-cost"))),
+        Outcome::TokenLimit => ("the token limit was reached".to_owned(), Some(go_on(RAISE_TOKENS))),
         Outcome::Aborted { reason } => {
             let help = reason.starts_with(ANSWER_NOT_STORED).then(|| "ask for a shorter answer".to_owned());
             (reason.clone(), help)

@@ -23,7 +23,7 @@ use authority::{
     Workspace,
 };
 use llm_worker::Cost;
-use pod::control::{self, Permission, RunLimits};
+use pod::control::{self, LimitSources, Permission, RunLimits};
 use pod::feature::{
     CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostReport, HostSandbox,
     HostServices, InstallPlan, PodLink,
@@ -120,20 +120,25 @@ pub(crate) fn limits(config: &Config) -> RunLimits {
         max_steps: config.max_steps.value,
         tool_concurrency: config.tool_concurrency.value,
         max_cost: config.max_cost.as_ref().and_then(|dollars| Cost::of_dollars(dollars.value)),
+        max_tokens: config.max_tokens.as_ref().map(|tokens| tokens.value),
     }
 }
 
 /// What the host itself asks and bounds.
 fn host(config: &Config, policy: &Policy, mode: Mode, now: SandboxState) -> HostReport {
-    let (steps, calls, cost) = (&config.max_steps.source, &config.tool_concurrency.source, config.max_cost.as_ref());
-    let cost = cost.map_or("", |cost| &cost.source);
+    let sources = LimitSources {
+        steps: &config.max_steps.source,
+        calls: &config.tool_concurrency.source,
+        cost: config.max_cost.as_ref().map_or("", |cost| &cost.source),
+        tokens: config.max_tokens.as_ref().map_or("", |tokens| &tokens.source),
+    };
     let built_in =
         config.project.too_wide.map(|why| format!("built-in, because {}", why.replacen("it", "the project", 1)));
     let source = built_in.as_ref().unwrap_or(&config.sandbox.source);
     HostReport {
         gates: control::gates(),
         sandbox: Some(HostSandbox { mode: mode.text().to_owned(), enforced: now.enforced, source: source.to_owned() }),
-        limits: control::limits(&limits(config), steps, calls, cost),
+        limits: control::limits(&limits(config), &sources),
         ..policy.describe(now)
     }
 }

@@ -28,6 +28,9 @@ impl Config {
             let ok = *value > 0.0 && *value <= MAX_COST;
             range("max_cost_usd", ok, source, "more than 0 and at most 1000000 US dollars", Some(value))?;
         }
+        if let Some(Sourced { value, source }) = &self.max_tokens {
+            range("max_tokens", *value >= 1, source, "at least 1", Some(value))?;
+        }
         for (name, known) in &self.models {
             self.check_model(name, known)?;
         }

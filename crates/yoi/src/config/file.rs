@@ -194,6 +194,8 @@ pub(crate) struct LimitsConfig {
     pub(crate) tool_concurrency: Option<usize>,
     /// The maximum cost of one run in US dollars.
     pub(crate) max_cost_usd: Option<f64>,
+    /// The maximum number of tokens of one run, read and written.
+    pub(crate) max_tokens: Option<u64>,
 }
 
 /// `[permissions]`.

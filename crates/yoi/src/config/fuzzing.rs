@@ -18,6 +18,7 @@ price = { input = 1.0, output = 2.0 }
 [limits]
 max_steps = 20
 max_cost_usd = 1.0
+max_tokens = 1000
 tool_concurrency = 4
 [[permissions.rules]]
 tool = "Write"
@@ -40,6 +41,8 @@ pub fn narrows(text: &str) {
     assert!(after.tool_concurrency.value <= before.tool_concurrency.value, "more calls at once");
     let dollars = |config: &Config| config.max_cost.as_ref().map_or(f64::MAX, |cost| cost.value);
     assert!(dollars(&after) <= dollars(&before), "more dollars");
+    let tokens = |config: &Config| config.max_tokens.as_ref().map_or(u64::MAX, |tokens| tokens.value);
+    assert!(tokens(&after) <= tokens(&before), "more tokens");
     assert!(after.sandbox.value <= before.sandbox.value, "a laxer sandbox");
     assert_ne!(after.sandbox.value, Mode::Off);
     assert!(!after.any_file_system.value, "any file system");

@@ -21,11 +21,12 @@ impl Config {
             set(&mut known.max_output, max_output, || at("max_output"));
             set(&mut known.context, context, || at("context"));
         }
-        let LimitsConfig { max_steps, tool_concurrency, max_cost_usd } = limits;
+        let LimitsConfig { max_steps, tool_concurrency, max_cost_usd, max_tokens } = limits;
         let at = |key: &str| place(&["limits", key]);
         self.max_steps.set(max_steps, || at("max_steps"));
         self.tool_concurrency.set(tool_concurrency, || at("tool_concurrency"));
         set(&mut self.max_cost, max_cost_usd, || at("max_cost_usd"));
+        set(&mut self.max_tokens, max_tokens, || at("max_tokens"));
         self.add_secrets(permissions.secrets, place);
         let rules = permissions.rules.into_iter().enumerate();
         self.rules.extend(FileRules::of(place(&[]), rules.map(|(index, rule)| WrittenRule::new(rule, index, place))));

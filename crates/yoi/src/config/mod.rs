@@ -75,6 +75,8 @@ pub(crate) struct Config {
     pub(crate) max_steps: Sourced<u32>,
     /// Dollars in one run, if there is a limit.
     pub(crate) max_cost: Option<Sourced<f64>>,
+    /// Tokens in one run, if there is a limit.
+    pub(crate) max_tokens: Option<Sourced<u64>>,
     pub(crate) tool_concurrency: Sourced<usize>,
     /// Rules, a layer for each file that has some, outermost first.
     pub(crate) rules: Vec<FileRules>,
@@ -142,6 +144,7 @@ impl Config {
             models: BTreeMap::new(),
             max_steps: Sourced::built_in(500),
             max_cost: None,
+            max_tokens: None,
             tool_concurrency: Sourced::built_in(8),
             rules: Vec::new(),
             secrets: Vec::new(),

@@ -105,7 +105,7 @@ impl Config {
     }
 
     fn narrow_limits(&mut self, limits: LimitsConfig, text: &Text) {
-        let LimitsConfig { max_steps, tool_concurrency, max_cost_usd } = limits;
+        let LimitsConfig { max_steps, tool_concurrency, max_cost_usd, max_tokens } = limits;
         let at = |key: &str| text.place(&["limits", key]);
         self.max_steps.set(max_steps.filter(|steps| *steps < self.max_steps.value), || at("max_steps"));
         let calls = tool_concurrency.filter(|calls| *calls < self.tool_concurrency.value);
@@ -114,6 +114,9 @@ impl Config {
         let higher = |dollars: &f64| self.max_cost.as_ref().is_some_and(|cost| *dollars >= cost.value);
         let dollars = max_cost_usd.filter(|dollars| !higher(dollars));
         set(&mut self.max_cost, dollars, || at("max_cost_usd"));
+        let more = |tokens: &u64| self.max_tokens.as_ref().is_some_and(|most| *tokens >= most.value);
+        let tokens = max_tokens.filter(|tokens| !more(tokens));
+        set(&mut self.max_tokens, tokens, || at("max_tokens"));
     }
 
     fn narrow_rules(&mut self, rules: Vec<Rule>, asking: &mut Narrowing<'_>) {

@@ -71,6 +71,30 @@ fn a_spent_budget_ends_the_run_before_the_next_request() {
 }
 
 #[test]
+fn a_limit_on_tokens_ends_the_run_before_the_next_request() {
+    let scene = Scene::new();
+    let model = steps(&scene, 5);
+    let limited = |pod: &str, most: &str| {
+        scene.config(&format!("[limits]\nmax_tokens = {most}\n"));
+        scene.yoi(&["run", "--pod", pod, "-m", &model, "go"])
+    };
+    limited("p", "33000").ends(4).says(&[
+        "error: the token limit was reached",
+        "help: continue with `yoi run --pod p \"continue\"`, or raise `max_tokens` under [limits] in the configuration",
+        "3 steps",
+        "33k tokens",
+    ]);
+    assert_eq!(scene.sound("p"), 3);
+    limited("q", "33001").ends(4).says(&["4 steps"]);
+    limited("r", "45000").ends(0).says(&["5 steps"]);
+    scene.yoi(&["config", "show"]).ends(0).prints(&["limits.max_tokens", "45000"]);
+    limited("s", "0").ends(78).says(&["`max_tokens` must be at least 1"]);
+    scene.config("[limits]\nmax_tokens = 1\n");
+    // The built-in planner takes no tokens.
+    scene.yoi(&["run", "--ephemeral", "list the files"]).ends(0);
+}
+
+#[test]
 fn the_context_is_shown_with_its_contributors() {
     let scene = Scene::new();
     let model = steps(&scene, 3);
@@ -167,6 +191,9 @@ fn a_budget_is_not_kept_by_an_endpoint_that_does_not_count() {
     scene.sound("p");
     run(&["run", "--pod", "q", "--max-steps", "2", "go"]).ends(4);
     assert_eq!(endpoint.requests().len(), 3, "without a budget nobody has to count");
+    scene.config(&endpoint.config("[limits]\nmax_tokens = 1000\n"));
+    run(&["run", "--pod", "r", "go"]).ends(3).says(&["so the token limit cannot be kept"]);
+    assert_eq!(endpoint.requests().len(), 4);
 }
 
 /// Attempts that bring no answer are paid as well.
@@ -189,4 +216,10 @@ fn what_cut_answers_cost_counts_and_is_limited() {
     assert_eq!(ended["unanswered"]["cost"], 40_000_000);
     assert_eq!(scene.yoi(&["ls", "--json"]).ends(0).json()[0]["cost"], 0.04);
     scene.sound("p");
+    scene.config(&endpoint.config("[limits]\nmax_tokens = 15000\n"));
+    let run = scene.command(&["run", "--pod", "q", "go"]).env("FAKE_KEY", "some-fake-key").spawn();
+    let done = finish(run.unwrap());
+    assert_ne!(done.code(), Some(0), "{done:?}");
+    done.says(&["the token limit was reached by attempts", "raise `max_tokens` under [limits]"]);
+    assert_eq!(endpoint.requests().len(), 4);
 }

@@ -23,13 +23,13 @@ fn shown(scene: &Scene) -> Shown {
 
 /// What the user has in most of these cases.
 const OUTER: &str = "model = \"local/x\"\n[providers.local]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\n\
-                     [limits]\nmax_steps = 50\nmax_cost_usd = 2.0\n[models.\"local/x\"]\nprice = { input = 1, output = 1 }\n\
+                     [limits]\nmax_steps = 50\nmax_cost_usd = 2.0\nmax_tokens = 1000\n[models.\"local/x\"]\nprice = { input = 1, output = 1 }\n\
                      [features.\"builtin:loop-detect\"]\nenabled = true\n";
 
 #[test]
 fn what_narrows_acts_at_once() {
     // The project's file; the key it is about; its value and line; whether the project's file is its source.
-    let cases: [(&str, &str, &str, Option<u32>); 21] = [
+    let cases: [(&str, &str, &str, Option<u32>); 23] = [
         ("model = \"offline\"", "model", "offline", Some(1)),
         ("\nmodel = \"local/y\"", "model", "local/y", Some(2)),
         ("model = \"openai/gpt-4.1\"", "model", "openai/gpt-4.1", Some(1)),
@@ -39,6 +39,8 @@ fn what_narrows_acts_at_once() {
         ("limits = { max_cost_usd = 0.5 }", "limits.max_cost_usd", "0.5", Some(1)),
         ("limits = { max_cost_usd = 3 }", "limits.max_cost_usd", "2", None),
         ("limits = { max_cost_usd = inf }", "limits.max_cost_usd", "2", None),
+        ("limits = { max_tokens = 999 }", "limits.max_tokens", "999", Some(1)),
+        ("limits = { max_tokens = 1001 }", "limits.max_tokens", "1000", None),
         ("limits.tool_concurrency = 1", "limits.tool_concurrency", "1", Some(1)),
         ("limits.tool_concurrency = 9", "limits.tool_concurrency", "8", None),
         ("[[permissions.rules]]\ntool = \"Bash\"\ndecision = \"deny\"", "permissions.rules[0]", "deny Bash", Some(1)),

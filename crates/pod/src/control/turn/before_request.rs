@@ -3,12 +3,14 @@
 
 use super::super::commit::Note;
 use super::super::core::{Core, Fatal};
+use super::super::limits::RunLimits;
 use super::super::{gates, queue};
 use super::{Running, TurnStage};
 use crate::foreign::MAX_STUCK;
 use crate::hook::{GateOutcome, HookPoint, PreRequest, RequestView};
 use crate::record::{NotificationQueued, SystemItem, VerdictGiven};
 use llm_worker::effect::{Gated, Input, TurnStop};
+use llm_worker::projection::Neutral;
 use tokio::task::JoinSet;
 
 impl Running {
@@ -18,13 +20,8 @@ impl Running {
         if let Some(Err(replaced)) = is_first.then(|| core.permission.workspace.check_roots()) {
             return self.gated(core, None, Some(TurnStop::Aborted { reason: replaced.to_string() }));
         }
-        if self.is_spent(core) {
-            return self.gated(core, None, Some(TurnStop::CostLimit));
-        }
-        if self.info.budget.is_uncounted() && self.limits.max_cost.is_some() {
-            let model = core.model.name();
-            let reason = format!("{model} does not say how many tokens it used, so the cost limit cannot be kept");
-            return self.gated(core, None, Some(TurnStop::Aborted { reason }));
+        if let Some(stop) = self.over_budget(core) {
+            return self.gated(core, None, Some(stop));
         }
         let stuck = core.callbacks.stuck() >= MAX_STUCK;
         if stuck || !core.registry.hooks().any::<PreRequest>("") {
@@ -67,9 +64,29 @@ impl Running {
         Ok(self.turn.handle(Input::Gated(Gated { authorization, notes, stop }))?)
     }
 
-    /// Whether the cost limit is reached.
-    pub(super) fn is_spent(&self, core: &Core) -> bool {
-        self.info.budget.is_spent(self.limits.max_cost, core.state.cost.unwrap_or_default())
+    /// The limit on cost or tokens that is reached.
+    pub(super) fn spent_limit(&self, core: &Core) -> Option<TurnStop> {
+        let (RunLimits { max_cost, max_tokens, .. }, budget) = (self.limits, &self.info.budget);
+        if budget.is_spent(max_cost, core.state.cost.unwrap_or_default()) {
+            return Some(TurnStop::CostLimit);
+        }
+        let used = core.state.spent().since(self.before).usage;
+        budget.is_out_of_tokens(max_tokens, used).then_some(TurnStop::TokenLimit)
+    }
+
+    /// The limit that is reached, or that cannot be kept because the provider does not count.
+    fn over_budget(&self, core: &Core) -> Option<TurnStop> {
+        let unkept = |limit: &str| {
+            let model = core.model.name();
+            let reason = format!("{model} does not say how many tokens it used, so the {limit} limit cannot be kept");
+            TurnStop::Aborted { reason }
+        };
+        let no_cost = self.info.budget.is_uncounted() && self.limits.max_cost.is_some();
+        // A model in this process is no provider: it takes no tokens.
+        let is_remote = core.model.dialect().id() != Neutral::ID;
+        let no_tokens = is_remote && self.info.budget.is_unmetered() && self.limits.max_tokens.is_some();
+        let unkept = no_cost.then(|| unkept("cost")).or_else(|| no_tokens.then(|| unkept("token")));
+        self.spent_limit(core).or(unkept)
     }
 
     /// Has the turn wait before its next request, or go on.

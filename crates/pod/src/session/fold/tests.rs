@@ -78,7 +78,7 @@ fn an_input_waits_in_the_queue_until_a_turn_consumes_it() {
 
 #[test]
 fn a_steered_input_keeps_the_limits_of_the_turn_and_what_was_used_counts_from_its_begin() {
-    let limits = Some(InputLimits { max_steps: Some(3), max_cost: None });
+    let limits = Some(InputLimits { max_steps: Some(3), ..InputLimits::default() });
     let input = |input, mode, limits| InputQueued { input, mode, limits, ..InputQueued::default() }.into();
     let consumed = |input| InputConsumed { input }.into();
     let finished = |turn, outcome| TurnFinished { turn, outcome, unanswered: None, by: None, end_gates: true }.into();
