@@ -138,14 +138,6 @@ fn a_search_ends_behind_the_newest_500_calls() {
 }
 
 #[test]
-fn a_search_ends_behind_32_mib_of_records() {
-    let long = format!(r#"{{"text":"{}"}}"#, "x".repeat(900 << 10));
-    let past = past_behind(vec![ScriptedAnswer::calls(&[("Fetch", &*long)]); 24]);
-    // The arguments are in the record of the call and in that of its start.
-    assert!((15..=20).contains(&past.searched) && !past.complete, "{past:?}");
-}
-
-#[test]
 fn a_rule_that_a_later_layer_overrides_is_not_offered() {
     let (mut pod, [tool, _]) = fetching(&[("Fetch", "{}")]);
     let project = Layer::new("yoi.toml", vec![Rule::new("*", RuleDecision::Ask)]).unwrap().tightening();
