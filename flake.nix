@@ -21,6 +21,15 @@
           cargoBuildFlags = [ "--package" "yoi" ];
           # Tests start confined children and git, which the build sandbox does not allow; they are .ci/run's.
           doCheck = false;
+          nativeBuildInputs = [ pkgs.installShellFiles ];
+          postInstall = pkgs.lib.optionalString (pkgs.stdenv.buildPlatform.canExecute pkgs.stdenv.hostPlatform) ''
+            $out/bin/yoi man man1
+            installManPage man1/*.1
+            for shell in bash fish zsh; do
+              $out/bin/yoi completions "$shell" > "yoi.$shell"
+            done
+            installShellCompletion --cmd yoi --bash yoi.bash --fish yoi.fish --zsh yoi.zsh
+          '';
           meta = {
             description = "LLM agents as named, durable processes";
             license = [ pkgs.lib.licenses.mit pkgs.lib.licenses.asl20 ];

@@ -118,6 +118,8 @@ pub(crate) enum Command {
     /// Print a script that completes commands, options, pods and models in a shell
     #[command(after_help = COMPLETIONS)]
     Completions(CompletionsArgs),
+    /// Write the manual pages of yoi and of its commands to a directory
+    Man(ManArgs),
     #[command(about = HELP)]
     Help(HelpArgs),
 }
@@ -589,6 +591,12 @@ pub(crate) struct HelpArgs {
 pub(crate) struct CompletionsArgs {
     /// Shell that will read the script
     pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Directory for the pages; it is created if it does not exist
+    pub(crate) dir: PathBuf,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

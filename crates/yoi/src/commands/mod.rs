@@ -19,6 +19,7 @@ mod left_running;
 mod live;
 mod log;
 mod ls;
+mod man;
 mod models;
 mod new_rules;
 mod notify;
@@ -75,5 +76,6 @@ pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Fai
         Command::Revoke(args) => grant::revoke(&args, env),
         Command::Models(args) => models::run(&args, env),
         Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args, env),
     }
 }

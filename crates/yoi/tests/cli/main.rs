@@ -50,6 +50,7 @@ mod live_pod_runs;
 mod live_pods;
 mod log_follow;
 mod log_transcripts;
+mod manual_pages;
 mod messages;
 mod notifications;
 mod notify_person;

@@ -56,6 +56,7 @@ fn help() {
         "revoke",
         "models",
         "completions",
+        "man",
         "help",
     ] {
         let words: Vec<&str> = command.split(' ').collect();
