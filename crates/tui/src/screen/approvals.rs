@@ -41,12 +41,18 @@ pub(super) struct Asking {
     seen_ms: Option<u64>,
     /// When a key came last.
     key_ms: u64,
-    /// The first line that is seen.
+    /// The first line that is seen, how many the newest frame showed, and whether a key scrolled since.
     scroll: usize,
+    shown: usize,
+    scrolled: bool,
     /// All of it was seen.
     read: bool,
     /// The person chose to answer.
     pub(super) focus: bool,
+    /// The newest frame said that a letter answers.
+    answerable: bool,
+    /// Words for the question before this one were being written: what is typed on is for no question.
+    interrupted: bool,
     /// The words of a denial that are being written.
     pub(super) words: Option<Composer>,
     rule: Option<RuleText>,
@@ -54,6 +60,16 @@ pub(super) struct Asking {
     sent: Option<u64>,
     /// The lines of the question, and the columns that they are made for.
     body: Option<(usize, Rc<Vec<Line>>)>,
+}
+
+/// How a question can be answered now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TakesAnswer {
+    Letter,
+    /// A letter may belong to a text that is being written.
+    BehindF4,
+    /// This client may not answer, or is not connected.
+    NotHere,
 }
 
 /// What a key did.
@@ -71,8 +87,9 @@ impl Asking {
             return None;
         }
         let words = self.words.take().map(|words| words.text()).filter(|words| !words.is_empty());
+        let interrupted = words.is_some() || self.interrupted;
         // Who chose to answer one question may be writing again when the next one comes.
-        *self = Self { id, key_ms: self.key_ms, ..Self::default() };
+        *self = Self { id, key_ms: self.key_ms, interrupted, ..Self::default() };
         words
     }
 
@@ -85,7 +102,7 @@ impl Asking {
     pub(super) fn preview(&mut self, id: u64, text: Result<String, String>) {
         if self.id == Some(id) && self.rule.is_some() {
             self.ask_rule(Some(text.map_or_else(RuleText::Impossible, RuleText::Known)));
-            (self.seen_ms, self.read, self.scroll) = (None, false, usize::MAX);
+            (self.seen_ms, self.read, self.scroll) = (None, false, 0);
         }
     }
 
@@ -108,6 +125,24 @@ impl Asking {
         self.key_ms = now_ms;
     }
 
+    /// Text arrived as a whole, which nobody typed as an answer: the question counts as not seen yet.
+    pub(super) fn not_seen(&mut self) {
+        self.seen_ms = None;
+    }
+
+    /// One step in the question, at most one for each frame: so no line is passed that was never shown.
+    fn scroll_by(&mut self, key: Key) {
+        let page = self.shown.saturating_sub(1).max(1);
+        if !std::mem::replace(&mut self.scrolled, true) {
+            self.scroll = match key {
+                Key::Down => self.scroll.saturating_add(1),
+                Key::PageDown => self.scroll.saturating_add(page),
+                Key::Up => self.scroll.saturating_sub(1),
+                _ => self.scroll.saturating_sub(page),
+            };
+        }
+    }
+
     fn is_ready(&self, now_ms: u64) -> bool {
         let passed = |since: u64| now_ms.checked_sub(since).is_some_and(|passed| passed >= DEAD_MS);
         self.seen_ms.is_some_and(passed) && passed(self.key_ms)
@@ -118,16 +153,19 @@ impl Asking {
         if self.words.is_some() {
             return self.word_key(asked, key);
         }
+        if self.interrupted && !self.focus {
+            return self.interrupted_key(key);
+        }
         if !(self.focus || free) {
             return KeyResult::Ignored;
         }
         match key {
-            Key::PageDown | Key::Down if self.focus || !self.read => {
-                self.scroll = self.scroll.saturating_add(if key == Key::Down { 1 } else { 5 });
+            Key::PageDown | Key::Down | Key::PageUp if self.takes_pages() => {
+                self.scroll_by(key);
                 return KeyResult::Taken(Vec::new());
             }
-            Key::PageUp | Key::Up if self.focus => {
-                self.scroll = self.scroll.saturating_sub(if key == Key::Up { 1 } else { 5 });
+            Key::Up if self.focus => {
+                self.scroll_by(key);
                 return KeyResult::Taken(Vec::new());
             }
             Key::Esc if self.rule.is_some() => {
@@ -179,6 +217,20 @@ impl Asking {
         }
     }
 
+    /// A key that may still be meant for the words of the question before this one.
+    fn interrupted_key(&mut self, key: Key) -> KeyResult {
+        match key {
+            Key::Esc => {
+                self.interrupted = false;
+                KeyResult::Taken(Vec::new())
+            }
+            Key::Char(_) | Key::Enter => {
+                KeyResult::Told("another question is asked now: press Esc, then go on".to_owned())
+            }
+            _ => KeyResult::Ignored,
+        }
+    }
+
     fn answer(
         &mut self,
         asked: &ApprovalRequested,
@@ -215,12 +267,18 @@ impl Asking {
         &mut self,
         asked: &ApprovalRequested,
         number: (usize, usize),
-        free: bool,
+        takes: TakesAnswer,
         (width, rows): (usize, usize),
         now_ms: u64,
     ) -> Vec<Line> {
         let head = head(asked, number).cut(width);
-        let keys = self.keys(asked, free, width);
+        let keys = self.keys(asked, takes, width);
+        let answerable = self.focus || takes == TakesAnswer::Letter;
+        if answerable && !self.answerable {
+            // The letters act only from now on.
+            self.seen_ms = None;
+        }
+        (self.answerable, self.scrolled) = (answerable, false);
         let room = rows.saturating_sub(1 + keys.len());
         if room < MIN_BODY || width < MIN_WIDTH {
             (self.seen_ms, self.read) = (None, false);
@@ -229,14 +287,22 @@ impl Asking {
         if self.seen_ms.is_none_or(|seen| seen > now_ms) {
             self.seen_ms = Some(now_ms);
         }
-        let body = match self.body.take().filter(|(made_for, _)| *made_for == width) {
-            Some((_, body)) => body,
-            None => Rc::new(self.body(asked, width)),
+        let body = match self.body.take() {
+            Some((made_for, body)) if made_for == width => body,
+            other => {
+                if other.is_some() {
+                    // Other lines than those that were scrolled.
+                    self.scroll = 0;
+                }
+                Rc::new(self.body(asked, width))
+            }
         };
         self.body = Some((width, Rc::clone(&body)));
         let end = asked.expires.as_ref().map(|expires| end(expires.at_ms, width, now_ms)).unwrap_or_default();
         let most = (body.len() + end.len()).saturating_sub(room);
         self.scroll = self.scroll.min(most);
+        // The last row says how many follow.
+        self.shown = room - usize::from(self.scroll < most);
         self.read |= self.scroll == most;
         let mut lines = vec![head];
         lines.extend(body.iter().chain(&end).skip(self.scroll).take(room).cloned());
@@ -253,30 +319,30 @@ impl Asking {
     /// Everything that will run, and what asks.
     fn body(&self, asked: &ApprovalRequested, width: usize) -> Vec<Line> {
         let (margin, deep) = margins();
-        let mut lines = argument_lines(&asked.arguments, Tone::Code, width, &margin, &deep);
+        // What would be written comes first: it is what the next answer is about.
+        let mut lines = self.rule.as_ref().map(|rule| rule.lines(width)).unwrap_or_default();
+        lines.extend(argument_lines(&asked.arguments, Tone::Code, width, &margin, &deep));
         let mut say = |text: &str, tone| lines.extend(texts(text, tone, width, &margin, &deep));
         asked.question.lines().for_each(|line| say(line, Tone::Plain));
         say(&format!("sandbox: {}", asked.sandbox), Tone::Dim);
-        match &self.rule {
-            None => {
-                let rules: Vec<String> = asked.rules.iter().flatten().map(rule).collect();
-                if scopes(asked) > 1 {
-                    say(&format!("p also allows later calls of this pod that match: {}", rules.join("; ")), Tone::Dim);
-                }
-            }
-            Some(RuleText::Asked) => say("looking up what would be written …", Tone::Dim),
-            Some(RuleText::Known(text)) => text.lines().for_each(|line| say(line, Tone::Plain)),
-            Some(RuleText::Impossible(why)) => say(&format!("no rule can be written: {why}"), Tone::Refused),
+        if self.rule.is_none()
+            && let Some(rules) = rules(asked)
+        {
+            say(&format!("p also allows later calls of this pod that match: {}", rules.join("; ")), Tone::Dim);
         }
         lines
     }
 
-    fn keys(&self, asked: &ApprovalRequested, free: bool, width: usize) -> Vec<Line> {
-        let text = if self.words.is_some() {
+    fn keys(&self, asked: &ApprovalRequested, takes: TakesAnswer, width: usize) -> Vec<Line> {
+        let text = if takes == TakesAnswer::NotHere {
+            "this terminal cannot answer now"
+        } else if self.words.is_some() {
             "why not, for the model: Enter denies, Esc goes back"
+        } else if self.interrupted && !self.focus {
+            "another question is asked now: Esc, then go on"
         } else if self.sent == Some(asked.approval) {
             "the answer is on its way"
-        } else if !self.focus && !free {
+        } else if !self.focus && takes == TakesAnswer::BehindF4 {
             "F4, then y or n: what you write stays"
         } else {
             match (&self.rule, scopes(asked)) {
@@ -288,6 +354,19 @@ impl Asking {
             }
         };
         joined(text.split(" · "), Tone::Strong, width.saturating_sub(2).max(1)).iter().map(indented).collect()
+    }
+}
+
+impl RuleText {
+    fn lines(&self, width: usize) -> Vec<Line> {
+        let (margin, deep) = margins();
+        let (text, tone) = match self {
+            Self::Asked => ("looking up what would be written …", Tone::Dim),
+            Self::Known(text) => (text.as_str(), Tone::Plain),
+            Self::Impossible(why) => (why.as_str(), Tone::Refused),
+        };
+        let before = if matches!(self, Self::Impossible(_)) { "no rule can be written: " } else { "" };
+        format!("{before}{text}").lines().flat_map(|line| texts(line, tone, width, &margin, &deep)).collect()
     }
 }
 
@@ -319,15 +398,25 @@ fn head(asked: &ApprovalRequested, (at, of): (usize, usize)) -> Line {
 
 /// How many scopes are offered: once, the pod, a rule.
 fn scopes(asked: &ApprovalRequested) -> usize {
-    match (asked.rules.as_deref().unwrap_or_default(), asked.configurable) {
-        ([], _) => 1,
+    match (rules(asked), asked.configurable) {
+        (None, _) => 1,
         (_, Some(true)) => 3,
         _ => 2,
     }
 }
 
+/// The rules that an answer for more than once is about; none if one of them is not understood.
+fn rules(asked: &ApprovalRequested) -> Option<Vec<String>> {
+    let rules: Option<Vec<String>> = asked.rules.iter().flatten().map(rule).collect();
+    rules.filter(|rules| !rules.is_empty())
+}
+
 /// A rule in the form that `--allow` takes.
-fn rule(rule: &Value) -> String {
+fn rule(rule: &Value) -> Option<String> {
+    let known = ["tool", "path", "host", "program", "subcommand", "decision"];
+    if !rule.as_object()?.keys().all(|key| known.contains(&key.as_str())) {
+        return None;
+    }
     let text = |name: &str| rule.get(name).and_then(Value::as_str).map(str::to_owned);
     let listed = rule.get("subcommand").and_then(Value::as_array).map(|listed| {
         let names: Vec<&str> = listed.iter().filter_map(Value::as_str).collect();
@@ -335,6 +424,6 @@ fn rule(rule: &Value) -> String {
     });
     let program = text("program").map(|program| format!("{program}{}", listed.unwrap_or_default()));
     let about = program.or_else(|| text("path")).or_else(|| text("host"));
-    let tool = text("tool").unwrap_or_default();
-    about.map_or_else(|| tool.clone(), |about| format!("{tool} {about}"))
+    let tool = text("tool")?;
+    Some(about.map_or_else(|| tool.clone(), |about| format!("{tool} {about}")))
 }

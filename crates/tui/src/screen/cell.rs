@@ -212,13 +212,17 @@ impl Cell {
     }
 }
 
+/// Columns for the value behind the name of an argument, at least.
+const VALUE: usize = 12;
+
 /// The arguments of a call in full; what replaces a text as the lines that go and that come.
 pub(super) fn argument_lines(arguments: &str, tone: Tone, width: usize, margin: &Line, deep: &Line) -> Vec<Line> {
     let mut lines = Vec::new();
     for (name, value) in fields(arguments) {
         let label = Line::of(&format!("{name}: "), Tone::Dim);
         let mut first = margin.clone();
-        first.append(&label);
+        // A name as wide as the terminal would leave no margin that tells the value from lines of the host.
+        first.append(&label.cut(width.saturating_sub(deep.width() + VALUE)));
         let Some(edits) = replacements(&value) else {
             let parts = value.split('\n').enumerate();
             lines.extend(parts.flat_map(|(at, part)| {

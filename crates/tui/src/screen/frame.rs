@@ -97,8 +97,8 @@ impl Screen {
             let transcript = if self.asking.focus || rows < RULED_FROM { 1 } else { 4 };
             let room = rows.saturating_sub(fixed + transcript);
             above.truncate(room.saturating_sub(8));
-            let (room, free) = (room.saturating_sub(above.len()), self.is_free());
-            above.extend(self.asking.lines(&asked, number, free, (columns, room), now_ms));
+            let (room, takes) = (room.saturating_sub(above.len()), self.takes_answer());
+            above.extend(self.asking.lines(&asked, number, takes, (columns, room), now_ms));
             if let Some(words) = &self.asking.words {
                 let (rows, caret) = written(words, "✎ ", columns, 2);
                 bottom.caret = Some((above.len() + caret.0, caret.1));

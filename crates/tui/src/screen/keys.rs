@@ -2,7 +2,7 @@
 
 mod composing;
 
-use super::approvals::KeyResult;
+use super::approvals::{KeyResult, TakesAnswer};
 use super::exchange::{ConnectionState, Intent, Key};
 use super::panels::PanelKind;
 use super::state::{Screen, Selected};
@@ -22,7 +22,11 @@ impl Screen {
         if !self.scroll_key(key, now_ms) {
             self.other_key(key, now_ms);
         }
-        if matches!(key, Key::Char(_)) {
+        let only_looks = matches!(
+            key,
+            Key::PageUp | Key::PageDown | Key::WheelUp | Key::WheelDown | Key::Up | Key::Down | Key::F(_)
+        );
+        if !only_looks {
             self.asking.typed(now_ms);
         }
         if self.role == Role::Driver {
@@ -62,7 +66,7 @@ impl Screen {
         let page = isize::try_from(self.view.1.saturating_sub(1).max(1)).unwrap_or(1);
         let by = match key {
             // The rest of a question comes before the transcript.
-            Key::PageUp | Key::PageDown if self.question().is_some() && self.asking.takes_pages() => return false,
+            Key::PageUp | Key::PageDown if self.takes_pages() => return false,
             Key::PageUp => -page,
             Key::PageDown => page,
             Key::WheelUp => -WHEEL,
@@ -109,17 +113,36 @@ impl Screen {
         }
     }
 
-    /// Whether a letter may be for the question: it belongs to no text.
-    pub(super) fn is_free(&self) -> bool {
-        self.composer.is_empty() && self.selected.is_none() && self.panel.is_none() && self.search.is_none()
+    /// How the question can be answered now: a letter may be for it only if the letter belongs to no text.
+    pub(super) fn takes_answer(&self) -> TakesAnswer {
+        let free = self.composer.is_empty()
+            && self.editing.is_none()
+            && self.selected.is_none()
+            && self.panel.is_none()
+            && self.search.is_none();
+        match free {
+            _ if self.role == Role::Viewer || self.connection != ConnectionState::Live => TakesAnswer::NotHere,
+            true => TakesAnswer::Letter,
+            false => TakesAnswer::BehindF4,
+        }
+    }
+
+    fn takes_pages(&self) -> bool {
+        let reads = self.takes_answer() == TakesAnswer::Letter || self.asking.focus;
+        reads && self.question().is_some() && self.asking.takes_pages()
     }
 
     fn question_key(&mut self, key: Key, now_ms: u64) -> bool {
-        if self.role == Role::Viewer || self.connection != ConnectionState::Live {
-            return false;
+        let (Some((asked, _)), takes) = (self.question(), self.takes_answer()) else { return false };
+        if takes == TakesAnswer::NotHere {
+            // Words that are being written stay in their place.
+            let waits = self.asking.words.is_some();
+            if waits {
+                self.tell("not connected: the words wait", Tone::Failed);
+            }
+            return waits;
         }
-        let (Some((asked, _)), free) = (self.question(), self.is_free()) else { return false };
-        match self.asking.key(&asked, key, free, now_ms) {
+        match self.asking.key(&asked, key, takes == TakesAnswer::Letter, now_ms) {
             KeyResult::Ignored => false,
             KeyResult::Taken(intents) => {
                 self.outbox.extend(intents);
@@ -187,7 +210,7 @@ impl Screen {
     }
 
     fn queue_key(&mut self, input: u64, key: Key) -> bool {
-        if self.role != Role::Driver {
+        if self.role != Role::Driver || self.connection != ConnectionState::Live {
             return false;
         }
         let queued = &self.model.status().queued;

@@ -94,8 +94,7 @@ impl Screen {
             screen.fold.before = Some(page.first);
             page.records.iter().for_each(|line| screen.fold_line(line));
         }
-        screen.composer.set(&attached.draft.text);
-        screen.draft.clone_from(&attached.draft.text);
+        screen.adopt(&attached.draft.text);
         if let Some(away) = screen.fold.away() {
             screen.fold.local("", Tone::Heading, away);
         }
@@ -148,13 +147,14 @@ impl Screen {
     pub fn resume(&mut self, attached: &Attached) {
         self.model.resume(attached);
         self.connection = ConnectionState::Live;
-        (self.loading, self.fetched) = (false, None);
+        self.fetched = None;
         self.drafts.clear();
-        if attached.draft.text.is_empty() && !self.composer.is_empty() {
-            // A new process has no drafts.
-            self.draft.clear();
-        } else {
+        if self.composer.is_empty() {
             self.adopt(&attached.draft.text);
+        } else {
+            // What was written meanwhile is newer than what the pod has of it.
+            self.draft.clone_from(&attached.draft.text);
+            self.send_draft();
         }
         self.changed();
     }
@@ -186,7 +186,6 @@ impl Screen {
     /// The connection is in this state now.
     pub fn connection(&mut self, state: ConnectionState) {
         self.connection = state;
-        self.loading = false;
     }
 
     /// Takes what came of an intent.
@@ -223,6 +222,11 @@ impl Screen {
         self.changed();
     }
 
+    /// Several keys arrived at once, as from a paste that the terminal does not mark: none of them answers a question.
+    pub fn several_keys(&mut self) {
+        self.asking.not_seen();
+    }
+
     /// A text was pasted.
     pub fn paste(&mut self, text: &str) {
         let small = self.asking.words.as_mut().or(self.search.as_mut().map(|search| &mut search.query));
@@ -233,6 +237,7 @@ impl Screen {
         if !small.unwrap_or(&mut self.composer).paste(text) {
             self.tell("not pasted: an input has at most 1.4 MiB", Tone::Failed);
         }
+        self.asking.not_seen();
         self.send_draft();
     }
 
@@ -247,6 +252,10 @@ impl Screen {
     pub fn title(&self) -> String {
         let status = self.model.status();
         match status.approvals.len() {
+            _ if matches!(self.connection, ConnectionState::Ended(_)) => format!("ended · {} · yoi", status.pod),
+            _ if matches!(self.connection, ConnectionState::Lost(_)) => {
+                format!("not connected · {} · yoi", status.pod)
+            }
             0 if status.turn.is_some() => format!("working · {} · yoi", status.pod),
             0 => format!("{} · yoi", status.pod),
             waiting => format!("{waiting} waiting · {} · yoi", status.pod),
@@ -295,6 +304,11 @@ impl Screen {
 
     fn older(&mut self, page: &RecordPage) {
         self.loading = false;
+        let last = page.records.last().and_then(|line| line.seq().ok());
+        if last.is_some_and(|last| self.fold.before.is_some_and(|before| last >= before)) {
+            // It came twice.
+            return;
+        }
         let mut older = Fold::default();
         for line in &page.records {
             if let Ok(seq) = line.seq() {
@@ -376,6 +390,10 @@ impl Screen {
     }
 
     fn adopt(&mut self, text: &str) {
+        // Who cannot write here cannot see it either.
+        if self.role != Role::Driver {
+            return;
+        }
         let is_mine = self.composer.text() == self.draft;
         text.clone_into(&mut self.draft);
         if is_mine && self.editing.is_none() && self.composer.text() != text {

@@ -122,8 +122,8 @@ impl Screen {
     /// The input that waits last is withdrawn; without one the newest input is written again.
     fn take_back(&mut self) {
         let last = self.model.status().queued.last().map(|waiting| waiting.input);
-        let text = match last.and_then(|input| self.fold.waiting.get(&input)) {
-            Some(text) => Some(text.clone()),
+        let text = match last {
+            Some(input) => self.whole(input),
             None => self.fold.history.back().cloned(),
         };
         if let Some(text) = text {
