@@ -119,6 +119,9 @@ impl AtScreen {
             assert!(began.elapsed() < PATIENCE, "it did not end:\n{text}");
             thread::sleep(Duration::from_millis(5));
         }
+        // What it wrote last may still be on its way.
+        let (shown, changed) = &*self.shown;
+        drop(changed.wait_timeout_while(shown.lock().unwrap(), PATIENCE, |shown| !shown.over).unwrap());
         self.is_given_back();
         let status = self.program.wait().unwrap();
         let text = self.until("the end", |screen| !screen.alternate_screen());

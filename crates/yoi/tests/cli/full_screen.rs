@@ -43,6 +43,8 @@ fn a_person_sends_approves_detaches_and_comes_back() {
     person.types("\r");
     answers(&mut person, "y");
     person.sees("all is done");
+    // What is on the screen before may not be recorded.
+    person.sees("turn 1: done");
     assert!(scene.file("made").exists());
     person.types(DETACH);
     let left = person.ends(0);
@@ -120,6 +122,9 @@ fn a_stopped_screen_gives_the_terminal_back_and_goes_on() {
     person.sees("idle");
     signal(person.pid(), Signal::TSTP);
     person.is_given_back();
+    // A signal to continue that comes before would be in vain.
+    let stat = format!("/proc/{}/stat", person.pid());
+    until("it has stopped", || fs::read_to_string(&stat).unwrap().contains(") T "));
     signal(person.pid(), Signal::CONT);
     person.until("not drawn again", |screen| screen.alternate_screen() && screen.contents().contains("idle"));
     person.types(DETACH);
