@@ -62,6 +62,11 @@ const ROWS: [(&str, Price); 30] = [
     plain("gemini/gemini-3.5-flash", 1_500, 9_000, 150),
 ];
 
+/// The models of the table, as `provider/model`.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    ROWS.iter().map(|(name, _)| *name)
+}
+
 /// The price of `provider/model` for a provider of the catalogue; `None` if it is not known.
 #[must_use]
 pub fn of(model: &str) -> Option<Price> {

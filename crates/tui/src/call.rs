@@ -1,6 +1,7 @@
 //! A call of a tool: one line, and its result below. Depends on no tool.
 
-use crate::diff::{diff, more_lines};
+use crate::count::{count, duration};
+use crate::diff::diff;
 use crate::line::Line;
 use crate::style::Tone;
 use std::time::Duration;
@@ -153,7 +154,7 @@ impl CallCell<'_> {
                 let most = if self.state == CallState::Ok { TAIL } else { FAILED };
                 let lines: Vec<&str> = text.trim_end().lines().filter(|line| !line.is_empty()).collect();
                 let left = lines.len().saturating_sub(most);
-                let note = (left > 0).then(|| Line::of(&format!("… {}", more_lines(left)), Tone::Dim));
+                let note = (left > 0).then(|| Line::of(&format!("… {}", count(left as u64, "more line")), Tone::Dim));
                 let lines = lines.get(left..).unwrap_or_default().iter();
                 let tone = if self.state == CallState::Ok { Tone::Dim } else { Tone::Plain };
                 let shown = lines.map(|line| Line::of_output(line, tone));
@@ -179,15 +180,4 @@ pub fn unrepeated<'a>(summary: &'a str, subject: &str, state: CallState) -> &'a 
 
 fn margin() -> Line {
     Line::of("  ", Tone::Plain)
-}
-
-/// A time as a person reads it: `0.4 s`, `12 s`, `3 min 5 s`.
-#[must_use]
-pub fn duration(took: Duration) -> String {
-    match took.as_secs() {
-        seconds if seconds < 60 && took.subsec_millis() == 0 => format!("{seconds} s"),
-        0..10 => format!("{:.1} s", took.as_secs_f64()),
-        seconds @ 10..60 => format!("{seconds} s"),
-        seconds => format!("{} min {} s", seconds / 60, seconds % 60),
-    }
 }

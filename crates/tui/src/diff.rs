@@ -1,5 +1,6 @@
 //! A unified diff with the numbers of its lines. Compares nothing.
 
+use crate::count::count;
 use crate::line::Line;
 use crate::style::Tone;
 
@@ -41,13 +42,9 @@ pub fn diff(text: &str, width: usize, most: usize) -> Vec<Line> {
     let more = lines.len().saturating_sub(most);
     lines.truncate(most);
     if more > 0 {
-        lines.push(Line::of(&format!("{:>digits$} … {}", "", more_lines(more)), Tone::Dim));
+        lines.push(Line::of(&format!("{:>digits$} … {}", "", count(more as u64, "more line")), Tone::Dim));
     }
     lines.iter().map(|line| line.cut(width)).collect()
-}
-
-pub(crate) fn more_lines(count: usize) -> String {
-    if count == 1 { "1 more line".to_owned() } else { format!("{count} more lines") }
 }
 
 /// The first lines of a hunk: `@@ -3,5 +3,6 @@`. An empty side names the line before it.

@@ -5,6 +5,7 @@
 
 pub mod arguments;
 mod call;
+mod count;
 mod diff;
 mod finished;
 mod line;
@@ -14,7 +15,8 @@ mod screen;
 mod style;
 mod table;
 
-pub use call::{CallBody, CallCell, CallState, duration, unrepeated};
+pub use call::{CallBody, CallCell, CallState, unrepeated};
+pub use count::{count, duration};
 pub use diff::diff;
 pub use finished::finished;
 pub use line::{Line, Span, columns};

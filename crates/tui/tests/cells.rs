@@ -196,6 +196,9 @@ fn what_stands_is_finished_and_what_may_change_is_not() {
 fn times_are_short() {
     let shown = |ms| tui::duration(Duration::from_millis(ms));
     assert_eq!([40, 3_000, 9_940, 12_900, 75_000].map(shown), ["0.0 s", "3 s", "9.9 s", "12 s", "1 min 15 s"]);
+    let minute = 60_000;
+    let long = [minute, 60 * minute, 61 * minute + 5_000, 24 * 60 * minute, 3_000 * 60 * minute + 59 * minute];
+    assert_eq!(long.map(shown), ["1 min", "1 h", "1 h 1 min", "1 d", "125 d"]);
 }
 
 #[test]

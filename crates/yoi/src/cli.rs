@@ -86,7 +86,7 @@ pub(crate) enum Command {
     Approve(ApproveArgs),
     /// List the processes of running pods
     Ps(PsArgs),
-    /// List pods; of those that `yoi run` created without --pod, only the ten newest
+    /// List pods, first those that need you; of those that `yoi run` created without --pod, only the ten newest
     Ls(LsArgs),
     /// Print the transcript of a pod
     Log(LogArgs),
@@ -96,7 +96,7 @@ pub(crate) enum Command {
     Diff(DiffArgs),
     /// Undo the file changes that a pod made, except those made by commands
     Undo(UndoArgs),
-    /// Move a pod to the trash, or delete it
+    /// Move a pod, or old or failed pods, to the trash, or delete them
     Rm(RmArgs),
     /// Show the features (parts of yoi that add tools and hooks to a pod) and what they may do
     Features(FeaturesArgs),
@@ -489,11 +489,24 @@ pub(crate) struct UndoArgs {
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {
     /// Full name of the pod
-    #[arg(add = ArgValueCandidates::new(pods))]
-    pub(crate) name: String,
-    /// Delete the pod instead of moving it to the trash
+    #[arg(add = ArgValueCandidates::new(pods), required_unless_present_any = ["older_than", "failed", "all"])]
+    pub(crate) name: Option<String>,
+    /// Remove the pods that were not active for TIME, for example 12h or 30d
+    #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true, conflicts_with = "name")]
+    pub(crate) older_than: Option<Duration>,
+    /// Remove the pods that `yoi ls` shows as failed; together with --older-than, only the older of them
+    #[arg(long, conflicts_with = "name")]
+    pub(crate) failed: bool,
+    /// Remove all pods
+    #[arg(long, conflicts_with_all = ["name", "older_than", "failed"])]
+    pub(crate) all: bool,
+    /// Delete the pods instead of moving them to the trash
     #[arg(long)]
     pub(crate) purge: bool,
+    /// Do not ask. With --older-than, --failed or --all, the command otherwise says how many pods it would remove, and asks at
+    /// the terminal. It never removes running pods
+    #[arg(short, long)]
+    pub(crate) yes: bool,
 }
 
 #[derive(Debug, Args)]

@@ -9,9 +9,14 @@ pub(crate) fn nearest<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {
     if let Some(name) = known.iter().find(begun) {
         return Some(name);
     }
-    let far = |name: &&str| strsim::damerau_levenshtein(name, unknown);
+    let far = |name: &&str| distance(name, unknown);
     let nearest = known.iter().copied().min_by_key(far)?;
     (far(&nearest) <= 3.max(unknown.len() / 3)).then_some(nearest)
+}
+
+/// How many letters differ.
+pub(crate) fn distance(one: &str, other: &str) -> usize {
+    strsim::damerau_levenshtein(one, other)
 }
 
 /// "did you mean …? ", to stand before a list of what is known; empty when nothing is near.

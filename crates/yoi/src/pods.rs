@@ -4,15 +4,17 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use authority::{Ambient, Scratch, remove_dir};
 use session_store::{Damage, Digest, ReadError, Reader};
+use std::cmp::Reverse;
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// An ambiguous prefix is answered with the names of at most this many pods.
-const NAMED: usize = 5;
+const NAMED: usize = 10;
 /// The help for a pod of a later journal format.
 pub(crate) const NEWER: &str = "use a newer version of yoi to read this pod";
 
@@ -73,6 +75,11 @@ impl Pods {
         Ok(names)
     }
 
+    /// When a pod's log last grew; a pod without one is oldest.
+    pub(crate) fn touched(&self, name: &str) -> SystemTime {
+        fs::metadata(self.dir(name).join("HEAD")).and_then(|meta| meta.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
+    }
+
     /// The pod that `name` is or uniquely begins.
     pub(crate) fn find(&self, name: &str) -> Result<String, Failure> {
         let names = self.names()?;
@@ -89,9 +96,15 @@ impl Pods {
             [] => Err(Failure::new(Exit::Usage, format!("there is no pod called `{name}`"))
                 .help("`yoi ls --all` lists all pods")),
             all => {
-                let named = if all.len() <= NAMED { format!(": {}", all.join(", ")) } else { String::new() };
-                Err(Failure::new(Exit::Usage, format!("`{name}` is ambiguous ({} pods{named})", all.len()))
-                    .help("type more of the name"))
+                let mut named = all.to_vec();
+                if named.len() > NAMED {
+                    named.sort_by_cached_key(|name| Reverse(self.touched(name)));
+                    named.truncate(NAMED);
+                    named.sort_unstable();
+                }
+                let newest = if named.len() < all.len() { "; the newest" } else { "" };
+                let message = format!("`{name}` is ambiguous ({} pods{newest}: {})", all.len(), named.join(", "));
+                Err(Failure::new(Exit::Usage, message).help("type more of the name"))
             }
         }
     }
@@ -248,6 +261,7 @@ pub(crate) fn seqs(lost: &RangeInclusive<u64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn new_directories_are_made_durable_and_known_ones_left_alone() {
@@ -265,6 +279,21 @@ mod tests {
         assert!(make(&root.path().join("d"), &mut |_| Err(io::ErrorKind::Other.into())).is_err());
         fs::write(root.path().join("file"), "").unwrap();
         assert!(make(&root.path().join("file"), &mut |_| Ok(())).is_err());
+    }
+
+    #[test]
+    fn of_many_pods_the_newest_ten_are_named() {
+        let root = tempfile::tempdir().unwrap();
+        let pods = Pods::at(root.path().to_path_buf());
+        for n in 10..23u64 {
+            make_private(&pods.dir(&format!("run-{n}"))).unwrap();
+            let head = File::create(pods.dir(&format!("run-{n}")).join("HEAD")).unwrap();
+            head.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(100 - n)).unwrap();
+        }
+        let message = |name: &str| pods.find(name).unwrap_err().message;
+        let ten = (10..20).map(|n| format!("run-{n}")).collect::<Vec<_>>().join(", ");
+        assert_eq!(message("run-"), format!("`run-` is ambiguous (13 pods; the newest: {ten})"));
+        assert_eq!(message("run-2"), "`run-2` is ambiguous (3 pods: run-20, run-21, run-22)");
     }
 
     #[test]

@@ -59,6 +59,6 @@ pub(crate) fn list(ambient: &Ambient, binary: &Path, amount: Amount, table: &mut
 fn listed(program: &Program, live: usize) -> f64 {
     let (rows, took) = program.list();
     let count = |state: &str| rows.matches(state).count();
-    assert_eq!((count(" stopped "), count(" idle ")), (SMALL.0 + LARGE.0, live));
+    assert_eq!((count("  done  "), count("  idle  ")), (SMALL.0 + LARGE.0, live));
     ms(took)
 }

@@ -132,7 +132,7 @@ pub fn closing(restored: &Restored, found: &RecoveryFacts) -> Vec<Record> {
     ];
     let mut note = vec![format!(
         "The host stopped without warning and was down for {}. Nothing was run again.",
-        duration(down_us)
+        humantime::format_duration(Duration::from_secs(down_us / 1_000_000))
     )];
     for (id, call) in cut_calls() {
         let outcome =
@@ -250,12 +250,6 @@ const MAX_REPEATED_ARGUMENTS: usize = 2048;
 fn clip(text: &str) -> &str {
     let end = text.floor_char_boundary(MAX_REPEATED_ARGUMENTS);
     text.get(..end).unwrap_or_default()
-}
-
-/// A length of time for people, in whole seconds.
-#[must_use]
-pub fn duration(us: u64) -> String {
-    humantime::format_duration(Duration::from_secs(us / 1_000_000)).to_string()
 }
 
 /// `2026-06-03T12:23:17Z` of a Unix time in microseconds.

@@ -2,7 +2,8 @@
 
 use crate::arguments::{fields, replacements, subject};
 use crate::call::{CallBody, CallCell, CallState, unrepeated};
-use crate::diff::{diff, more_lines};
+use crate::count::count;
+use crate::diff::diff;
 use crate::line::Line;
 use crate::markdown::markdown;
 use crate::note::labelled;
@@ -137,7 +138,7 @@ impl Cell {
                 let mut parts = text.trim().lines();
                 let first = Line::of("∴ ", Tone::Dim).with(parts.next().unwrap_or_default(), Tone::Dim);
                 let more = parts.count();
-                let end = if more > 0 { format!(" · {}", more_lines(more)) } else { String::new() };
+                let end = if more > 0 { format!(" · {}", count(more as u64, "more line")) } else { String::new() };
                 let end = Line::of(&end, Tone::Dim);
                 let mut line = first.cut(width.saturating_sub(end.width()));
                 line.append(&end);
@@ -265,7 +266,7 @@ fn bounded(mut lines: Vec<Line>, most: usize, margin: &Line, width: usize) -> Ve
     if more > 1 {
         lines.truncate(most);
         let mut note = margin.clone();
-        note.append(&Line::of(&format!("… {}", more_lines(more)), Tone::Dim));
+        note.append(&Line::of(&format!("… {}", count(more as u64, "more line")), Tone::Dim));
         lines.push(note.cut(width));
     }
     lines

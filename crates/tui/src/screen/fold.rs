@@ -4,7 +4,8 @@ mod notices;
 
 use super::cell::{CallFacts, Cell, CellKind, LOCAL, Notice};
 use super::status::{count, dollars};
-use crate::call::{CallState, duration};
+use crate::call::CallState;
+use crate::count::duration;
 use crate::style::Tone;
 use notices::{answered_text, notice, outcome, outcome_tone, who};
 use protocol::record::{

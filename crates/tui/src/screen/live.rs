@@ -93,6 +93,6 @@ fn waiting(answer: Option<&LiveAnswer>, model: &str, asked_us: Option<u64>, widt
         Some(LiveAnswer { reasoning, .. }) if !reasoning.is_empty() => format!("{model} is thinking"),
         _ => format!("waiting for {model}"),
     };
-    let took = crate::call::duration(Duration::from_secs(age / 1000));
+    let took = crate::count::duration(Duration::from_secs(age / 1000));
     Some(Line::of(&format!("◦ {does} · {took}"), Tone::Dim).cut(width))
 }

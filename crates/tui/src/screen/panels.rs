@@ -1,7 +1,7 @@
 //! Panels that slide over the transcript: the keys, and what the pod is and runs.
 
 use super::status::{count, left, tokens};
-use crate::call::duration;
+use crate::count::duration;
 use crate::line::Line;
 use crate::note::labelled;
 use crate::style::Tone;

@@ -2,7 +2,7 @@
 
 use super::exchange::ConnectionState;
 use super::fold::TurnClock;
-use crate::call::duration;
+use crate::count::duration;
 use crate::line::Line;
 use crate::style::Tone;
 use protocol::status::{State, Status};

@@ -73,21 +73,30 @@ pub(super) fn dollars(text: &str) -> Result<f64, BadValue> {
     })
 }
 
-/// `90s`, `10m`, `2h`; a plain number is seconds.
+/// `90s`, `10m`, `2h`, `30d`; a plain number is seconds.
 pub(super) fn time(text: &str) -> Result<Duration, BadValue> {
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let seconds = match unit {
-        "" | "s" => Some(1),
-        "m" => Some(60),
-        "h" => Some(3600),
-        _ => None,
-    };
-    let number: Option<u64> = number.parse().ok();
-    match number.zip(seconds).and_then(|(n, s)| n.checked_mul(s)) {
-        Some(seconds @ 1..) => Ok(Duration::from_secs(seconds)),
-        Some(0) | None => {
-            Err(BadValue::new("the value must be a time of at least 1 second", "use a time such as 90s, 10m or 2h"))
+    let plain = text.parse().map(Duration::from_secs);
+    let time = plain.ok().or_else(|| humantime::parse_duration(text).ok());
+    time.filter(|time| *time >= Duration::from_secs(1)).ok_or_else(|| {
+        BadValue::new("the value must be a time of at least 1 second", "use a time such as 90s, 10m, 2h or 30d")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_has_a_unit_or_is_seconds() {
+        let seconds = |text| time(text).ok().map(|time| time.as_secs());
+        let times = ["90", "90s", "10m", "1h 30m", "30d", "1week"].map(seconds);
+        assert_eq!(times, [Some(90), Some(90), Some(600), Some(5_400), Some(2_592_000), Some(604_800)]);
+        for wrong in ["", "0", "0s", "-5", "soon", "999ms", "10x", "99999999999999999999"] {
+            assert_eq!(
+                time(wrong).unwrap_err().to_string(),
+                "the value must be a time of at least 1 second",
+                "{wrong}"
+            );
         }
     }
 }

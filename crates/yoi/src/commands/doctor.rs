@@ -4,7 +4,6 @@ mod background;
 
 use crate::cli::JsonArgs;
 use crate::commands::left_running::{HELP, LeftRunning};
-use crate::commands::ls::touched;
 use crate::commands::models;
 use crate::compose::compose;
 use crate::compose::model::{affordable, build, choose, in_the_clear};
@@ -14,8 +13,7 @@ use crate::config::file::Mode;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{NEWER, Pods};
-use crate::show::count::count;
-use crate::show::out;
+use crate::show::{checklist, out};
 use authority::{Ambient, support};
 use pod::feature::InstallOutcome;
 use provider::catalog;
@@ -23,6 +21,10 @@ use serde_json::json;
 use session_store::{ReadError, Reader, Session, Tail};
 use std::cmp::Reverse;
 use std::fs;
+use tui::count;
+
+/// Columns of what a check is about.
+const NAMES: usize = 14;
 
 /// How many of the newest sessions are looked at.
 const SESSIONS: usize = 50;
@@ -56,7 +58,7 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
     checks.push(state(env));
     match Config::load(env) {
         Ok(config) => {
-            checks.push(works("configuration", files(&config)));
+            checks.push(works("configuration", files(&config, env)));
             checks.extend(config.warning().map(|text| note("variables", text)));
             checks.extend(project(&config));
             let found = models::find(&config, env).unwrap_or_default();
@@ -81,10 +83,8 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
     } else {
         for check in &checks {
             let about = if check.about == ENDPOINT { "server" } else { check.about };
-            out::line(&format!("{} {about:14} {}", symbol_and_name(check.state).0, check.text));
-            if let Some(help) = &check.help {
-                out::line(&format!("  help: {help}"));
-            }
+            checklist::item(symbol_and_name(check.state).0, about, NAMES, &check.text);
+            check.help.iter().for_each(|help| checklist::below("help:", help));
         }
     }
     Ok(if broken { Exit::Failed } else { Exit::Done })
@@ -144,13 +144,12 @@ fn state(env: &Env) -> Check {
     });
     tried.map_or_else(
         |failure| failed("state", failure),
-        |root| works("state", format!("{} can be written", root.display())),
+        |root| works("state", format!("{} can be written", env.shown(&root))),
     )
 }
 
-fn files(config: &Config) -> String {
-    let read: Vec<String> =
-        config.files.iter().filter(|(_, there)| *there).map(|(path, _)| path.display().to_string()).collect();
+fn files(config: &Config, env: &Env) -> String {
+    let read: Vec<String> = config.files.iter().filter(|(_, there)| *there).map(|(path, _)| env.shown(path)).collect();
     if read.is_empty() {
         "no file; all settings have their defaults (`yoi config init` creates a file)".to_owned()
     } else {
@@ -186,8 +185,11 @@ fn model(config: &Config, env: &Env, found: &[models::EndpointModels]) -> Check 
     }
 }
 
-/// Endpoints that answer, with the line that uses them.
+/// Endpoints that answer, with the line that uses them, and those that were asked in vain.
 fn endpoints(found: Vec<models::EndpointModels>) -> Vec<Check> {
+    let silent: Vec<_> =
+        found.iter().filter(|found| found.asked && !found.ready).map(|found| found.provider.as_str()).collect();
+    let silent = (!silent.is_empty()).then(|| note(ENDPOINT, format!("asked, but not running: {}", silent.join(", "))));
     let ready = found.into_iter().filter(|endpoint| endpoint.ready);
     let check = |endpoint: models::EndpointModels| {
         let line = endpoint.models.first().map(|model| format!("model = \"{model}\" in the configuration uses it"));
@@ -195,7 +197,7 @@ fn endpoints(found: Vec<models::EndpointModels>) -> Vec<Check> {
             format!("{}: {}, {}", endpoint.provider, endpoint.state, count(endpoint.models.len() as u64, "model"));
         Check { help: line, ..works(ENDPOINT, text) }
     };
-    ready.map(check).collect()
+    ready.map(check).chain(silent).collect()
 }
 
 /// The plan, and whether commands could run: the same check that a run makes.
@@ -208,7 +210,7 @@ fn features(config: &Config, env: &Env) -> Vec<Check> {
     let plan = composed.plan();
     let live = plan.features.iter().filter(|f| f.outcome.is_live()).count();
     let off = plan.features.iter().filter(|f| f.outcome == InstallOutcome::Disabled).count();
-    let text = format!("{live} enabled, {off} disabled");
+    let text = format!("{live} enabled, {off} disabled (in the plan for this directory)");
     let whole = plan.features.iter().all(|f| matches!(f.outcome, InstallOutcome::Installed | InstallOutcome::Disabled));
     let mut checks = vec![match plan.unmet.first() {
         Some(unmet) => broken("features", format!("{} is required: {}", unmet.feature_id, unmet.reason)),
@@ -245,7 +247,7 @@ fn secrets(config: &Config) -> Check {
 fn journals(env: &Env) -> Vec<Check> {
     let Ok(pods) = Pods::of(env) else { return Vec::new() };
     let mut names = pods.names().unwrap_or_default();
-    names.sort_by_cached_key(|name| Reverse(touched(&pods, name)));
+    names.sort_by_cached_key(|name| Reverse(pods.touched(name)));
     let (mut intact, mut checks) = (0, Vec::new());
     for name in names.iter().take(SESSIONS) {
         let dir = pods.dir(name);
@@ -273,6 +275,11 @@ fn journals(env: &Env) -> Vec<Check> {
             }
         }
     }
-    checks.insert(0, works("journals", format!("{} intact", count(intact, "journal"))));
+    let looked = match names.len() {
+        0 => "there is no pod yet".to_owned(),
+        all if all > SESSIONS => format!("{intact} of the {SESSIONS} newest of {all} journals are intact"),
+        all => format!("{intact} of {} intact", count(all as u64, "journal")),
+    };
+    checks.insert(0, works("journals", looked));
     checks
 }

@@ -9,7 +9,6 @@ use crate::commands::status::outcome_text;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{Pods, read_failure};
-use crate::show::count::count;
 use crate::show::escape::{journal_line, line};
 use crate::show::out;
 use crate::show::question::short;
@@ -23,11 +22,13 @@ use pod::record::{
     DirectoryMoved, Gap, HoldCause, HookName, HostStarted, InputEdited, InputId, InputQueued, JobEndKind, Record,
     Recovery, RulesForgotten, Stored, SystemItem, TaskRunState, ToolFinished, ToolRepeated, ToolStarted,
 };
-use pod::session::restore::{decode, duration, utc};
+use pod::session::restore::{decode, utc};
 use session_store::{BlobError, BlobView, OwnedFrame, Reader};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 use tui::arguments::brief;
+use tui::count;
 
 /// How many lines of an output a transcript shows.
 const ABRIDGED: usize = 8;
@@ -164,7 +165,7 @@ fn restored(recovery: &Recovery) -> String {
     };
     format!(
         "restored after {}: {tasks}{} interrupted, {} moved to quarantine ({})",
-        duration(recovery.down_us),
+        tui::duration(Duration::from_micros(recovery.down_us)),
         count(recovery.open_calls, "call"),
         count(recovery.cut_bytes, "byte"),
         recovery.class

@@ -3,30 +3,40 @@
 use crate::cli::LsArgs;
 use crate::commands::left_running::{HELP, LeftRunning};
 use crate::commands::live::{approval_line, model_wait};
-use crate::compose::model::context_window;
+use crate::compose::model::{RECORD, SCRIPTED, context_window};
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::hosting::session_location::now;
+use crate::look::Look;
 use crate::pods::Pods;
+use crate::project::Project;
 use crate::show::escape::line;
 use crate::show::out;
 use crate::socket::{WAITING, block_on, state_text, state_word, statuses};
 use llm_worker::Cost;
-use pod::session::restore::duration;
+use llm_worker::effect::Outcome;
+use pod::session::fold::SessionState;
 use pod::session::summary::Summary;
 use protocol::status::{ApprovalStatus, ModelRetry};
 use session_store::{ReadError, Reader, Session};
 use std::cmp::Reverse;
-use std::fs;
 use std::io::{self, Write};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+use tui::{Line, Theme, Tone, duration};
+
+/// Columns that a prompt needs to stand in a row; with fewer, it stands below.
+const PROMPT: usize = 16;
 
 /// How many unnamed runs are listed without `--all`.
 const RUNS: usize = 10;
 
-/// How much of a model's name is shown, in characters.
-const MODEL: usize = 40;
+/// How much of a model's name is shown, in columns.
+const MODEL: usize = 20;
+
+/// The column of the cost.
+const COST_COLUMN: usize = 3;
 
 /// How much of the reason of a hold is shown, in characters.
 const WHY: usize = 60;
@@ -38,9 +48,18 @@ const ASKED: Duration = Duration::from_millis(300);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
-struct PodRow {
-    name: String,
+pub(super) struct PodRow {
+    pub(super) name: String,
+    /// For scripts; people see [`PodRow::shown`].
     state: &'static str,
+    /// How the newest turn ended.
+    outcome: Option<&'static str>,
+    /// The beginning of the first input.
+    prompt: Option<String>,
+    /// The root of the project that it works in.
+    directory: Option<String>,
+    /// Inputs wait.
+    queued: bool,
     model: String,
     turns: u64,
     tokens: u64,
@@ -49,7 +68,7 @@ struct PodRow {
     last: u64,
     problem: Option<String>,
     /// A process has it. Its own state is more than its files tell.
-    live: bool,
+    pub(super) live: bool,
     held: Option<String>,
     approvals: Vec<ApprovalStatus>,
     model_wait: Option<ModelRetry>,
@@ -58,11 +77,35 @@ struct PodRow {
     context_percent: Option<u64>,
 }
 
-/// Lists pods, newest first. A pod that does not read is a row that says so.
+impl PodRow {
+    /// The state, for people.
+    pub(super) fn shown(&self) -> &'static str {
+        match self.state {
+            "stopped" if !self.approvals.is_empty() => WAITING,
+            "stopped" if !self.queued => self.outcome.unwrap_or(self.state),
+            state => state,
+        }
+    }
+
+    /// Pods that need a person come first.
+    fn rank(&self) -> u8 {
+        match self.shown() {
+            WAITING => 0,
+            "crashed" | "damaged" => 1,
+            "held" => 2,
+            "working" | "running" | "stopping" => 3,
+            "idle" => 4,
+            _ => 5,
+        }
+    }
+}
+
+/// Lists pods: first those that need a person, then those that run, then the others, newest first. A pod that does not
+/// read is a row that says so.
 pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
     let mut names: Vec<(SystemTime, String)> =
-        pods.names()?.into_iter().map(|name| (touched(&pods, &name), name)).collect();
+        pods.names()?.into_iter().map(|name| (pods.touched(&name), name)).collect();
     names.sort_by_key(|(when, name)| (Reverse(*when), name.clone()));
     let mut runs = 0;
     names.retain(|(_, name)| {
@@ -85,6 +128,7 @@ pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
     let mut rows: Vec<PodRow> =
         names.iter().map(|(_, name)| row(&pods, name, config.as_ref(), &mut patience)).collect();
     ask_live(&pods, &mut rows)?;
+    rows.sort_by_key(PodRow::rank);
     for row in rows.iter_mut().filter(|row| row.state == "crashed") {
         row.left = left.iter().position(|left| left.is_of(&pods, &row.name)).map(|at| left.swap_remove(at));
     }
@@ -93,7 +137,7 @@ pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
     } else if rows.is_empty() {
         out::line("no pods yet; create one with yoi run \"what is in this directory?\"");
     } else {
-        print(&rows);
+        print(&rows, env);
     }
     if !args.json {
         let of_rows = rows.iter().any(|row| row.left.is_some()).then(|| "help: ".to_owned() + HELP);
@@ -102,11 +146,6 @@ pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
         others.chain(of_rows).for_each(|line| out::line(&line));
     }
     Ok(Exit::Done)
-}
-
-/// When a pod's log last grew; a pod without one is oldest.
-pub(crate) fn touched(pods: &Pods, name: &str) -> SystemTime {
-    fs::metadata(pods.dir(name).join("HEAD")).and_then(|meta| meta.modified()).unwrap_or(UNIX_EPOCH)
 }
 
 /// Asks every live pod for its state. One that does not answer in time has the state of its files.
@@ -127,7 +166,8 @@ fn ask_live(pods: &Pods, rows: &mut [PodRow]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn row(pods: &Pods, name: &str, config: Option<&Config>, patience: &mut impl FnMut()) -> PodRow {
+/// A pod as its files tell of it.
+pub(super) fn row(pods: &Pods, name: &str, config: Option<&Config>, patience: &mut impl FnMut()) -> PodRow {
     let dir = pods.dir(name);
     let mut row = PodRow { name: name.to_owned(), state: "damaged", ..PodRow::default() };
     let folded = match Reader::open(&dir) {
@@ -137,7 +177,10 @@ fn row(pods: &Pods, name: &str, config: Option<&Config>, patience: &mut impl FnM
         Ok(reader) => Summary::read(&reader, patience).map_err(|e| e.to_string()),
     };
     match folded {
-        Ok(Summary { state, last_time }) => {
+        Ok(Summary { state, last_time, prompt }) => {
+            row.outcome = outcome(&state);
+            row.prompt = prompt;
+            row.queued = !state.queued.is_empty();
             let live = matches!(Session::owner(&dir), Ok(Some(_)));
             row.live = live;
             let window = |model: &str| config.and_then(|config| context_window(model, config));
@@ -154,6 +197,7 @@ fn row(pods: &Pods, name: &str, config: Option<&Config>, patience: &mut impl FnM
                 (false, true) => "crashed",
                 (false, false) => "stopped",
             };
+            row.directory = state.started.map(|started| started.project);
             row.model = state.surface.map(|(surface, _)| surface.model).unwrap_or_default();
             row.turns = state.turns;
             row.cost = state.cost;
@@ -163,6 +207,16 @@ fn row(pods: &Pods, name: &str, config: Option<&Config>, patience: &mut impl FnM
         Err(problem) => row.problem = Some(problem),
     }
     row
+}
+
+/// How the newest turn ended, as far as it did.
+fn outcome(state: &SessionState) -> Option<&'static str> {
+    Some(match state.last_outcome.as_ref().filter(|_| !state.turn_open)? {
+        Outcome::Done if state.refused.is_none() && state.shortfall.is_none() => "done",
+        Outcome::Cancelled => "cancelled",
+        Outcome::Interrupted | Outcome::Waiting => return None,
+        _ => "failed",
+    })
 }
 
 /// What a pod waits for: the first question, and how many more there are.
@@ -176,43 +230,148 @@ fn asked(approvals: &[ApprovalStatus]) -> String {
 
 fn json(row: &PodRow) -> serde_json::Value {
     serde_json::json!({
-        "name": row.name, "state": state_word(row.state), "approvals": row.approvals, "model": row.model, "turns": row.turns, "tokens": row.tokens,
-        "cost": row.cost.map(Cost::dollars), "context_percent": row.context_percent,
+        "name": row.name, "state": state_word(row.state), "outcome": row.outcome, "prompt": row.prompt, "directory": row.directory,
+        "approvals": row.approvals, "model": row.model, "turns": row.turns, "tokens": row.tokens, "cost": row.cost.map(Cost::dollars), "context_percent": row.context_percent,
         "held": row.held, "model_wait": row.model_wait, "last_us": row.last, "problem": row.problem, "left_running": row.left.as_ref().map_or(&[][..], |left| &left.pids),
     })
 }
 
-fn print(rows: &[PodRow]) {
-    let now = now();
-    let widest = |of: fn(&PodRow) -> &str| rows.iter().map(|row| of(row).chars().count()).max().unwrap_or(0);
-    let (width, models) = (widest(|row| &row.name).max(4), widest(|row| &row.model).clamp(5, MODEL + 1));
-    let states = widest(|row| row.state).max(8);
-    out::line(&format!(
-        "{:width$}  {:states$}  {:models$}  {:>5}  {:>8}  {:>8}  {}",
-        "NAME", "STATE", "MODEL", "TURNS", "TOKENS", "COST", "LAST"
-    ));
-    for row in rows {
-        let ago = match row.last {
-            0 => "never".to_owned(),
-            last if now.saturating_sub(last) < 1_000_000 => "just now".to_owned(),
-            last => format!("{} ago", duration(now.saturating_sub(last))),
-        };
-        let last = row.problem.clone().unwrap_or(ago);
-        let last = row.left.as_ref().map_or(last.clone(), |left| format!("{last}, {}", left.text()));
-        let last = match (&row.held, &row.model_wait) {
-            _ if !row.approvals.is_empty() => format!("{last}, waiting for {}", asked(&row.approvals)),
-            (Some(why), _) => format!("{last}, held: {}", line(why, WHY)),
-            (None, Some(wait)) => format!("{last}, waiting {}", model_wait(wait)),
-            (None, None) => last,
-        };
+/// The model without its provider, or the file of a script.
+fn short_model(model: &str) -> Line {
+    let plain = if model.starts_with(SCRIPTED) { "scripted" } else { model };
+    let own = if plain.starts_with(RECORD) { plain } else { plain.split_once('/').map_or(plain, |(_, own)| own) };
+    Line::of(own, Tone::Plain).cut(MODEL)
+}
+
+/// When a pod was last active, in one unit.
+fn last(row: &PodRow, now: u64) -> String {
+    let ago = Duration::from_micros(now.saturating_sub(row.last));
+    match row.last {
+        0 => "never".to_owned(),
+        _ if ago < Duration::from_secs(1) => "just now".to_owned(),
+        _ => {
+            let time = duration(Duration::from_secs(ago.as_secs()));
+            let unit: Vec<&str> = time.split(' ').take(2).collect();
+            format!("{} ago", unit.join(" "))
+        }
+    }
+}
+
+/// The first line of the prompt, behind the directory where that is another one.
+fn prompt(row: &PodRow, here: &Path, env: &Env) -> Line {
+    let elsewhere = row.directory.as_deref().map(Path::new).filter(|directory| *directory != here);
+    let at = elsewhere.map(|directory| format!("{}: ", env.shown(directory))).unwrap_or_default();
+    let text = row.prompt.as_deref().unwrap_or_default();
+    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    Line::of(&at, Tone::Dim).with(first.trim(), Tone::Plain)
+}
+
+fn tone(state: &str) -> Tone {
+    match state {
+        WAITING => Tone::Waiting,
+        "crashed" | "damaged" | "failed" => Tone::Failed,
+        "held" => Tone::Refused,
+        "working" | "running" | "stopping" => Tone::Strong,
+        "done" => Tone::Ok,
+        _ => Tone::Dim,
+    }
+}
+
+/// What else there is to say about a pod.
+fn details(row: &PodRow) -> Vec<String> {
+    let waits = (!row.approvals.is_empty()).then(|| format!("waiting for {}", asked(&row.approvals)));
+    let held = row.held.as_ref().map(|why| format!("held: {}", line(why, WHY)));
+    let model = row.model_wait.as_ref().map(|wait| format!("waiting {}", model_wait(wait)));
+    let first = waits.or(held).or(model);
+    let left = row.left.as_ref().map(LeftRunning::text);
+    row.problem.clone().into_iter().chain(first).chain(left).collect()
+}
+
+/// A row for each pod. A terminal gets as much of it as has room; a pipe gets all of it.
+fn print(rows: &[PodRow], env: &Env) {
+    let (now, here, look) = (now(), Project::around(env).root, Look::of_stdout());
+    let (theme, columns) = look.map_or((Theme::Plain, usize::MAX), |look| (look.theme, look.width()));
+    let cells = |row: &PodRow| {
         let cost = row.cost.map_or_else(|| "-".to_owned(), |cost| cost.to_string());
-        out::line(&format!(
-            "{:width$}  {:states$}  {:models$}  {:>5}  {:>8}  {cost:>8}  {last}",
-            row.name,
-            row.state,
-            line(&row.model, MODEL),
-            row.turns,
-            row.tokens
-        ));
+        let plain = |text: &str| Line::of(text, Tone::Plain);
+        let state = Line::of(row.shown(), tone(row.shown()));
+        [plain(&row.name), state, Line::of(&last(row, now), Tone::Dim), plain(&cost), short_model(&row.model)]
+    };
+    let title = |text| Line::of(text, Tone::Dim);
+    let titles = ["NAME", "STATE", "LAST", "COST", "MODEL"].map(title);
+    let table: Vec<_> = rows.iter().map(cells).collect();
+    let widths: Vec<usize> = (0..titles.len())
+        .map(|at| table.iter().chain([&titles]).filter_map(|row| row.get(at)).map(Line::width).max().unwrap_or(0))
+        .collect();
+    let used: usize = widths.iter().map(|width| width + 2).sum();
+    let beside = columns.saturating_sub(used) >= PROMPT;
+    let margin = Line::of("  ", Tone::Plain);
+    let mut lines = vec![aligned(&titles, &widths, &title(if beside { "PROMPT" } else { "" })).cut(columns)];
+    for (row, cells) in rows.iter().zip(&table) {
+        let prompt = prompt(row, &here, env);
+        let in_row = if beside { prompt.clone() } else { Line::default() };
+        lines.push(aligned(cells, &widths, &in_row).cut(columns));
+        if !beside && !prompt.is_empty() {
+            lines.push(margin_of(&margin, &prompt).cut(columns));
+        }
+        for text in details(row) {
+            lines.extend(Line::of(&text, Tone::Plain).wrap(columns, &margin, &margin));
+        }
+    }
+    let text: String = lines.iter().map(|line| line.ansi(theme) + "\n").collect();
+    out::raw(&text);
+}
+
+fn margin_of(margin: &Line, line: &Line) -> Line {
+    let mut whole = margin.clone();
+    whole.append(line);
+    whole
+}
+
+/// Cells in columns, and `last` behind them; nothing stands behind the last text.
+fn aligned(cells: &[Line], widths: &[usize], last: &Line) -> Line {
+    let (mut line, mut gap) = (Line::default(), 0);
+    for (at, (cell, width)) in cells.iter().zip(widths).enumerate() {
+        let free = width.saturating_sub(cell.width());
+        // Amounts stand below each other.
+        let before = if at == COST_COLUMN { free } else { 0 };
+        if cell.is_empty() {
+            gap += free + 2;
+            continue;
+        }
+        line = line.with(&" ".repeat(gap + before), Tone::Plain);
+        line.append(cell);
+        gap = free - before + 2;
+    }
+    if last.is_empty() {
+        return line;
+    }
+    line = line.with(&" ".repeat(gap), Tone::Plain);
+    line.append(last);
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_needs_a_person_is_first() {
+        let row = |state, outcome| PodRow { state, outcome, ..PodRow::default() };
+        let (call, tool, question) = (String::new(), String::new(), String::new());
+        let asked = ApprovalStatus { approval: 1, call, tool, question, expires_ms: None };
+        let mut rows = [
+            row("stopped", Some("done")),
+            row("stopped", Some("failed")),
+            PodRow { queued: true, ..row("stopped", Some("done")) },
+            row("idle", Some("failed")),
+            row("working", Some("done")),
+            row("held", None),
+            row("crashed", None),
+            PodRow { approvals: vec![asked], ..row("stopped", None) },
+        ];
+        rows.sort_by_key(PodRow::rank);
+        let shown = rows.each_ref().map(PodRow::shown);
+        assert_eq!(shown, ["waiting for you", "crashed", "held", "working", "idle", "done", "failed", "stopped"]);
     }
 }

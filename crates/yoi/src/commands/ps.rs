@@ -12,10 +12,10 @@ use crate::show::escape::line;
 use crate::show::out;
 use crate::socket::{block_on, owner, statuses};
 use authority::{Ambient, PodProcess, ProcessOwner, processes_of, resident_memory};
-use pod::session::restore::duration;
 use protocol::status::JobStatus;
 use serde_json::{Value, json};
 use std::time::Duration;
+use tui::duration;
 
 /// How long all live pods together may take to answer.
 const ASKED: Duration = Duration::from_millis(300);
@@ -135,7 +135,7 @@ fn print(rows: &[Row]) {
     let head = format!("{:pods$}  {:>7}  {:owners$}  {:>12}  {:>11}  COMMAND", "POD", "PID", "OWNER", "AGE", "MEMORY");
     out::line(&head);
     for Row { pod, pid, owner, age, memory, command, task: _, job } in rows {
-        let age = duration(u64::try_from(age.as_micros()).unwrap_or(u64::MAX));
+        let age = duration(Duration::from_secs(age.as_secs()));
         let memory = memory.map_or_else(|| "-".to_owned(), |bytes| format!("{} KiB", bytes / 1024));
         let of_job = job.as_ref().map(|job| format!(" (job {} {})", job.job, job_text(job, now() / 1000)));
         let command = format!("{}{}", line(command, COMMAND), of_job.unwrap_or_default());

@@ -1,9 +1,10 @@
-//! `yoi rm`: a pod to the trash, or gone.
+//! `yoi rm`: pods to the trash, or gone.
 
 use crate::Points;
 use crate::cli::RmArgs;
 use crate::commands::left_running::{HELP, LeftRunning};
-use crate::commands::person::only_a_person;
+use crate::commands::ls::row;
+use crate::commands::person::{only_a_person, terminal};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::hosting::leftovers::{clear, everything};
@@ -14,20 +15,107 @@ use authority::Ambient;
 use session_store::Session;
 use std::fs;
 use std::path::PathBuf;
+use std::time::SystemTime;
+use tui::count;
+
+/// How many names of pods are said.
+const NAMED: usize = 10;
 
 /// Takes the whole name: a beginning is enough for reading, not for deleting.
 pub(crate) fn run(args: &RmArgs, env: &Env, points: &Points) -> Result<Exit, Failure> {
-    check_name(&args.name)?;
+    args.name.iter().try_for_each(|name| check_name(name))?;
     only_a_person("remove a pod")?;
     let pods = Pods::of(env)?;
-    let left: Vec<_> = LeftRunning::find(env).into_iter().filter(|left| left.is_of(&pods, &args.name)).collect();
-    let kept = remove(&pods, &args.name, args.purge, points)?;
+    let Some(name) = &args.name else { return several(args, env, &pods, points) };
+    let left: Vec<_> = LeftRunning::find(env).into_iter().filter(|left| left.is_of(&pods, name)).collect();
+    let kept = remove(&pods, name, args.purge, points)?;
     out::line(&match kept {
-        Some(target) => format!("moved {} to {}", args.name, target.display()),
-        None => format!("deleted {}", args.name),
+        Some(target) => format!("moved {name} to {}", target.display()),
+        None => format!("deleted {name}"),
     });
-    left.iter().for_each(|left| out::line(&format!("{}: {}; {HELP}", args.name, left.text())));
+    left.iter().for_each(|left| out::line(&format!("{name}: {}; {HELP}", left.text())));
     Ok(Exit::Done)
+}
+
+/// Removes the pods that are old, failed or there, once a person agrees to their number. Running ones stay.
+fn several(args: &RmArgs, env: &Env, pods: &Pods, points: &Points) -> Result<Exit, Failure> {
+    let (names, running) = chosen(args, pods)?;
+    if running > 0 {
+        let stay =
+            if running == 1 { "1 running pod is kept".to_owned() } else { format!("{running} running pods are kept") };
+        out::line(&stay);
+    }
+    if names.is_empty() {
+        out::line("no pod to remove");
+        return Ok(Exit::Done);
+    }
+    let (number, them) = (count(names.len() as u64, "pod"), if names.len() == 1 { "it" } else { "them" });
+    if !args.yes {
+        let Some(mut terminal) = terminal(env) else {
+            let refused = format!("{number} would be removed, and there is no terminal to ask at");
+            return Err(Failure::new(Exit::Usage, refused).help(format!("-y removes {them} without asking")));
+        };
+        out::line(&format!("{number}: {}", listed(&names)));
+        let what = if args.purge { format!("delete {them} for good") } else { format!("move {them} to the trash") };
+        let agreed = terminal.agrees(&format!("{what}? y or n: "), &mut || true, &mut out::raw);
+        if !agreed.unwrap_or_else(|_left| {
+            out::raw("\n");
+            false
+        }) {
+            out::line("nothing was removed");
+            return Ok(Exit::Failed);
+        }
+    }
+    let (mut removed, mut exit) = (0, Exit::Done);
+    for name in &names {
+        match remove(pods, name, args.purge, points) {
+            Ok(_) => removed += 1,
+            Err(failure) => {
+                failure.say();
+                exit = failure.exit;
+            }
+        }
+    }
+    let removed = count(removed, "pod");
+    out::line(&match args.purge {
+        true => format!("deleted {removed}"),
+        false => format!("moved {removed} to {}", pods.trash().display()),
+    });
+    Ok(exit)
+}
+
+/// The pods to remove, oldest first, and how many more run.
+fn chosen(args: &RmArgs, pods: &Pods) -> Result<(Vec<String>, u64), Failure> {
+    let (now, mut chosen, mut running) = (SystemTime::now(), Vec::new(), 0);
+    for name in pods.names()? {
+        let active = active(pods, &name);
+        // One whose clock is ahead is not old.
+        let age = now.duration_since(active).unwrap_or_default();
+        if args.older_than.is_some_and(|time| age < time)
+            || (args.failed && row(pods, &name, None, &mut || {}).shown() != "failed")
+        {
+            continue;
+        }
+        if matches!(Session::owner(&pods.dir(&name)), Ok(Some(_))) {
+            running += 1;
+        } else {
+            chosen.push((active, name));
+        }
+    }
+    chosen.sort();
+    Ok((chosen.into_iter().map(|(_, name)| name).collect(), running))
+}
+
+/// When a pod last changed; one that begins now has no log yet.
+fn active(pods: &Pods, name: &str) -> SystemTime {
+    let made = fs::metadata(pods.dir(name)).and_then(|meta| meta.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+    pods.touched(name).max(made)
+}
+
+fn listed(names: &[String]) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    let shown = names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if more == 0 { shown } else { format!("{shown} and {more} more") }
 }
 
 /// Gives the place in the trash, if it went there. The lock is held until the name is free.

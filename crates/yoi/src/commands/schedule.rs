@@ -8,7 +8,6 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::hosting::session_location::now;
 use crate::pods::{Pods, read_failure};
-use crate::show::count::count;
 use crate::show::escape::line;
 use crate::show::out;
 use crate::socket::{LiveClient, block_on};
@@ -19,6 +18,7 @@ use protocol::method::{CallTool, GetFeatures, ToolAnswer};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use session_store::{ReadError, Reader};
+use tui::count;
 
 const COMMAND: &str = "yoi schedule";
 

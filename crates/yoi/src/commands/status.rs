@@ -11,7 +11,6 @@ use crate::exit::{Exit, Failure};
 use crate::hosting::session_location::now;
 use crate::pods::{Pods, read_failure};
 use crate::show::background_tasks::{job_line, task_line, tasks_text};
-use crate::show::count::count;
 use crate::show::escape::line;
 use crate::show::out;
 use crate::show::question::{end, short};
@@ -23,13 +22,14 @@ use pod::permission::Rule;
 use pod::record::HoldCause;
 use pod::session::approvals::AllowedRule;
 use pod::session::fold::{Hold, SessionState};
-use pod::session::restore::duration;
 use pod::session::summary::Summary;
 use protocol::status::{ApprovalStatus, BackgroundTaskStatus, ContextStatus, DeliveryMode, JobStatus, Queued, Status};
 use serde_json::{Value, json};
 use session_store::{ReadError, Reader};
 use std::cmp::Reverse;
+use std::time::Duration;
 use tui::arguments::brief;
+use tui::{count, duration};
 
 /// Characters of a call or an input that are shown.
 const SHOWN: usize = 80;
@@ -242,7 +242,7 @@ impl Found {
             add("last turn", outcome_text(outcome));
         }
         if let Some(live) = &self.live {
-            let age = duration(now().saturating_sub(live.host.since_us));
+            let age = duration(Duration::from_micros(now().saturating_sub(live.host.since_us)));
             add("process", format!("{}, running for {age} (yoi {})", live.host.pid, live.host.version));
             if live.stuck > 0 {
                 add("stuck", format!("{} did not return", count(live.stuck, "tool or hook call")));
@@ -260,7 +260,10 @@ impl Found {
             add("", help.clone());
         }
         if self.summary.last_time > 0 {
-            add("active", format!("{} ago", duration(now().saturating_sub(self.summary.last_time))));
+            add(
+                "active",
+                format!("{} ago", duration(Duration::from_micros(now().saturating_sub(self.summary.last_time)))),
+            );
         }
         if let Some(left) = left {
             add("left", format!("{}; {HELP}", left.text()));

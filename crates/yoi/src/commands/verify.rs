@@ -8,11 +8,11 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::hosting::session_location::{now, open_failure};
 use crate::pods::{Pods, check_name, read_failure, salvage as next_step, seqs};
-use crate::show::count::count;
 use crate::show::out;
 use pod::session::replay::{Wrong, verify};
 use session_store::{BLOB_BYTES, Damage, OpenError, Options, ReadError, Reader, Session, Tail};
 use std::sync::Arc;
+use tui::count;
 
 /// Checks a pod without changing or locking it.
 pub(crate) fn run(args: &VerifyArgs, env: &Env) -> Result<Exit, Failure> {

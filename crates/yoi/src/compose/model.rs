@@ -7,7 +7,7 @@ use crate::config::file::{ApiKind, ProviderConfig};
 use crate::config::parser_text::{explain, in_words};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use crate::nearest::did_you_mean;
+use crate::nearest::{did_you_mean, distance, nearest};
 use crate::show::remedy;
 use authority::{Ambient, Net, Secret};
 use llm_worker::projection::{Dialect, Neutral, Surface};
@@ -88,9 +88,11 @@ pub(crate) fn named(name: &str, config: &Config) -> Result<(), Failure> {
         return Ok(());
     }
     let Some((provider, _model)) = catalog::split(name) else {
-        return Err(Failure::new(Exit::Config, format!("`{name}` is not a model")).help(
-            "write PROVIDER/MODEL, such as ollama/qwen3, or offline, scripted:FILE or record:MODEL; `yoi models` lists the models",
-        ));
+        let help = meant(name, config).map(|meant| format!("did you mean `{meant}`? `yoi models` lists the models"));
+        return Err(Failure::new(Exit::Config, format!("`{name}` is not a model")).help(help.unwrap_or_else(|| {
+            "write PROVIDER/MODEL, such as ollama/qwen3, or offline, scripted:FILE or record:MODEL; `yoi models` lists the models"
+                .to_owned()
+        })));
     };
     if config.providers.contains_key(provider) || catalog::find(provider).is_some() {
         return Ok(());
@@ -102,6 +104,22 @@ pub(crate) fn named(name: &str, config: &Config) -> Result<(), Failure> {
         "{meant}define [providers.{provider}] in the configuration, or use a known provider: {}",
         names.join(", ")
     )))
+}
+
+/// The model that a word without a provider may mean: one of the provider of this name, or the one with the nearest name.
+fn meant(word: &str, config: &Config) -> Option<String> {
+    let defaults = catalog::PROVIDERS.iter().filter_map(|p| Some(format!("{}/{}", p.name, p.default_model?)));
+    let configured = config.models.keys().cloned().chain(config.model.iter().map(|model| model.value.clone()));
+    let known: Vec<String> = configured.chain(defaults).chain(provider::prices::names().map(str::to_owned)).collect();
+    let parts: Vec<_> = known.iter().filter_map(|name| catalog::split(name)).collect();
+    let full = |(provider, model): &(&str, &str)| format!("{provider}/{model}");
+    if config.providers.contains_key(word) || catalog::find(word).is_some() {
+        let own = parts.iter().find(|(provider, _)| *provider == word);
+        return Some(own.map_or_else(|| format!("{word}/MODEL"), full));
+    }
+    let names: Vec<&str> = [OFFLINE].into_iter().chain(parts.iter().map(|(_, model)| *model)).collect();
+    let near = nearest(word, &names).filter(|near| near.starts_with(word) || distance(near, word) <= word.len() / 3)?;
+    Some(parts.iter().find(|(_, model)| *model == near).map_or_else(|| near.to_owned(), full))
 }
 
 /// Whether it is written like a model's name.

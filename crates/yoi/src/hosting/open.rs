@@ -10,7 +10,6 @@ use crate::compose::model::ResolvedModel;
 use crate::compose::{Composed, Installed, limits, system_prompt};
 use crate::exit::Failure;
 use crate::project::environment;
-use crate::show::count::count;
 use authority::{Ambient, Redactor};
 use pod::control::{Actor, Client, HostMode, Outbox, Permission};
 use pod::host::{self, CrashCleanup, HostError, OpenReport, Opening, PodConfig, PodDeps};
@@ -21,6 +20,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 use tokio_util::sync::CancellationToken;
+use tui::count;
 
 /// What becomes a pod: a locked session and its parts.
 pub(crate) struct OpenedSession<'a> {

@@ -272,7 +272,7 @@ pub(crate) fn open_failure(error: &OpenError, now: u64, name: Option<&str>) -> F
             let who = owner.as_ref().map_or_else(String::new, |owner| {
                 let age = match now.saturating_sub(owner.since) {
                     0..1_000_000 => "less than a second".to_owned(),
-                    held => pod::session::restore::duration(held),
+                    held => tui::duration(Duration::from_micros(held)),
                 };
                 format!(" by process {}, which started {age} ago", owner.pid)
             });

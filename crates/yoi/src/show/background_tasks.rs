@@ -1,9 +1,10 @@
 //! Background tasks and jobs of a pod, one line each.
 
-use super::count::count;
 use super::escape::line;
-use pod::session::restore::{duration, utc};
+use pod::session::restore::utc;
 use protocol::status::{BackgroundTaskStatus, EndedRunStatus, JobStatus, OpenRunStatus};
+use std::time::Duration;
+use tui::count;
 
 /// Characters of a reason that are shown.
 const REASON: usize = 200;
@@ -74,7 +75,7 @@ fn word(word: &str) -> String {
 }
 
 fn ago(from_ms: u64, to_ms: u64) -> String {
-    duration(to_ms.saturating_sub(from_ms).saturating_mul(1000))
+    tui::duration(Duration::from_millis(to_ms.saturating_sub(from_ms)))
 }
 
 /// `3 background tasks`, with how many of them run.
@@ -118,7 +119,7 @@ mod tests {
     fn a_line_for_each_state() {
         let failed = ended("timed_out", Some("no\nanswer"));
         for (task, hosted, expected) in [
-            (BackgroundTaskStatus { run: Some(open()), ..task() }, true, "runs for 1m 1s (run 7, cron, attempt 2)"),
+            (BackgroundTaskStatus { run: Some(open()), ..task() }, true, "runs for 1 min 1 s (run 7, cron, attempt 2)"),
             (
                 BackgroundTaskStatus { run: Some(open()), ..task() },
                 false,
@@ -131,7 +132,7 @@ mod tests {
                     ..task()
                 },
                 true,
-                "next run in 2h (2026-05-28T22:26:40Z); run 6 completed 1h ago",
+                "next run in 2 h (2026-05-28T22:26:40Z); run 6 completed 1 h ago",
             ),
             (
                 BackgroundTaskStatus {
@@ -141,7 +142,7 @@ mod tests {
                     ..task()
                 },
                 true,
-                "off until the next start: failed 3 times within 1h; run 6 timed out 1h ago: no…; \
+                "off until the next start: failed 3 times within 1h; run 6 timed out 1 h ago: no…; \
                  2 failures in the last 24 hours",
             ),
             (BackgroundTaskStatus { next_due_ms: Some(NOW - 1), ..task() }, true, "waits for other tasks"),

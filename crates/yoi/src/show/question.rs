@@ -4,11 +4,13 @@
 use super::terminal::{Terminal, TypedLine};
 use pod::permission::Rule;
 use pod::record::ProposedRule;
-use pod::session::restore::{duration, utc};
+use pod::session::restore::utc;
 use protocol::method::AllowScope;
 use protocol::record::ApprovalRequested;
 use serde_json::Value;
+use std::time::Duration;
 use tui::arguments::fields;
+use tui::duration;
 
 /// An answer of a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +35,7 @@ pub(crate) fn end(expires_ms: Option<u64>, now_ms: Option<u64>) -> Option<String
     let Some(now_ms) = now_ms else { return Some(format!("denied at {at} if nobody answers")) };
     Some(match at_ms.saturating_sub(now_ms) {
         0 => format!("nobody answered until {at}: the pod denies the call"),
-        left => format!("denied in {} ({at}) if nobody answers", duration(left.saturating_mul(1000))),
+        left => format!("denied in {} ({at}) if nobody answers", duration(Duration::from_millis(left))),
     })
 }
 
@@ -152,7 +154,7 @@ mod tests {
     fn an_end_is_shown_until_it_comes() {
         let hour = 3_600_000;
         let shown = |now| end(Some(2 * hour), Some(now)).unwrap_or_default();
-        assert_eq!(shown(hour / 2), "denied in 1h 30m (1970-01-01T02:00:00Z) if nobody answers");
+        assert_eq!(shown(hour / 2), "denied in 1 h 30 min (1970-01-01T02:00:00Z) if nobody answers");
         assert_eq!(shown(2 * hour), "nobody answered until 1970-01-01T02:00:00Z: the pod denies the call");
         assert_eq!((end(None, None), end(Some(u64::MAX), Some(0)).is_some()), (None, true));
         assert_eq!(end(Some(0), None).as_deref(), Some("denied at 1970-01-01T00:00:00Z if nobody answers"));

@@ -1,10 +1,10 @@
 //! Rules that an answer writes into the user's configuration, as a person sees them before and after. Writes nothing.
 
-use super::count::count;
 use super::escape::line;
 use authority::text::escape_line;
 use protocol::method::{MatchedCall, MatchedCalls};
 use tui::arguments::brief;
+use tui::count;
 
 /// Characters of a call.
 const SHOWN: usize = 80;

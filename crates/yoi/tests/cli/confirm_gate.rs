@@ -28,7 +28,7 @@ fn every_command_shows_when_a_question_ends() {
     until("the other call has run", || scene.file("other").exists());
     assert!(!scene.file("made").exists());
     let asked = "builtin:confirm-gate (gate `confirm-gate`): may Write run with `^made$`?";
-    let ends = ["denied in 1h ", "Z) if nobody answers"];
+    let ends = ["denied in 1 h ", "Z) if nobody answers"];
     scene.yoi(&["approve"]).ends(0).prints(&[asked, ends[0], ends[1]]);
     scene.yoi(&["ls"]).ends(0).prints(&["waiting for approval 1: builtin:confirm-gate", ends[0], ends[1]]);
     scene.yoi(&["status", "p"]).ends(0).prints(&["may Write run", ends[0], ends[1]]);

@@ -143,7 +143,7 @@ fn a_live_pod_is_not_removed_and_stop_ends_it() {
     finish(held.run).ends(143);
     let scene = held.scene;
     scene.yoi(&["stop", "held"]).ends(0).prints(&["held is not running"]);
-    scene.yoi(&["ls"]).ends(0).prints(&["stopped"]);
+    scene.yoi(&["ls"]).ends(0).prints(&["cancelled"]);
     assert_eq!(scene.sound("held"), 1);
     scene.yoi(&["rm", "held"]).ends(0);
     assert_eq!(scene.pods(), Vec::<String>::new());

@@ -1,8 +1,11 @@
 //! Pods by name: listing, looking, removing.
 
+use crate::hosts::Host;
+use crate::person::AtTerminal;
 use crate::scene::Scene;
 use serde_json::json;
-use std::fs;
+use std::fs::{self, File};
+use std::time::{Duration, SystemTime};
 
 fn with_pods(names: &[&str]) -> Scene {
     let scene = Scene::new();
@@ -55,11 +58,15 @@ fn without_a_name_the_last_run_here_is_meant() {
 #[test]
 fn ls_says_how_pods_stand() {
     let scene = with_pods(&["alpha", "beta"]);
-    let listed = scene.yoi(&["ls"]).ends(0).prints(&["NAME", "alpha", "beta", "stopped", "42"]);
+    let listed = scene.yoi(&["ls"]).ends(0).prints(&["NAME", "alpha", "beta", "done", "say hello"]);
     assert!(!listed.out.contains(" 0s ago"), "{}", listed.out);
     fs::create_dir(scene.pod("empty")).unwrap();
     let listed = scene.yoi(&["ls"]).ends(0);
-    assert!(listed.out.lines().any(|row| row.starts_with("empty  empty") && row.ends_with("never")), "{}", listed.out);
+    assert!(
+        listed.out.lines().any(|row| row.starts_with("empty  empty  never") && row.ends_with(" -")),
+        "{}",
+        listed.out
+    );
     let rows = scene.yoi(&["ls", "--json"]).ends(0).json();
     let names: Vec<&str> = rows.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["beta", "alpha", "empty"], "newest first");
@@ -67,6 +74,92 @@ fn ls_says_how_pods_stand() {
     (0..12).for_each(|_| drop(scene.yoi(&["run", "-m", &runs, "x"]).ends(0)));
     let shown = |args: &[&str]| scene.yoi(args).ends(0).json().as_array().unwrap().len();
     assert_eq!((shown(&["ls", "--json"]), shown(&["ls", "--json", "--all"])), (13, 15));
+}
+
+/// A pod of a run that was not understood, and one in another directory with a log that is not read whole.
+fn with_other_pods() -> Scene {
+    let scene = with_pods(&["alpha", "beta"]);
+    scene.yoi(&["run", "--pod", "odd", "-m", "offline", "qwx\nzzz"]).ends(1);
+    let read = json!({ "calls": [{ "name": "List", "arguments": { "path": "." } }] });
+    let answers = [vec![read; 40], vec![json!({ "text": "done" })]].concat();
+    let model = scene.script("long.jsonl", &answers);
+    fs::create_dir_all(scene.path("home/other/.git")).unwrap();
+    let other = scene.path("home/other").display().to_string();
+    scene.yoi(&["-C", &other, "run", "--pod", "long", "-m", &model, "look around, and then look again"]).ends(0);
+    assert!(scene.records("long").len() > 200);
+    scene
+}
+
+#[test]
+fn ls_says_what_pods_were_asked_and_where() {
+    let scene = with_other_pods();
+    let listed = scene.yoi(&["ls"]).ends(0);
+    let row = |name: &str| listed.out.lines().find(|row| row.starts_with(name)).unwrap().to_owned();
+    assert!(row("alpha").ends_with("  scripted  say hello"), "{}", listed.out);
+    assert!(row("odd").contains("  failed  ") && row("odd").ends_with("  offline   qwx"), "{}", listed.out);
+    assert!(row("long").ends_with("  ~/other: look around, and then look again"), "{}", listed.out);
+    let rows = scene.yoi(&["ls", "--json"]).ends(0).json();
+    let long = rows.as_array().unwrap().iter().find(|row| row["name"] == "long").unwrap();
+    assert_eq!((&long["state"], &long["outcome"]), (&json!("stopped"), &json!("done")));
+    assert_eq!(long["prompt"], "look around, and then look again");
+    assert_eq!(long["directory"], scene.path("home/other").to_str().unwrap());
+    // A terminal gets as much as it has room for.
+    for columns in [80, 60, 40] {
+        let shown = AtTerminal::start_drawing(&scene, columns, false, &["ls"]).ends(0);
+        assert!(shown.lines().all(|line| line.chars().count() <= usize::from(columns)), "{columns}\n{shown}");
+        assert!(shown.contains("failed") && shown.contains("look aro"), "{columns}\n{shown}");
+    }
+    let shown = AtTerminal::start_drawing(&scene, 80, true, &["ls"]).ends(0);
+    assert!(shown.contains("\u{1b}[1;31mfailed\u{1b}[0m") && shown.contains("\u{1b}[32mdone\u{1b}[0m"), "{shown}");
+}
+
+#[test]
+fn many_pods_are_removed_after_a_count() {
+    let scene = with_other_pods();
+    scene.yoi(&["rm"]).ends(2).says(&["the pod's name is missing"]);
+    scene.yoi(&["rm", "--all", "alpha"]).ends(2);
+    let asks = ["1 pod would be removed, and there is no terminal to ask at", "help: -y removes it without asking"];
+    scene.yoi(&["rm", "--failed"]).ends(2).says(&asks);
+    scene.yoi(&["rm", "--older-than", "30d", "-y"]).ends(0).prints(&["no pod to remove"]);
+    assert_eq!(scene.pods(), ["alpha", "beta", "long", "odd"]);
+    for path in [scene.pod("alpha"), scene.pod("alpha").join("HEAD"), scene.pod("odd").join("HEAD")] {
+        let old = SystemTime::now() - Duration::from_secs(31 * 24 * 3600);
+        File::open(path).unwrap().set_modified(old).unwrap();
+    }
+    scene.yoi(&["rm", "--older-than", "30d", "--failed", "-y"]).ends(0).prints(&["no pod to remove"]);
+    scene.yoi(&["rm", "--older-than", "30d", "-y"]).ends(0).prints(&["moved 1 pod to ", "trash"]);
+    assert!(scene.path("state/yoi/trash/alpha.1/log").is_dir());
+    scene.yoi(&["rm", "--failed", "-y"]).ends(0).prints(&["moved 1 pod to "]);
+    assert_eq!(scene.pods(), ["beta", "long"]);
+    let _running = Host::start(&scene, &["-m", "offline"]);
+    for answer in ["n\n", "y\n"] {
+        assert_eq!(scene.pods(), ["beta", "long", "p"]);
+        let mut person = AtTerminal::start(&scene, "y\n", &["rm", "--all", "--purge"]);
+        ["1 running pod is kept", "2 pods: beta, long", "delete them for good? y or n: "]
+            .iter()
+            .for_each(|shown| person.sees(shown));
+        person.types(answer);
+        let said = if answer == "y\n" { "deleted 2 pods" } else { "nothing was removed" };
+        assert!(person.ends(i32::from(answer == "n\n")).contains(said));
+    }
+    assert_eq!(scene.pods(), ["p"]);
+}
+
+#[test]
+fn a_word_for_a_model_leads_to_its_name() {
+    let scene = Scene::new();
+    scene.config("[providers.toy]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\n[models.\"toy/small\"]\nmax_output = 100\n");
+    for (word, meant) in [
+        ("gpt-4", "openai/gpt-4.1"),
+        ("claude-sonet-5", "anthropic/claude-sonnet-5"),
+        ("toy", "toy/small"),
+        ("ollama", "ollama/MODEL"),
+        ("offlin", "offline"),
+    ] {
+        let said = format!("help: did you mean `{meant}`? `yoi models` lists the models");
+        scene.yoi(&["run", "-m", word, "x"]).ends(78).says(&[&format!("`{word}` is not a model"), &said]);
+    }
+    scene.yoi(&["run", "-m", "xyz", "x"]).ends(78).says(&["help: write PROVIDER/MODEL, such as "]);
 }
 
 #[test]
@@ -119,5 +212,17 @@ fn the_doctor_says_what_works() {
         assert_eq!(state(about), "works", "{about}: {checks}");
     }
     let text = scene.yoi(&["doctor"]);
-    assert!(text.out.contains("✓ state") && text.out.contains("1 journal intact"), "{}", text.out);
+    assert!(text.out.contains("✓ state") && text.out.contains("1 of 1 journal intact"), "{}", text.out);
+    scene.config("[providers.far]\napi = \"openai-chat\"\nbase_url = \"http://nohost.invalid/v1\"\n");
+    let text = scene.yoi(&["doctor"]).prints(&["asked, but not running: ", "far", "in the plan for this directory"]);
+    assert!(text.out.contains("✓ configuration  $XDG_CONFIG_HOME/yoi/config.toml\n"), "{}", text.out);
+    let models = scene
+        .yoi(&["models"])
+        .ends(0)
+        .prints(&["- far          http://nohost.invalid/v1: the host name is not known\n"]);
+    assert!(!models.out.contains("lookup"), "{}", models.out);
+    let shown = AtTerminal::start_drawing(&scene, 50, true, &["doctor"]).ends(0);
+    assert!(shown.contains("\u{1b}[32m✓\u{1b}[0m"), "{shown}");
+    let plain = AtTerminal::start_drawing(&scene, 50, false, &["models"]).ends(0);
+    assert!(plain.lines().filter(|line| !line.contains("default")).all(|line| line.chars().count() <= 50), "{plain}");
 }

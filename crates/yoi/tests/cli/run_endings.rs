@@ -269,7 +269,7 @@ fn a_vendors_numbers_do_not_overflow() {
     let usage = json!({ "input": u64::MAX, "output": 9 });
     let model = scene.script("s.jsonl", &[json!({ "text": "done", "usage": usage })]);
     scene.yoi(&["run", "--pod", "p", "-m", &model, "x"]).ends(0);
-    scene.yoi(&["ls"]).ends(0).prints(&[&u64::MAX.to_string()]);
+    scene.yoi(&["ls", "--json"]).ends(0).prints(&[&u64::MAX.to_string()]);
 }
 
 #[test]

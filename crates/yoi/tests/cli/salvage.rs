@@ -99,7 +99,9 @@ fn damage_in_a_sealed_segment_is_named_and_a_copy_goes_on() {
     let again = scene.yoi(&["run", "--pod", "q", "-m", &model, "and on"]).ends(0);
     assert!(!again.err.contains("damaged"), "{}", again.err);
     scene.yoi(&["verify", "q"]).ends(0);
-    assert_eq!(scene.yoi(&["ls", "--json"]).ends(0).json()[0]["state"], "stopped");
+    let rows = scene.yoi(&["ls", "--json"]).ends(0).json();
+    let states: Vec<_> = rows.as_array().unwrap().iter().map(|row| (&row["name"], &row["state"])).collect();
+    assert_eq!(states, [(&json!("p"), &json!("damaged")), (&json!("q"), &json!("stopped"))]);
 }
 
 #[test]

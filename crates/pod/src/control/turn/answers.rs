@@ -6,9 +6,9 @@ use super::super::core::{Core, Fatal};
 use super::super::turn_end::TurnEnd;
 use super::{Answered, Running, TurnStage};
 use crate::record::{ApprovalDecision, ApprovalRequested, ApprovalResolved, ApprovalScope};
-use crate::session::restore::duration;
 use llm_worker::effect::{Input, Outcome};
 use std::sync::Arc;
+use std::time::Duration;
 
 impl Running {
     /// Whether it waits for a person, and nothing else of it runs.
@@ -33,7 +33,7 @@ impl Running {
     pub(in super::super) fn expire(&mut self, asked: &ApprovalRequested) -> Result<(), Fatal> {
         self.answered.insert(asked.approval);
         let after_ms = asked.expires.map(|expires| expires.after_ms).unwrap_or_default();
-        let reason = format!("nobody answered within {}", duration(after_ms.saturating_mul(1000)));
+        let reason = format!("nobody answered within {}", humantime::format_duration(Duration::from_millis(after_ms)));
         let told = format!("this call needs a person's approval, and {reason}");
         let resolution = Box::new(ApprovalResolved {
             approval: asked.approval,

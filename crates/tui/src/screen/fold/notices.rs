@@ -1,6 +1,6 @@
 //! What records say that are no inputs, answers or calls, in one text each.
 
-use crate::call::duration;
+use crate::count::duration;
 use crate::screen::status::count;
 use crate::style::Tone;
 use protocol::record::{ApprovalResolved, BackgroundTask, ChildProcess, Outcome, RecordBody, Recovery, Who};

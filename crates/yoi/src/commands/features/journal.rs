@@ -100,7 +100,7 @@ impl Starts {
 
     pub(super) fn number(&self, number: u64) -> Result<&PodStart, Failure> {
         self.kept.iter().find(|start| start.start == number).ok_or_else(|| {
-            let starts = crate::show::count::count(self.count, "start");
+            let starts = tui::count(self.count, "start");
             let what = format!("{} has no start {number}: it has {starts}", self.pod);
             Failure::new(Exit::Usage, what).help(match self.count {
                 1 => format!("`yoi features {}` shows that start", self.pod),

@@ -3,11 +3,11 @@
 use super::availability::time;
 use super::capability_text::{granted, in_words, list, means, point, scope_text, split_denial, text};
 use super::page::Page;
-use crate::show::count::count as numbered;
 use llm_worker::Cost;
 use pod::feature::HostCapability;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use tui::count as numbered;
 
 /// What a source is called that no file holds.
 const DEFAULT: &str = "default";

@@ -4,10 +4,10 @@ use super::capability_text::{granted, list, means, text, words};
 use super::journal::{PodStart, Starts};
 use super::page::Page;
 use crate::exit::{Exit, Failure};
-use crate::show::count::count;
 use pod::feature::HostCapability;
 use schemars::JsonSchema;
 use serde::Serialize;
+use tui::count;
 
 /// The grants that a start did not use.
 #[derive(Debug, Serialize, JsonSchema)]

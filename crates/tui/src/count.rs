@@ -1,0 +1,27 @@
+//! Numbers with their noun, and lengths of time.
+
+use std::time::Duration;
+
+/// `1 file`, `2 files`.
+#[must_use]
+pub fn count(number: u64, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+/// A length of time in at most two units: `0.4 s`, `12 s`, `3 min 5 s`, `2 h`, `12 d 4 h`.
+#[must_use]
+pub fn duration(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let units = |large: u64, small: u64, names: [&str; 2]| {
+        let (whole, rest) = (seconds / large, seconds % large / small);
+        let rest = if rest == 0 { String::new() } else { format!(" {rest} {}", names[1]) };
+        format!("{whole} {}{rest}", names[0])
+    };
+    match seconds {
+        0..10 if time.subsec_millis() > 0 => format!("{:.1} s", time.as_secs_f64()),
+        0..60 => format!("{seconds} s"),
+        60..3_600 => units(60, 1, ["min", "s"]),
+        3_600..86_400 => units(3_600, 60, ["h", "min"]),
+        _ => units(86_400, 3_600, ["d", "h"]),
+    }
+}
