@@ -86,7 +86,7 @@ const ROOMS: &[(&str, &[Room])] = &[
         // the terminal of the full screen: keys in, frames out, given back; knows no pod
         Room { name: "yoi::terminal", may: &[] },
         // a pod in this process; knows no flag, no command and no terminal
-        Room { name: "yoi::hosting", may: &["compose", "config", "env", "exit", "host_log", "instructions", "launch", "look", "pods", "project", "show", "socket"] },
+        Room { name: "yoi::hosting", may: &["compose", "config", "env", "exit", "host_log", "instructions", "launch", "look", "pods", "project", "socket"] },
         Room { name: "yoi::commands", may: &["cli", "compose", "config", "env", "exit", "host_log", "hosting", "launch", "look", "nearest", "pods", "project", "show", "socket", "terminal"] },
     ]),
     ("session-store", &[

@@ -2,13 +2,14 @@
 
 use crate::answer::{answer, counted, fail, fix, refused};
 use crate::shell::Shell;
-use authority::{Beyond, ChildExit, ChildResult, Job, SandboxMode};
+use authority::{Access, Beyond, ChildExit, ChildResult, Job, SandboxMode};
 use llm_worker::tool::{Escalation, Touch};
 use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolResult};
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -113,8 +114,20 @@ pub async fn run(live: Arc<Shell>, args: Args, cx: ToolContext) -> ToolResult {
         (None, Err(error)) => return Err(with_changes(refused(&error), &changed)),
     };
     let confined = live.spawner.mode() != SandboxMode::Off && ended.beyond.is_none();
-    let network = confined && no_network(&String::from_utf8_lossy(&tail));
+    let text = if confined { String::from_utf8_lossy(&tail) } else { "".into() };
+    let network = no_network(&text);
     let mut notes = notes(&ended, network.then(|| cx.host.may_escalate()), &changed);
+    let tests = refused_tests(&text);
+    if network && !tests.is_empty() {
+        notes.push(format!("[tests that failed because of that: {}]", tests.join(", ")));
+    }
+    let is_written = |path: &Path| {
+        live.workspace.roots().any(|(root, access)| access == Access::ReadWrite && path.starts_with(root))
+    };
+    let refused = if ended.how == ChildExit::Exit(0) { None } else { refused_path(&text, is_written) };
+    notes.extend(refused.map(|path| {
+        format!("[{REFUSED_PATH}{path}; commands can write only in the project and in added directories]")
+    }));
     notes.extend(escalated(wants, ended.beyond, confined));
     if !notes.is_empty() {
         let apart = if tail.last().is_none_or(|last| *last == b'\n') { "" } else { "\n" };
@@ -194,9 +207,7 @@ fn notes(ended: &ChildResult, no_network: Option<bool>, changed: &[String]) -> V
     }
     if let Some(may_escalate) = no_network {
         let help = if may_escalate { "; `escalate` asks the person" } else { "" };
-        notes.push(format!(
-            "[commands in the sandbox cannot use the network, not even connections within this machine{help}]"
-        ));
+        notes.push(format!("[{NO_NETWORK}{help}]"));
     }
     notes.extend(changed.iter().take(NAMED_CHANGES).map(|text| format!("[{text}]")));
     if let Some(more) = changed.len().checked_sub(NAMED_CHANGES).filter(|more| *more > 0) {
@@ -257,6 +268,51 @@ const ABOUT_NETWORK: &[&str] = &["socket", "connect", "listen", "bind", "network
 
 /// The largest distance of the two in lines: a traceback names the call some lines before the error.
 const NEAR: usize = 12;
+
+/// The beginning of the note about a path that the sandbox refused; the path follows, up to a semicolon.
+pub const REFUSED_PATH: &str = "the sandbox refused access to ";
+
+/// The note about the network, up to what can be done.
+pub const NO_NETWORK: &str = "commands in the sandbox cannot use the network, not even connections within this machine";
+
+/// The most failed tests that a note names.
+const NAMED_TESTS: usize = 10;
+
+/// Below these, a person's permissions do not suffice either.
+const OF_SYSTEM: &[&str] =
+    &["/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr", "/var"];
+
+/// The tests of Rust whose output says that a socket was refused.
+fn refused_tests(output: &str) -> Vec<&str> {
+    let (mut names, mut test) = (Vec::new(), None);
+    for line in output.lines() {
+        let head = line.strip_prefix("---- ").and_then(|line| line.strip_suffix(" stdout ----"));
+        if line == "failures:" {
+            test = None;
+        }
+        test = head.or(test);
+        let low = line.to_lowercase();
+        let refused = low.contains("operation not permitted") || low.contains("permissiondenied");
+        if let Some(name) = test.filter(|name| refused && !names.contains(name) && names.len() < NAMED_TESTS) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The first path outside of what commands can write about which the output says that it was refused.
+fn refused_path(output: &str, is_written: impl Fn(&Path) -> bool) -> Option<String> {
+    let is_refused = |line: &&str| {
+        let low = line.to_lowercase();
+        low.contains("permission denied") || low.contains("read-only file system")
+    };
+    let is_known = |path: &Path| is_written(path) || OF_SYSTEM.iter().any(|system| path.starts_with(system));
+    let paths = output.lines().filter(is_refused).filter_map(|line| {
+        let words = line.split_whitespace().map(|word| word.trim_matches(|c: char| "'\"`‘’“”:;,()".contains(c)));
+        words.into_iter().find(|word| word.starts_with('/') && word.len() > 1)
+    });
+    paths.into_iter().find(|path| !is_known(Path::new(path))).map(|path| authority::escape(Path::new(path)))
+}
 
 /// Whether an output reads as if a socket was refused.
 fn no_network(output: &str) -> bool {

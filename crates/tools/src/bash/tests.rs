@@ -22,6 +22,33 @@ fn a_refused_socket_is_recognised() {
 }
 
 #[test]
+fn tests_that_were_refused_a_socket_are_named() {
+    let failed = "called `Result::unwrap()` on an `Err` value: Os { code: 1, kind: PermissionDenied, message: \"Operation not permitted\" }";
+    let output = format!(
+        "---- net::binds stdout ----\nthread 'net::binds' panicked at src/lib.rs:9:5:\n{failed}\n\n---- adds stdout ----\n\
+         assertion failed\n\n---- net::listens stdout ----\n{failed}\n{failed}\n\nfailures:\n    adds\n{failed}\n"
+    );
+    assert_eq!(refused_tests(&output), ["net::binds", "net::listens"]);
+    assert!(refused_tests(failed).is_empty());
+}
+
+#[test]
+fn a_refused_path_is_recognised() {
+    let found = |output: &str| refused_path(output, |path| path.starts_with("/p"));
+    for (output, path) in [
+        ("touch: cannot touch '/opt/x/y': Permission denied", Some("/opt/x/y")),
+        ("bash: line 1: /srv/out.txt: Permission denied", Some("/srv/out.txt")),
+        ("ok\nerror: failed to write `/mnt/a`: Read-only file system (os error 30)", Some("/mnt/a")),
+        ("touch: cannot touch '/etc/x': Permission denied", None),
+        ("touch: cannot touch '/p/x': Permission denied", None),
+        ("bash: line 1: ./run.sh: Permission denied", None),
+        ("ls: cannot access '/opt/x': No such file or directory", None),
+    ] {
+        assert_eq!(found(output).as_deref(), path, "{output}");
+    }
+}
+
+#[test]
 fn the_deadline_is_the_shorter_one_and_leaves_a_margin() {
     let judged = |timeout_s, host| {
         let args = Args { command: "true".into(), timeout_s, escalate: None };

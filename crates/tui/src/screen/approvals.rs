@@ -308,7 +308,8 @@ impl Asking {
         lines.extend(body.iter().chain(&end).skip(self.scroll).take(room).cloned());
         let more = most - self.scroll;
         if more > 0 {
-            let note = Line::of(&format!("  … {} (PgDn)", crate::count::count(more as u64 + 1, "more line")), Tone::Waiting);
+            let note =
+                Line::of(&format!("  … {} (PgDn)", crate::count::count(more as u64 + 1, "more line")), Tone::Waiting);
             lines.pop();
             lines.push(note.cut(width));
         }

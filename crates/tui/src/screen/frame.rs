@@ -221,7 +221,11 @@ impl Screen {
         let below = room.saturating_sub(1);
         self.panel_scroll = self.panel_scroll.min(lines.len().saturating_sub(below));
         let more = lines.len().saturating_sub(self.panel_scroll + below);
-        let more = if more > 0 { format!(" · {} (PgDn)", crate::count::count(more as u64, "more line")) } else { String::new() };
+        let more = if more > 0 {
+            format!(" · {} (PgDn)", crate::count::count(more as u64, "more line"))
+        } else {
+            String::new()
+        };
         let mut shown =
             vec![Line::of(&format!("── {title}"), Tone::Strong).with(&format!(" · Esc closes{more}"), Tone::Dim)];
         shown.extend(lines.into_iter().skip(self.panel_scroll).take(below));

@@ -4,7 +4,6 @@ use crate::commands::output_schema::AnswerForm;
 use crate::commands::signals::Ending;
 use crate::exit::{Exit, Failure, labelled};
 use crate::look::Look;
-use crate::show::count::count;
 use crate::show::escape::json as harmless;
 use crate::show::out;
 use crate::show::progress::OutputStyle;
@@ -16,7 +15,11 @@ use pod::session::calls::RefusedCall;
 use std::borrow::Cow;
 use std::io::Write;
 use std::time::Duration;
-use tui::{Tone, joined, markdown};
+use tui::{Tone, count, joined, markdown};
+
+/// What a run with `--output-schema` ends with that `offline` did not understand.
+const NO_JSON: &str =
+    "--output-schema needs a language model: `offline` is a rule-based planner and cannot answer with JSON";
 
 /// The result line of a run under `--json` that ended before its turn did.
 pub(crate) fn failed(failure: &Failure) {
@@ -196,8 +199,7 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
             (AnswerForm::Misfit(problems), _, _) => misfit(problems, pod),
             (_, Some(refusal), _) => refusal_text(refusal),
             (AnswerForm::Missing, None, Some(Shortfall::NotUnderstood)) => {
-                let help = "choose a language model with -m";
-                ("`offline` cannot answer with JSON (--output-schema)".to_owned(), Some(help.to_owned()))
+                (NO_JSON.to_owned(), Some("choose a language model with -m; `yoi models` lists them".to_owned()))
             }
             (_, None, Some(Shortfall::NotUnderstood)) => ("the prompt was not understood".to_owned(), None),
             (_, None, Some(Shortfall::NotDone)) => {

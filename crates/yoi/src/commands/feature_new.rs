@@ -33,8 +33,9 @@ pub(crate) fn run(args: &FeatureNewArgs, env: &Env) -> Result<Exit, Failure> {
     let name = Name::of(&args.name)?;
     let parent = env.cwd.join(args.dir.as_deref().unwrap_or(Path::new("")));
     let parent = parent.canonicalize().map_err(|e| {
-        Failure::new(Exit::Usage, authority::explain_at(&parent.display().to_string(), &e))
-            .help("choose an existing directory with --dir")
+        let option = if args.dir.is_some() { "--dir: " } else { "" };
+        Failure::new(Exit::Usage, format!("{option}{}", authority::explain_at(&parent.display().to_string(), &e)))
+            .help("choose an existing directory with --dir; `yoi feature new` creates the crate's directory in it")
     })?;
     let clone = match &args.yoi {
         Some(dir) => clone_at(&env.cwd.join(dir)).ok_or_else(|| no_clone(&format!("{} is not", dir.display()))),

@@ -5,8 +5,8 @@ use crate::compose::model::{OFFLINE, Reach, amounts, choose, in_the_clear, price
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use crate::show::out;
 use crate::show::remedy::MODEL_TERMS;
+use crate::show::{checklist, out};
 use authority::text::escape_line;
 use authority::{Ambient, Net};
 use provider::Timeouts;
@@ -19,6 +19,9 @@ const PROBE: Duration = Duration::from_millis(700);
 
 /// How many names of one endpoint are printed.
 const SHOWN: usize = 20;
+
+/// Columns of a provider's name.
+const NAMES: usize = 12;
 
 /// An endpoint and what it said.
 pub(crate) struct EndpointModels {
@@ -58,18 +61,18 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
     if choice.name != OFFLINE {
         out::line(&format!("  price: {}", costs.map_or_else(|| "unknown".to_owned(), amounts)));
     }
-    out::line(&format!("✓ {OFFLINE:12} a rule-based planner that is built into yoi, not a language model"));
+    checklist::item("✓", OFFLINE, NAMES, "a rule-based planner that is built into yoi, not a language model");
     for endpoint in &found {
         let mark = if endpoint.ready { "✓" } else { "-" };
-        out::line(&format!("{mark} {:12} {}", endpoint.provider, endpoint.state));
+        checklist::item(mark, &endpoint.provider, NAMES, &endpoint.state);
         if let Some(exposed) = in_the_clear(&endpoint.provider, &config) {
-            out::line(&format!("    warning: {exposed}"));
+            checklist::below("warning:", &exposed);
         }
         for model in endpoint.models.iter().take(SHOWN) {
-            out::line(&format!("    {}", escape_line(model)));
+            checklist::below("", model);
         }
         if endpoint.models.len() > SHOWN {
-            out::line(&format!("    … {} more (--json)", endpoint.models.len() - SHOWN));
+            checklist::below("", &format!("… {} more (--json)", endpoint.models.len() - SHOWN));
         }
     }
     if let Some(model) = found.iter().filter(|f| f.ready).find_map(|f| f.models.first()) {
@@ -116,8 +119,15 @@ fn one(ambient: &Ambient, runtime: &tokio::runtime::Runtime, name: &str, config:
             found(reached.url.to_string(), models, true)
         }
         Err(error) => {
-            let absent = error.contains("the connection was refused");
-            let text = if absent { format!("not running at {}; start it", reached.url) } else { error };
+            let text = match &error {
+                error if error.contains("the connection was refused") => {
+                    format!("not running at {}; start it", reached.url)
+                }
+                error if error.contains("failed to lookup address information") => {
+                    format!("{}: the host name is not known", reached.url)
+                }
+                error => error.clone(),
+            };
             found(text, Vec::new(), false)
         }
     };

@@ -34,7 +34,7 @@ use pod::record::SurfaceSources;
 use roots::{Added, AddedDirs};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use switches::{Switched, switched};
 
@@ -62,6 +62,9 @@ pub(crate) struct Composed {
     confinement: Confinement,
 }
 
+/// The variable that tells cargo where to build.
+const TARGET_DIR: &str = "CARGO_TARGET_DIR";
+
 pub(crate) struct Installed {
     pub(crate) registry: FeatureRegistry,
     pub(crate) permission: Permission,
@@ -79,7 +82,7 @@ pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Adde
     let refused = |error: authority::Error| Failure::new(Exit::Unavailable, error.to_string());
     let workspace = Workspace::open(ambient, &project.root, &env.cwd, access).map_err(refused)?;
     let workspace = workspace.with_secrets(config.secret_names()?);
-    let inherited = inherited(env)?;
+    let inherited = inherited(env, &[])?;
     let (workspace, added) = roots::add(ambient, env, &inherited, workspace, added)?;
     let now = SandboxState { mode: mode.into(), enforced: authority::support().in_force(mode.into()) };
     let policy = rules(config)?;
@@ -178,10 +181,34 @@ impl Composed {
         Ok(Installed { registry, permission: self.permission, no_shell: no_shell.filter(|_| wanted), git })
     }
 
+    /// Where cargo is told to build; relative to the working directory.
+    fn target_dir(&self, env: &Env) -> Option<PathBuf> {
+        let dir = env.cwd.join(env.var(TARGET_DIR)?);
+        let known = dir.ancestors().find_map(|there| Some((there, there.canonicalize().ok()?)));
+        known.and_then(|(there, real)| Some(real.join(dir.strip_prefix(there).ok()?)))
+    }
+
+    fn can_build_in(&self, dir: &Path) -> bool {
+        let plain = dir.components().all(|part| !matches!(part, Component::ParentDir));
+        plain && (self.mode == Mode::Off || self.confinement.write.iter().any(|root| dir.starts_with(root)))
+    }
+
+    /// A note about the directory in which commands build a Rust project, where it is not the one that the person chose.
+    pub(crate) fn target_note(&self, env: &Env) -> Option<String> {
+        let dir = self.target_dir(env).filter(|dir| !self.can_build_in(dir))?;
+        let is_rust = self.project.root.join("Cargo.toml").exists();
+        (is_rust && self.mode == Mode::WorkspaceWrite).then(|| {
+            let dir = env.shown(&dir);
+            format!("commands build in the project's own target directory, because {TARGET_DIR} ({dir}) is outside the project; --add-write-dir {dir} changes that")
+        })
+    }
+
     /// Starts children as this run would; for `yoi doctor` too. Or why they cannot be confined: the kernel lacks what
     /// is needed, or keys and other sessions lie below what they would be given.
     pub(crate) fn spawner(&self, ambient: &Ambient, env: &Env, tag: &str) -> Result<Result<Spawner, String>, Failure> {
-        match Spawner::new(ambient, self.confinement.clone(), inherited(env)?, tag.to_owned()) {
+        let target = self.target_dir(env).filter(|dir| self.can_build_in(dir)).map(|_| TARGET_DIR.to_owned());
+        let inherited = inherited(env, target.as_slice())?;
+        match Spawner::new(ambient, self.confinement.clone(), inherited, tag.to_owned()) {
             Ok(spawner) => Ok(Ok(spawner)),
             Err(error) if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Denied) => {
                 Ok(Err(env.homeless(&error.to_string())))
@@ -191,10 +218,10 @@ impl Composed {
     }
 }
 
-/// What children get of the environment.
-fn inherited(env: &Env) -> Result<EnvPolicy, Failure> {
+/// What children get of the environment, with these variables.
+fn inherited(env: &Env, more: &[String]) -> Result<EnvPolicy, Failure> {
     let vars = env.vars().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-    EnvPolicy::from_vars(vars, &[]).map_err(|error| Failure::new(Exit::Config, error.to_string()))
+    EnvPolicy::from_vars(vars, more).map_err(|error| Failure::new(Exit::Config, error.to_string()))
 }
 
 /// The system prompt with the features' instructions, in install order, and those that were read from files.

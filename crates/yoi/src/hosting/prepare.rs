@@ -61,6 +61,7 @@ impl HostContext<'_> {
             self.required(&plan.unmet, &plan)?;
         }
         greet(messages, config, &choice, &composed);
+        composed.target_note(env).iter().for_each(|note| messages.say(note));
         let instructions = match config.instructions.value {
             true => Instructions::read(ambient, &composed.project, env)?,
             false => Instructions::default(),

@@ -12,6 +12,7 @@ use self::cells::Cells;
 use super::escape::{journal_line, line};
 use super::out::noted;
 use super::question::end;
+use super::sandboxed;
 use crate::look::Look;
 use authority::text::{Escaper, Lines, escape_line, escape_lines};
 use llm_worker::effect::Delta;
@@ -309,6 +310,9 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
                 // A refusal says what would allow it, so it is not cut where a result may be.
                 let width = if done.outcome.status == ResultStatus::Refused { 400 } else { 100 };
                 self.tell(&format!("{mark}{}", line(&done.outcome.summary, width)));
+                if done.outcome.status == ResultStatus::Error {
+                    sandboxed::remedy(&done.outcome.content).iter().for_each(|note| self.tell(&format!("  ! {note}")));
+                }
             }
             Record::ApprovalRequested(asked) => {
                 let end = end(asked.expires.map(|expires| expires.at_ms), None).map(|end| format!("; {end}"));

@@ -36,7 +36,7 @@ pub(crate) fn allow(tool: &str, about: Option<&str>) -> String {
 }
 
 /// A path as an argument of a shell command.
-fn argument(path: &Path) -> String {
+pub(super) fn argument(path: &Path) -> String {
     let text = authority::escape(path);
     let plain = text.chars().all(|c| c.is_alphanumeric() || "/._-+,@:".contains(c));
     if plain { text } else { format!("'{}'", text.replace('\'', r"'\''")) }

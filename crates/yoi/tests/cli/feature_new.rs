@@ -77,10 +77,11 @@ fn what_cannot_be_done_leaves_nothing() {
     }
     scene.yoi(&["feature", "new", "mine"]).ends(2).says(&["not in a clone of yoi", "--yoi DIR"]);
     scene.yoi(&["feature", "new", "mine", "--yoi", "."]).ends(2).says(&["is not a clone of yoi"]);
-    scene
-        .yoi(&["feature", "new", "mine", "--yoi", yoi, "--dir", "nowhere"])
-        .ends(2)
-        .says(&["choose an existing directory with --dir"]);
+    scene.yoi(&["feature", "new", "mine", "--yoi", yoi, "--dir", "nowhere"]).ends(2).says(&[
+        "error: --dir: ",
+        "/nowhere does not exist",
+        "choose an existing directory with --dir",
+    ]);
     let there: Vec<_> = fs::read_dir(scene.file("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(there, [".git"]);
 }

@@ -70,6 +70,7 @@ mod run_at_terminal;
 mod run_endings;
 mod run_on_terminal;
 mod salvage;
+mod sandbox_hints;
 mod scene;
 mod schedule;
 mod secret_files;

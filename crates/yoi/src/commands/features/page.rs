@@ -1,8 +1,11 @@
 //! Lines of at most 80 columns, for either stream. Knows no feature.
 
+use crate::look::Look;
+use crate::show::checklist::tone;
 use crate::show::out;
 use authority::text::{escape_line, escape_lines};
 use std::io::Write;
+use tui::{Line, Tone};
 
 const WIDTH: usize = 80;
 
@@ -45,13 +48,30 @@ impl Page {
     }
 
     pub(super) fn print(&self) {
-        self.lines.iter().for_each(|line| out::line(line));
+        match Look::of_stdout() {
+            Some(look) => out::raw(&look.text(&self.lines.iter().map(|line| toned(line)).collect::<Vec<_>>())),
+            None => self.lines.iter().for_each(|line| out::line(line)),
+        }
     }
 
     /// Onto standard error; one that is gone cannot be told so.
     pub(crate) fn warn(&self) {
         let text: String = self.lines.iter().map(|line| format!("{}\n", escape_line(line))).collect();
         drop(std::io::stderr().write_all(text.as_bytes()));
+    }
+}
+
+/// A line with the meaning of its sign; what stands below a row is plain.
+fn toned(line: &str) -> Line {
+    let text = line.trim_start();
+    let mut parts = text.splitn(2, ' ');
+    match (parts.next(), parts.next()) {
+        (Some(mark @ ("✓" | "✗" | "~" | "!" | "?" | "-")), Some(rest)) => {
+            let indent = line.get(..line.len() - text.len()).unwrap_or_default();
+            let named = if mark == "-" { Tone::Dim } else { Tone::Plain };
+            Line::of(indent, Tone::Plain).with(mark, tone(mark)).with(" ", Tone::Plain).with(rest, named)
+        }
+        _ => Line::of(line, Tone::Plain),
     }
 }
 
@@ -64,6 +84,15 @@ fn pieces(word: &str, room: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sign_has_its_colour() {
+        let shown = |line: &str| toned(line).ansi(tui::Theme::Colour).replace('\u{1b}', "^");
+        assert_eq!(shown("✓ builtin:files  1"), "^[32m✓^[0m builtin:files  1");
+        assert_eq!(shown("  ✗ is off"), "  ^[1;31m✗^[0m is off");
+        assert_eq!(shown("- disabled by default"), "^[2m-^[0m ^[2mdisabled by default^[0m");
+        assert_eq!(shown("    may    read"), "    may    read");
+    }
 
     #[test]
     fn no_line_is_wider_than_a_terminal() {

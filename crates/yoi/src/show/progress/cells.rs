@@ -2,6 +2,7 @@
 
 use crate::look::Look;
 use crate::show::remedy::TERMS;
+use crate::show::sandboxed;
 use llm_worker::effect::Delta;
 use llm_worker::{Item, ResultStatus};
 use pod::record::{ApprovalRequested, Record, ToolFinished};
@@ -118,6 +119,10 @@ impl Cells {
         let summary = unrepeated(summary, &subject, state);
         let took = Duration::from_millis(done.ms);
         let mut lines = CallCell { name: &name, subject: &subject, state, took, summary, body }.lines(width);
+        if state != CallState::Ok && name == TERMS.shell {
+            let note = sandboxed::remedy(content);
+            lines.extend(note.iter().flat_map(|note| labelled("!", Tone::Refused, note, width)));
+        }
         let warnings = done.warnings.iter();
         lines.extend(warnings.flat_map(|warning| labelled("warning:", Tone::Refused, warning, width)));
         lines

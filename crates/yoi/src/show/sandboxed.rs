@@ -1,0 +1,21 @@
+//! What would allow a person's commands what the sandbox refused, read from the notes in their output.
+
+use super::remedy::argument;
+use builtins::{NO_NETWORK, REFUSED_PATH};
+use std::path::Path;
+
+/// One line about the first of them.
+pub(crate) fn remedy(output: &str) -> Option<String> {
+    let notes = || output.lines().rev().filter_map(|line| line.strip_prefix('['));
+    if let Some(path) = notes().find_map(|note| note.strip_prefix(REFUSED_PATH)?.split_once("; ")) {
+        let path = Path::new(path.0);
+        let dir = argument(path.parent().filter(|_| !path.is_dir()).unwrap_or(path));
+        return Some(format!(
+            "the sandbox refused access to {}; --add-write-dir {dir} allows it",
+            authority::escape(path)
+        ));
+    }
+    notes().any(|note| note.starts_with(NO_NETWORK)).then(|| {
+        "the sandbox refused the network; --sandbox off allows it, or you, when the model asks for it".to_owned()
+    })
+}

@@ -1,0 +1,58 @@
+//! What a person is told about what the sandbox refuses, and where commands build.
+
+use crate::approvals::bash;
+use crate::scene::{Done, Scene, finish};
+use serde_json::json;
+use std::fs;
+
+fn run(scene: &Scene, command: &str, flags: &[&str], target: Option<&str>) -> Done {
+    let model = scene.script("s.jsonl", &[json!({ "calls": [bash(command)] }), json!({ "text": "done" })]);
+    let mut command = scene.command(&[&["run", "--pod", "p", "-m", &model, "go"], flags].concat());
+    command.envs(target.map(|dir| ("CARGO_TARGET_DIR", dir)));
+    let done = finish(command.spawn().unwrap()).ends(0);
+    scene.yoi(&["rm", "p"]).ends(0);
+    done
+}
+
+#[test]
+fn a_refused_directory_is_said_with_the_option_that_adds_it() {
+    let scene = Scene::new();
+    fs::create_dir(scene.path("other")).unwrap();
+    let other = scene.path("other").display().to_string();
+    let (touch, option) = (format!("touch {other}/x"), format!("--add-write-dir {other}"));
+    let hint = format!("  ! the sandbox refused access to {other}/x; {option} allows it");
+    run(&scene, &touch, &[], None).says(&["✗ exit 1", &hint]);
+    assert!(!run(&scene, &format!("{touch} || true"), &[], None).err.contains("refused access"));
+    assert!(!run(&scene, &touch, &["--add-write-dir", &other], None).err.contains('!'));
+    assert!(scene.path("other/x").exists());
+    let done = run(
+        &scene,
+        "bash -c 'exec 3<>/dev/tcp/127.0.0.1/9'; echo 'socket: Operation not permitted'; exit 2",
+        &[],
+        None,
+    );
+    done.says(&["  ! the sandbox refused the network; --sandbox off allows it"]);
+}
+
+#[test]
+fn commands_build_where_a_person_says_as_far_as_they_can() {
+    let scene = Scene::new();
+    scene.write("Cargo.toml", "[package]\nname = \"x\"\n");
+    fs::create_dir(scene.path("other")).unwrap();
+    let (inside, outside) =
+        (scene.file("build/here").display().to_string(), scene.path("other/t").display().to_string());
+    let command = "test \"$CARGO_TARGET_DIR\" = ";
+    let note = "commands build in the project's own target directory, because CARGO_TARGET_DIR (";
+    let is = |dir: &str, flags: &[&str], target: &str| {
+        let done = run(&scene, &format!("{command}'{dir}'"), flags, Some(target));
+        done.says(&["exit 0"]).err.contains(note)
+    };
+    assert!(!is(&inside, &[], &inside));
+    assert!(!is("build", &[], "build"));
+    assert!(is("", &[], &outside));
+    assert!(is("", &[], "../other"));
+    assert!(is("", &[], "new/../../other"));
+    assert!(!is(&outside, &["--add-write-dir", scene.path("other").to_str().unwrap()], &outside));
+    fs::remove_file(scene.file("Cargo.toml")).unwrap();
+    assert!(!is("", &[], &outside), "nothing is built here");
+}
