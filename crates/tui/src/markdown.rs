@@ -27,7 +27,10 @@ pub fn markdown(source: &str, width: usize, theme: Theme) -> Vec<Line> {
         }
     }
     page.paragraph();
-    page.lines
+    // The sign of an empty item may be wider than the terminal.
+    let Page { mut lines, width, .. } = page;
+    lines.iter_mut().filter(|line| line.width() > width).for_each(|line| *line = line.cut(width));
+    lines
 }
 
 pub(crate) fn parser(source: &str) -> Parser<'_> {

@@ -70,8 +70,13 @@ impl Screen {
     pub fn redraw_in(&self, now_ms: u64) -> Option<u64> {
         let to_second = |since_us: u64| 1000 - now_ms.saturating_sub(since_us / 1000) % 1000;
         let live = self.connection == ConnectionState::Live;
-        let turn = self.fold.turn.filter(|_| live && self.model.status().turn.is_some()).map(|turn| turn.since_us);
-        let request = self.fold.request_us.filter(|_| live);
+        let status = self.model.status();
+        // Nothing runs whose time is shown.
+        let only_waits =
+            !status.approvals.is_empty() && self.model.unfinished_calls().all(|call| call.started_us.is_none());
+        let works = live && status.turn.is_some() && !only_waits;
+        let turn = self.fold.turn.filter(|_| works).map(|turn| turn.since_us);
+        let request = self.fold.request_us.filter(|_| works);
         let expiry = self.question().and_then(|(asked, _)| asked.expires.clone()).map(|at| {
             let left = at.at_ms.saturating_sub(now_ms);
             if left == 0 { u64::MAX } else { left % 1000 + 1 }

@@ -332,6 +332,9 @@ fn an_idle_screen_sleeps() {
     screen.connection(ConnectionState::Ended(None));
     screen.frame(size(80, 24), story.now());
     assert_eq!(screen.redraw_in(story.now()), None);
+    // Waiting for a person, it wakes when the question ends.
+    let (screen, now) = asked("make");
+    assert_eq!(screen.redraw_in(now), Some((BEGIN + 600_000 - now) % 1000 + 1));
 }
 
 #[test]
