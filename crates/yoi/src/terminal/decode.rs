@@ -6,8 +6,8 @@ use tui::Key;
 /// Bytes of a sequence; a longer one is none.
 const MAX_SEQUENCE: usize = 64;
 
-/// Bytes of a pasted text that are kept.
-const MAX_PASTE: usize = 1 << 20;
+/// Bytes of a pasted text; of a longer one nothing is used. No input is longer.
+const MAX_PASTE: usize = protocol::MAX_LINE;
 
 const PASTE_END: &[u8] = b"\x1b[201~";
 
@@ -16,6 +16,8 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 pub(crate) enum TerminalInput {
     Key(Key),
     Paste(String),
+    /// More than a terminal's paste may have.
+    LongPaste,
     /// The terminal got the focus, or lost it.
     Focus(bool),
 }
@@ -60,7 +62,7 @@ impl Decoder {
             if let Some(paste) = &mut self.paste {
                 let end = end_of_paste(rest);
                 let text = end.map_or_else(|| kept(rest), |end| rest.get(..end).unwrap_or_default());
-                let room = MAX_PASTE.saturating_sub(paste.len()).min(text.len());
+                let room = (MAX_PASTE + 1).saturating_sub(paste.len()).min(text.len());
                 paste.extend_from_slice(text.get(..room).unwrap_or_default());
                 at += text.len();
                 if end.is_none() {
@@ -68,7 +70,8 @@ impl Decoder {
                 }
                 at += PASTE_END.len();
                 let paste = self.paste.take().unwrap_or_default();
-                typed.push(TerminalInput::Paste(pasted(&paste)));
+                let is_long = paste.len() > MAX_PASTE;
+                typed.push(if is_long { TerminalInput::LongPaste } else { TerminalInput::Paste(pasted(&paste)) });
                 continue;
             }
             match read(rest, is_all) {
@@ -222,6 +225,9 @@ const SHIFT: u32 = 1;
 const ALT: u32 = 2;
 const CTRL: u32 = 4;
 
+/// Super, Hyper and Meta: with one of them, a key is the desktop's and no character.
+const FOREIGN: u32 = 8 | 16 | 32;
+
 fn wheel([button, ..]: [u32; 3]) -> Option<Key> {
     // Bits 2 to 4 are Shift, Alt and Ctrl.
     match button & !0b11100 {
@@ -269,7 +275,7 @@ fn numbered(number: u32, modifiers: u32) -> Option<Key> {
 
 /// A key by the number of its character, with modifiers.
 fn coded(code: u32, modifiers: u32) -> Option<Key> {
-    let c = char::from_u32(code)?;
+    let c = char::from_u32(code).filter(|_| !has(modifiers, FOREIGN))?;
     Some(match c {
         '\r' if has(modifiers, SHIFT | ALT | CTRL) => Key::AltEnter,
         '\t' if has(modifiers, SHIFT) => Key::BackTab,
@@ -384,15 +390,19 @@ mod tests {
         assert_eq!(typed, wanted);
         assert_eq!(decoder.push(b"\x1b[200~part"), []);
         assert!(!decoder.is_undecided(), "a paste has its own end");
-        let long = vec![b'y'; MAX_PASTE + 10];
-        assert_eq!(decoder.push(&long), []);
+        let whole = vec![b'y'; MAX_PASTE - b"part".len()];
+        assert_eq!(decoder.push(&whole), []);
         let typed = decoder.push(b"\x1b[201~");
         assert!(matches!(&typed[..], [TerminalInput::Paste(text)] if text.len() == MAX_PASTE));
+        // A longer one is not cut.
+        assert_eq!(decoder.push(&[&b"\x1b[200~long"[..], &whole, b"y\x1b[201~"].concat()), [TerminalInput::LongPaste]);
     }
 
     #[test]
     fn what_is_no_key_is_dropped() {
         assert_eq!(keys(b"\x1b[?1;2c\x1b[<0;5;5M\x1b[57441;2u\x1b[99xa"), key(Char('a')));
+        // Super, Hyper and Meta with a letter; the locks of the keyboard are none of them.
+        assert_eq!(keys(b"\x1b[112;9u\x1b[112;17u\x1b[112;33u\x1b[27;9;112~\x1b[112;65u"), key(Char('p')));
         assert_eq!(keys(b"\xff\xc3\x28"), key(Char('(')));
         assert_eq!(keys("\u{9b}".as_bytes()), []);
         assert_eq!(keys(b"\x1b[I\x1b[O"), [TerminalInput::Focus(true), TerminalInput::Focus(false)]);

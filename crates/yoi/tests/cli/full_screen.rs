@@ -84,6 +84,20 @@ fn a_killed_pod_that_starts_again_is_followed() {
 }
 
 #[test]
+fn a_text_that_was_written_without_a_connection_is_not_gone() {
+    let (scene, host) = scene(&[json!({ "text": "one" })]);
+    let mut person = AtScreen::start(&scene, &["attach", "p"]);
+    person.sees("idle");
+    host.end(Signal::KILL);
+    person.sees("connection lost");
+    person.types("written meanwhile");
+    person.sees("written meanwhile");
+    person.types(DETACH);
+    let left = person.ends(0);
+    assert!(left.contains("not sent: written meanwhile"), "{left}");
+}
+
+#[test]
 fn a_pod_that_ends_is_shown_and_comes_back() {
     let (scene, _host) = scene(&[json!({ "text": "one" })]);
     let mut person = AtScreen::start(&scene, &["attach", "p"]);

@@ -36,6 +36,9 @@ const FRAME: Duration = Duration::from_micros(16_667);
 /// Updates on their way to the screen.
 const UPDATES: usize = 256;
 
+/// Without a key for so long, nobody may be at a terminal that tells nothing of the focus.
+const QUIET: Duration = Duration::from_secs(30);
+
 /// Requests that wait for the one before them.
 const MAX_WAITING: usize = 64;
 
@@ -76,25 +79,27 @@ pub(super) async fn run(pods: &Pods, name: &str, hint: Option<&str>, mouse: bool
         waiting: VecDeque::new(),
         asked: None,
         is_ended: false,
-        has_focus: true,
+        has_focus: None,
+        last_key: Instant::now(),
         is_away: false,
         is_dirty: true,
         next_frame: Instant::now(),
         title: String::new(),
     };
     let stop = full.run().await;
-    let (unsent, is_ended) = (full.unsent(), full.is_ended);
     let farewell = full.screen.farewell(look.width());
+    let (unsent, is_ended) = (full.unsent(), full.is_ended);
     drop(full);
     let exit = match stop {
-        Stop::Detached => Exit::Done,
+        Stop::Detached => Ok(Exit::Done),
         // Nobody reads what would be written.
         Stop::HungUp => return Ok(Left::Detached(Exit::Signal(HANGUP))),
-        Stop::Signal(number) => Exit::Signal(number),
-        Stop::Failed(failure) => return Err(failure),
+        Stop::Signal(number) => Ok(Exit::Signal(number)),
+        Stop::Failed(failure) => Err(failure),
     };
     out::raw(&look.text(&farewell));
-    unsent.iter().for_each(|text| out::line(&format!("not sent: {text}")));
+    unsent.iter().for_each(|text| out::lines(&format!("not sent: {text}")));
+    let exit = exit?;
     note(&if is_ended { ended(name) } else { detached(name) });
     Ok(Left::Detached(exit))
 }
@@ -125,7 +130,9 @@ struct Full<'a> {
     asked: Option<Intent>,
     /// The pod said that it ends.
     is_ended: bool,
-    has_focus: bool,
+    /// As far as the terminal tells it: `tmux` does not, unless it is set up for it.
+    has_focus: Option<bool>,
+    last_key: Instant,
     /// The terminal is the editor's.
     is_away: bool,
     is_dirty: bool,
@@ -193,7 +200,7 @@ impl Full<'_> {
             self.terminal.send(format!("\x1b]2;{title}\x07").as_bytes());
             self.title = title;
         }
-        if let Some(text) = self.screen.notification().filter(|_| !self.has_focus) {
+        if let Some(text) = self.screen.notification().filter(|_| is_unseen(self.has_focus, self.last_key.elapsed())) {
             self.terminal.send(notification(&text).as_bytes());
         }
         if !bytes.is_empty() {
@@ -208,11 +215,18 @@ impl Full<'_> {
             self.is_dirty = true;
             match typed {
                 TerminalInput::Key(key) => {
+                    self.last_key = Instant::now();
                     let intents = self.screen.key(key, now_ms());
                     self.obey(intents)?;
                 }
-                TerminalInput::Paste(text) => self.screen.paste(&text),
-                TerminalInput::Focus(has_focus) => self.has_focus = has_focus,
+                TerminalInput::Paste(text) => {
+                    self.last_key = Instant::now();
+                    self.screen.paste(&text);
+                }
+                TerminalInput::LongPaste => {
+                    self.screen.answered(Reply::Failed("not pasted: an input has at most 1.4 MiB".to_owned()));
+                }
+                TerminalInput::Focus(has_focus) => self.has_focus = Some(has_focus),
             }
         }
         Ok(())
@@ -338,14 +352,35 @@ impl Full<'_> {
         Ok(())
     }
 
-    /// The inputs that the pod did not accept.
-    fn unsent(&self) -> Vec<String> {
-        let text = |intent: &Intent| match intent {
-            Intent::Send { text, .. } => Some(text.clone()),
-            _ => None,
-        };
-        self.asked.iter().chain(&self.waiting).filter_map(text).collect()
+    /// What the pod did not accept of what was written here. The screen is not shown any more.
+    fn unsent(&mut self) -> Vec<String> {
+        // While the connection is lost, the screen keeps the draft to itself.
+        self.screen.connection(ConnectionState::Live);
+        self.screen.paste("");
+        let drafts = self.screen.intents();
+        unaccepted(self.asked.iter().chain(&self.waiting).chain(&drafts))
     }
+}
+
+/// The texts in requests that were not answered; of drafts, only the newest counts.
+fn unaccepted<'a>(requests: impl Iterator<Item = &'a Intent>) -> Vec<String> {
+    let (mut texts, mut draft) = (Vec::new(), None);
+    for request in requests {
+        match request {
+            Intent::Send { text, .. } | Intent::EditInput { text, .. } | Intent::SendNow { text, .. } => {
+                texts.push(text.clone());
+            }
+            Intent::SetDraft(text) => draft = Some(text.clone()),
+            _ => {}
+        }
+    }
+    texts.extend(draft.filter(|text| !text.is_empty()));
+    texts
+}
+
+/// Whether a person may not see what the screen shows.
+fn is_unseen(has_focus: Option<bool>, since_key: Duration) -> bool {
+    has_focus.map_or(since_key >= QUIET, |has_focus| !has_focus)
 }
 
 const HANGUP: u8 = 1;
@@ -404,4 +439,27 @@ fn notification(text: &str) -> String {
 
 fn now_ms() -> u64 {
     now() / 1000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use protocol::status::DeliveryMode;
+
+    #[test]
+    fn texts_that_the_pod_did_not_accept_are_told_with_the_newest_draft() {
+        let draft = |text: &str| Intent::SetDraft(text.to_owned());
+        let sent = Intent::Send { text: "sent".to_owned(), mode: DeliveryMode::Queue };
+        let edited = Intent::EditInput { input: 1, text: "edited".to_owned() };
+        let all = [draft("old"), sent.clone(), Intent::Cancel, edited, draft("new")];
+        assert_eq!(unaccepted(all.iter()), ["sent", "edited", "new"]);
+        assert_eq!(unaccepted([draft("old"), sent, draft("")].iter()), ["sent"]);
+    }
+
+    #[test]
+    fn without_the_focus_or_word_of_it_a_person_may_not_look() {
+        let (short, long) = (Duration::from_secs(1), QUIET);
+        assert!(is_unseen(Some(false), short) && is_unseen(None, long));
+        assert!(!is_unseen(Some(true), long) && !is_unseen(None, short));
+    }
 }

@@ -1,6 +1,7 @@
 //! What the full screen does outside of it: copying, and a person's editor. Programs run in threads of their own.
 
 use crate::env::Env;
+use authority::text::{Lines, strip};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::ffi::OsString;
@@ -39,14 +40,15 @@ impl<'a> Outside<'a> {
         }
     }
 
-    /// Copies a text: gives the bytes for the terminal, and what to tell the person at once.
+    /// Copies a text without what would act where it is pasted: gives the bytes for the terminal, and what to tell the person at once.
     pub(super) fn copy(&self, text: &str) -> (Vec<u8>, Option<Reply>) {
+        let text = strip(text, Lines::Many);
         if text.len() > MAX_COPY {
             let why = format!("not copied: the text has more than {} KiB, which terminals do not take", MAX_COPY >> 10);
             return (Vec::new(), Some(Reply::Failed(why)));
         }
         if self.env.var("TMUX").is_some() {
-            self.begin(text.to_owned(), |text| match to_tmux(&text) {
+            self.begin(text, |text| match to_tmux(&text) {
                 Ok(()) => Reply::Note("copied to the buffer of tmux, which passes it to the terminal".to_owned()),
                 Err(why) => Reply::Failed(format!("not copied: tmux: {why}")),
             });
@@ -100,10 +102,59 @@ fn edited(editor: &OsString, dir: &Path, text: &str) -> Result<String, String> {
         if !status.success() {
             return Err(status.to_string());
         }
-        let mut text = String::new();
-        File::open(&path).and_then(|file| file.take(MAX_EDITED).read_to_string(&mut text)).map_err(fail)?;
-        Ok(text)
+        let mut bytes = Vec::new();
+        File::open(&path).and_then(|file| file.take(MAX_EDITED + 1).read_to_end(&mut bytes)).map_err(fail)?;
+        if bytes.len() as u64 > MAX_EDITED {
+            return Err(format!("the text has more than {} KiB", MAX_EDITED >> 10));
+        }
+        String::from_utf8(bytes).map_err(|_invalid| "the text is not UTF-8".to_owned())
     })();
-    drop(fs::remove_file(&path));
-    done
+    match done {
+        Ok(text) => {
+            drop(fs::remove_file(&path));
+            Ok(text)
+        }
+        // What was written there is nowhere else.
+        Err(why) => Err(format!("{why}; the text is in {}", authority::escape(&path))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What an editor that runs the script made of `before`, and what is in the directory then.
+    fn edited_by(script: &str) -> (Result<String, String>, Vec<Vec<u8>>) {
+        let dir = tempfile::tempdir().unwrap();
+        let (editor, texts) = (dir.path().join("editor"), dir.path().join("texts"));
+        fs::write(&editor, script).unwrap();
+        fs::create_dir(&texts).unwrap();
+        let done = edited(&format!("sh {}", editor.display()).into(), &texts, "before");
+        let kept: Vec<_> = fs::read_dir(&texts).unwrap().map(|entry| entry.unwrap().path()).collect();
+        if let Err(why) = &done {
+            assert!(kept.iter().all(|path| why.ends_with(&format!("; the text is in {}", path.display()))), "{why}");
+        }
+        (done, kept.iter().map(|path| fs::read(path).unwrap()).collect())
+    }
+
+    #[test]
+    fn a_text_that_an_editor_does_not_give_back_is_kept() {
+        assert_eq!(edited_by("printf after > $1"), (Ok("after".to_owned()), Vec::new()));
+        let (done, kept) = edited_by("printf after > $1; exit 3");
+        assert_eq!((done.is_err(), kept), (true, vec![b"after".to_vec()]));
+        let (done, kept) = edited_by(r"printf '\377' > $1");
+        assert_eq!((done.is_err(), kept), (true, vec![vec![0xff]]));
+        let (done, kept) = edited_by("head -c 1048577 /dev/zero > $1");
+        assert!(done.unwrap_err().starts_with("the text has more than 1024 KiB"));
+        assert_eq!(kept[0].len(), 1_048_577);
+        assert_eq!(edited_by("head -c 1048576 /dev/zero > $1").0.map(|text| text.len()), Ok(1_048_576));
+    }
+
+    #[test]
+    fn what_is_copied_cannot_act_where_it_is_pasted() {
+        let env = Env::default();
+        let (bytes, _) = Outside::new(&env).copy("a\tb\x1b[201~\u{200b}\u{202e}c\nd\r");
+        let wanted = format!("\x1b]52;c;{}\x07", STANDARD.encode("a\tb[201~c\nd"));
+        assert_eq!(String::from_utf8(bytes).unwrap(), wanted);
+    }
 }
