@@ -7,6 +7,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug)]
+#[cfg_attr(test, derive(Default))]
 pub(crate) struct Env {
     vars: BTreeMap<OsString, OsString>,
     /// The working directory, or what `-C` says.

@@ -211,6 +211,9 @@ impl Full<'_> {
     }
 
     fn typed(&mut self, typed: Vec<TerminalInput>) -> Result<(), Stop> {
+        if typed.len() > 1 {
+            self.screen.several_keys();
+        }
         for typed in typed {
             self.is_dirty = true;
             match typed {
