@@ -26,11 +26,11 @@ impl Env {
         let cwd = directory.map_or_else(|| started.clone(), |dir| started.join(dir));
         let cwd = cwd.canonicalize().map_err(|e| {
             Failure::new(Exit::Usage, format!("-C: {}", authority::explain_at(&authority::escape(&cwd), &e)))
-                .help("write -C DIR, with an existing directory, and then the command")
+                .help("name an existing directory after -C")
         })?;
         if !cwd.is_dir() {
             return Err(Failure::new(Exit::Usage, format!("-C: {} is not a directory", authority::escape(&cwd)))
-                .help("write -C DIR, with an existing directory, and then the command"));
+                .help("name an existing directory after -C"));
         }
         Ok(Self {
             vars: std::env::vars_os().collect(),

@@ -76,8 +76,8 @@ these are the most important ones:
   Esc           cancel the running turn
   y, n          answer the question of a call that waits for your approval
   PgUp, PgDn    scroll
-  Ctrl-D        detach, if nothing is written; also Ctrl-\\, and Ctrl-C twice.
-                The pod keeps running
+  Ctrl-D        detach, if the input field is empty; the pod keeps running.
+                Ctrl-\\, or Ctrl-C twice, detaches in any case
 
 With --plain, with TERM=dumb, or if stdin or stdout is not a terminal,
 `yoi attach` prints the newest part of the transcript, and then each new part,
@@ -91,11 +91,11 @@ that begin with a slash, which are commands:
   /detach       detach; the pod keeps running
   /help         list these commands
 To send an input that begins with a slash, put a space before the slash.
-It also detaches at the end of stdin and on Ctrl-C.
+With plain lines, `yoi attach` also detaches at the end of stdin and on Ctrl-C.
 
 If the process of the pod dies or the connection is lost, `yoi attach` connects
-again when the pod runs, and continues after the last record that it got; plain
-lines end with an error if that takes more than 2 minutes.";
+again when the pod runs, and continues after the last record that it got. With
+plain lines, it ends with an error if it cannot connect again within 2 minutes.";
 
 pub(super) const PENDING: &str = "\
 An entry of a project's yoi.toml takes effect without your consent if it only
