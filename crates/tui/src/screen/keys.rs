@@ -121,6 +121,8 @@ impl Screen {
             && self.panel.is_none()
             && self.search.is_none();
         match free {
+            // As it was shown to who could answer.
+            _ if self.connection == ConnectionState::Recorded => TakesAnswer::Letter,
             _ if self.role == Role::Viewer || self.connection != ConnectionState::Live => TakesAnswer::NotHere,
             true => TakesAnswer::Letter,
             false => TakesAnswer::BehindF4,

@@ -255,7 +255,7 @@ fn a_run_that_cannot_go_on_leaves_no_process() {
     let model = scene.script("s.jsonl", &[calls, json!({ "text": "never" })]);
     let around = scene.path("project");
     let run = std::thread::scope(|threads| {
-        let run = threads.spawn(|| limited(&scene, 60, &["run", "--pod", "p", "-m", &model, "go"]));
+        let run = threads.spawn(|| limited(&scene, 72, &["run", "--pod", "p", "-m", &model, "go"]));
         let pid = reached(&around.join("started"));
         (run.join().unwrap(), pid)
     });
