@@ -4,7 +4,7 @@ use crate::commands::signals::Signals;
 use crate::show::progress::QuestionOutcome;
 use llm_worker::effect::Outcome;
 use pod::control::{Client, NewInput, SubmitError, TurnEnd};
-use pod::record::ApprovalId;
+use pod::record::{ApprovalId, InputId};
 use std::path::PathBuf;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -19,12 +19,11 @@ pub(crate) struct PersonAsked<'a> {
     dir: PathBuf,
     /// Nothing more is asked.
     left: bool,
-    signalled: bool,
 }
 
 impl<'a> PersonAsked<'a> {
     pub(crate) fn new(signals: &'a Signals, outcomes: mpsc::UnboundedReceiver<QuestionOutcome>, dir: PathBuf) -> Self {
-        Self { signals, cancel: CancellationToken::new(), outcomes, dir, left: false, signalled: false }
+        Self { signals, cancel: CancellationToken::new(), outcomes, dir, left: false }
     }
 
     /// What ends the turns of the pod in good order.
@@ -64,11 +63,12 @@ impl<'a> PersonAsked<'a> {
                 outcome = self.outcomes.recv(), if !self.left => {
                     waits = matches!(outcome, Some(QuestionOutcome::PastCalls(..)));
                     self.take(client, outcome).await;
+                    // The signal may be why the person left.
+                    if self.left && self.signals.cancel.is_cancelled() {
+                        return self.end_early(client, input).await;
+                    }
                 }
-                () = self.signals.cancel.cancelled(), if !self.signalled => {
-                    self.end_early(client).await;
-                    waits = false;
-                }
+                () = self.signals.cancel.cancelled() => return self.end_early(client, input).await,
             }
         }
     }
@@ -85,25 +85,22 @@ impl<'a> PersonAsked<'a> {
                 drop(reply.send(past.map_err(|error| error.to_string())));
             }
             Some(QuestionOutcome::Over) => {}
-            Some(QuestionOutcome::Left) | None => {
-                self.left = true;
-                // The signal may be why.
-                if self.signals.cancel.is_cancelled() && !self.signalled {
-                    self.end_early(client).await;
-                }
-            }
+            Some(QuestionOutcome::Left) | None => self.left = true,
         }
     }
 
     /// Ctrl-C cancels. Anything else that ends a run leaves what waits.
-    async fn end_early(&mut self, client: &Client) {
-        self.signalled = true;
-        if self.signals.interrupted() || open(client).await.is_empty() {
-            self.cancel.cancel();
-        } else {
-            self.left = true;
-            client.leave("left while a call waited").await;
-        }
+    async fn end_early(&self, client: &Client, input: InputId) -> Result<TurnEnd, SubmitError> {
+        let cancels = self.signals.interrupted() || open(client).await.is_empty();
+        let stop = async {
+            if cancels {
+                self.cancel.cancel();
+            } else {
+                client.leave("left while a call waited").await;
+            }
+        };
+        // The pod is asked for the end first: once it has ended it answers nobody.
+        tokio::join!(biased; client.wait(input), stop).0
     }
 }
 

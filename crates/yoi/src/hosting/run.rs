@@ -15,6 +15,7 @@ use authority::{Ambient, GitGuard};
 use pod::control::{Callbacks, Client, Fatal, Permission};
 use pod::ipc::{Served, ServedPod};
 use protocol::status::{Host, ReloadReport};
+use std::future;
 use std::io;
 use std::sync::{Arc, OnceLock};
 use tokio::runtime::{Builder, Runtime};
@@ -93,15 +94,20 @@ impl<'a> Hosting<'a> {
             let (actor, client) = self.open(session).await?;
             let (mut socket, served) = self.serve(place, &client, id).unzip();
             let mut pod = std::pin::pin!(actor.run(cancel.clone()));
+            let mut work = std::pin::pin!(work(&client));
             let (work, end) = tokio::select! {
-                work = work(&client) => {
+                work = &mut work => {
                     // Before the lock is released: its next owner binds a socket of the same name.
                     drop(socket.take());
                     served.iter().for_each(Served::close);
                     client.close(reason).await;
                     (Some(work), pod.await.result)
                 }
-                over = &mut pod => (None, over.result),
+                over = &mut pod => {
+                    // What the pod answered last may be what the work waited for.
+                    let work = tokio::select! { biased; work = &mut work => Some(work), () = future::ready(()) => None };
+                    (work, over.result)
+                }
             };
             drop(socket);
             if let Some(served) = served {
