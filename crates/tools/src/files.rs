@@ -103,7 +103,7 @@ impl Files {
     pub(crate) fn existing_file(&self, at: &Located) -> Result<u64, ToolError> {
         let meta = scope::existing(&self.workspace, at)?;
         match meta.kind {
-            FileKind::Dir => Err(fix(format!("{} is a directory; use List", self.workspace.show(at.path())))),
+            FileKind::Dir => Err(fix(format!("`{}` is a directory; use List", self.workspace.show(at.path())))),
             // Anything else that is no file is refused, by name, when it is opened.
             FileKind::File | FileKind::Symlink | FileKind::Other => Ok(meta.len),
         }

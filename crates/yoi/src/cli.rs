@@ -67,8 +67,8 @@ pub(crate) enum Command {
     /// Send a notification to the model of a running pod; the model reads it at its next step
     #[command(after_help = EXIT_CODES)]
     Notify(NotifyArgs),
-    /// List, add or cancel scheduled prompts, which start turns of a pod at set times; the feature builtin:schedule must be
-    /// enabled in the configuration
+    /// List, add or cancel the scheduled prompts of a pod, which are texts that it gets at set times; the feature builtin:schedule
+    /// must be enabled in the configuration
     #[command(disable_help_subcommand = true)]
     Schedule(ScheduleArgs),
     /// Show what a pod is doing, which inputs are waiting, and why it does not continue
@@ -494,7 +494,7 @@ pub(crate) struct RmArgs {
     /// Remove the pods that were not active for TIME, for example 12h or 30d
     #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true, conflicts_with = "name")]
     pub(crate) older_than: Option<Duration>,
-    /// Remove the pods that `yoi ls` shows as failed; together with --older-than, only the older of them
+    /// Remove the pods that `yoi ls` shows as failed; with --older-than, only those that also were not active for TIME
     #[arg(long, conflicts_with = "name")]
     pub(crate) failed: bool,
     /// Remove all pods
@@ -539,7 +539,7 @@ pub(crate) struct FeaturesArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FeatureAction {
-    /// Create a Rust crate that builds, with one tool, one hook that can refuse calls, saved state and a test
+    /// Create a Rust crate for a new feature; it has one tool, one hook that can refuse calls, saved state and a test, and compiles as it is
     New(FeatureNewArgs),
     #[command(about = HELP_BELOW)]
     Help(HelpArgs),

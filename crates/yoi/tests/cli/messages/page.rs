@@ -124,7 +124,8 @@ impl Page {
             self.text.push_str(&told);
         }
         let result = lines.last().unwrap();
-        let end = self.stable(&format!("\nthe run ends with exit code {}: {}\n", result["exit"], result["error"]));
+        let why = result["error"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
+        let end = self.stable(&format!("\nthe run ends with exit code {}{why}\n", result["exit"]));
         self.text.push_str(&end);
         self
     }
