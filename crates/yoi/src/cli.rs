@@ -251,6 +251,10 @@ pub(crate) struct AttachArgs {
     /// screen
     #[arg(long)]
     pub(crate) plain: bool,
+    /// Print what is finished as ordinary lines, and draw below them only what still changes: the terminal itself scrolls
+    /// and searches the transcript
+    #[arg(long, conflicts_with = "plain")]
+    pub(crate) inline: bool,
     /// Leave the mouse to the terminal: the wheel does not scroll, and selecting text needs no Shift key
     #[arg(long)]
     pub(crate) no_mouse: bool,

@@ -176,6 +176,11 @@ impl Cell {
         }
     }
 
+    /// Whether later records change its look.
+    pub(super) fn is_pending(&self) -> bool {
+        matches!(&self.kind, CellKind::Call(call) if matches!(call.state, CallState::Running | CallState::Waiting))
+    }
+
     /// Whether its first record was seen, so that every screen has it like this.
     pub(super) fn is_recorded_whole(&self) -> bool {
         match &self.kind {

@@ -54,6 +54,8 @@ struct SincePerson {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fold {
     pub(super) cells: VecDeque<Cell>,
+    /// How many were dropped from the front.
+    pub(super) dropped: u64,
     bytes: usize,
     locals: u64,
     /// Inputs that wait, whole.
@@ -87,6 +89,7 @@ impl Fold {
             Err(_) => self.notice(seq, "! ", Tone::Refused, format!("record {seq} is not shown: it is not understood")),
         }
         while self.cells.len() > MAX_CELLS || (self.bytes > MAX_BYTES && self.cells.len() > 1) {
+            self.dropped += 1;
             let dropped = self.cells.pop_front().map_or(0, |cell| cell.bytes());
             self.bytes = self.bytes.saturating_sub(dropped);
             self.before = self.cells.iter().map(|cell| cell.id).find(|id| *id < LOCAL).or(self.before);

@@ -29,10 +29,10 @@ const LIVE: u64 = u64::MAX - 1;
 
 /// What stands below the transcript.
 #[derive(Default)]
-struct Bottom {
-    rows: Vec<Line>,
+pub(super) struct Bottom {
+    pub(super) rows: Vec<Line>,
     /// Row in `rows`, and column.
-    caret: Option<(usize, usize)>,
+    pub(super) caret: Option<(usize, usize)>,
 }
 
 impl Screen {
@@ -89,7 +89,7 @@ impl Screen {
         waits.into_iter().flatten().filter(|wait| *wait < u64::MAX).min()
     }
 
-    fn bottom(&mut self, columns: usize, rows: usize, now_ms: u64) -> Bottom {
+    pub(super) fn bottom(&mut self, columns: usize, rows: usize, now_ms: u64) -> Bottom {
         let mut bottom = Bottom::default();
         let composer = self.composer_rows(columns, rows);
         let mut above = self.queue_rows(columns, if rows < RULED_FROM { 1 } else { 3 });
@@ -126,6 +126,9 @@ impl Screen {
 
     /// Between the transcript and what stands below it; says when its end is not seen.
     fn rule(&self, columns: usize) -> Line {
+        if self.printed.is_some() {
+            return Line::default();
+        }
         let text = if self.place.is_some() && self.panel.is_none() { "── more below · Ctrl-End " } else { "" };
         let rest = columns.saturating_sub(columns_of(text));
         Line::of(text, Tone::Dim).with(&"─".repeat(rest), Tone::Dim).cut(columns)
@@ -217,7 +220,7 @@ impl Screen {
         found.iter().take(most).map(|command| line(command.name, command.about)).collect()
     }
 
-    fn panel(&mut self, panel: PanelKind, columns: usize, room: usize, now_ms: u64) -> Vec<Line> {
+    pub(super) fn panel(&mut self, panel: PanelKind, columns: usize, room: usize, now_ms: u64) -> Vec<Line> {
         let (title, lines) = match panel {
             PanelKind::Keys => ("keys", panels::keys(&self.digest(), columns)),
             PanelKind::Context => ("next request", panels::context(self.model.status(), columns)),
@@ -289,7 +292,11 @@ impl Screen {
     }
 
     /// Looks at the blocks of the transcript: its cells, then what goes on.
-    fn visit<T>(&mut self, now_ms: u64, look: impl FnOnce(Anchor, usize, &mut viewport::Blocks<'_>) -> T) -> T {
+    pub(super) fn visit<T>(
+        &mut self,
+        now_ms: u64,
+        look: impl FnOnce(Anchor, usize, &mut viewport::Blocks<'_>) -> T,
+    ) -> T {
         let (width, theme) = (self.view.0, self.theme);
         let status = self.model.status();
         let asked = self.fold.request_us;

@@ -80,7 +80,7 @@ impl Screen {
         };
         if self.panel.is_some() {
             self.panel_scroll = self.panel_scroll.saturating_add_signed(by);
-        } else {
+        } else if self.printed.is_none() {
             self.scroll(by, now_ms);
         }
         true
@@ -176,7 +176,8 @@ impl Screen {
 
     /// Selects what stands above or below: parts of the transcript, then the inputs that wait.
     fn select_next(&mut self, up: bool) {
-        let cells = self.fold.cells.iter().map(|cell| Selected::Cell(cell.id));
+        // What was printed belongs to the terminal.
+        let cells = self.fold.cells.iter().filter(|_| self.printed.is_none()).map(|cell| Selected::Cell(cell.id));
         let queued = self.model.status().queued.iter().map(|queued| Selected::Queued(queued.input));
         let all: Vec<Selected> = cells.chain(queued).collect();
         let at = self.selected.and_then(|selected| all.iter().position(|one| *one == selected));

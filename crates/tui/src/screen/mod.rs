@@ -10,6 +10,7 @@ mod exchange;
 mod farewell;
 mod fold;
 mod frame;
+mod inline;
 mod keys;
 mod layout;
 mod live;

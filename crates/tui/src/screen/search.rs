@@ -20,6 +20,9 @@ pub(super) struct Search {
 impl Screen {
     /// Opens a search.
     pub(super) fn search_begin(&mut self, query: &str) {
+        if self.printed.is_some() {
+            return self.tell("the terminal has the transcript: search it there", Tone::Dim);
+        }
         let mut search = Search::default();
         search.query.set(query);
         self.search = Some(search);

@@ -39,6 +39,8 @@ pub struct Screen {
     pub(super) live: LiveLines,
     /// The first line that is seen, by its cell; none: the end is seen, and stays seen.
     pub(super) place: Option<(u64, usize)>,
+    /// How many cells were printed, of a screen that prints them.
+    pub(super) printed: Option<u64>,
     /// Width and rows of the transcript, and the cells that were seen, in the newest frame.
     pub(super) view: (usize, usize),
     pub(super) seen: Vec<u64>,
@@ -119,6 +121,7 @@ impl Screen {
             cache: CellCache::default(),
             live: LiveLines::default(),
             place: None,
+            printed: None,
             view: (80, 20),
             seen: Vec::new(),
             toggled: BTreeSet::new(),

@@ -4,6 +4,7 @@
 
 mod answers;
 mod frames;
+mod inline;
 mod laws;
 mod pod;
 mod recorded;

@@ -19,6 +19,7 @@ use crate::pods::Pods;
 use crate::project::Project;
 use crate::show::out;
 use crate::socket::{block_on, failure, of_wire, owner, statuses};
+use crate::terminal::Takes;
 use client::ClientError;
 use client::attachment::Attachment;
 use client::cmd_id::cmd_id;
@@ -42,9 +43,6 @@ const BACK: Duration = Duration::from_secs(120);
 /// How long the pods of a directory may take to tell what they do.
 const ASKED: Duration = Duration::from_secs(2);
 
-/// How often the full screen is started before plain lines replace it.
-const STARTS: usize = 2;
-
 pub(crate) fn run(args: &AttachArgs, env: &Env) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
     let name = match &args.name {
@@ -65,9 +63,18 @@ pub(super) fn newest(pods: &Pods, env: &Env) -> Result<Option<String>, Failure> 
 /// Shows a live pod, on a full screen if the terminal can draw one. `hint` is told to a person at the start.
 pub(super) fn show(pods: &Pods, name: &str, args: &AttachArgs, hint: Option<&str>, env: &Env) -> Result<Exit, Failure> {
     let draws = env.stdin_terminal && env.stdout_terminal && Look::of_stdout().is_some();
+    let screen = Takes::Screen { mouse: !args.no_mouse };
+    let ways: &[Takes] = match args {
+        _ if !draws || args.plain => &[],
+        _ if args.inline => &[Takes::RowsBelow],
+        _ => &[screen, screen, Takes::RowsBelow],
+    };
     let mut failed = None;
-    for _ in 0..if draws && !args.plain { STARTS } else { 0 } {
-        let full = || block_on(full::run(pods, name, hint, !args.no_mouse, env));
+    for (at, takes) in ways.iter().enumerate() {
+        if let Some(why) = failed.take().filter(|_| at > 1) {
+            note(&format!("the full screen failed twice: {why}; --inline follows"));
+        }
+        let full = || block_on(full::run(pods, name, hint, *takes, env));
         // The terminal was given back before the message of a panic.
         failed = match catch_unwind(AssertUnwindSafe(full)) {
             Ok(done) => match done?? {
@@ -78,7 +85,7 @@ pub(super) fn show(pods: &Pods, name: &str, args: &AttachArgs, hint: Option<&str
         };
     }
     if let Some(why) = failed {
-        note(&format!("the full screen failed {STARTS} times: {why}; plain lines follow"));
+        note(&format!("the screen failed: {why}; plain lines follow"));
     }
     block_on(in_lines(pods, name, hint, env))?
 }

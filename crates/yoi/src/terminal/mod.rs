@@ -5,9 +5,11 @@
 //! with the program keeps its mode, and a terminal that takes no bytes stops nothing but the drawing.
 
 mod decode;
+mod inline;
 mod paint;
 
 pub(crate) use decode::TerminalInput;
+pub(crate) use inline::InlinePainter;
 pub(crate) use paint::Painter;
 
 use decode::Decoder;
@@ -39,6 +41,10 @@ const LAST: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 const ENTER: &str = "\x1b[?1049h\x1b[22;2t\x1b[?2004h\x1b[?1004h\x1b[>1u\x1b[>4;1m\x1b[?7l\x1b[2J";
 const LEAVE: &str = "\x1b[?2026l\x1b[0m\x1b[<u\x1b[>4m\x1b[?1004l\x1b[?2004l\x1b[?7h\x1b[23;2t\x1b[?1049l\x1b[?25h";
 
+/// The same without the alternate screen; what stands from the row of the caret on goes.
+const ENTER_INLINE: &str = "\x1b[22;2t\x1b[?2004h\x1b[?1004h\x1b[>1u\x1b[>4;1m\x1b[?7l";
+const LEAVE_INLINE: &str = "\x1b[?2026l\x1b[0m\r\x1b[J\x1b[<u\x1b[>4m\x1b[?1004l\x1b[?2004l\x1b[?7h\x1b[23;2t\x1b[?25h";
+
 /// The wheel of the mouse.
 const MOUSE: &str = "\x1b[?1000h\x1b[?1006h";
 const NO_MOUSE: &str = "\x1b[?1006l\x1b[?1000l";
@@ -52,12 +58,41 @@ static TAKEN: Mutex<Option<Taken>> = Mutex::new(None);
 struct Taken {
     file: File,
     before: Termios,
+    leave: String,
+}
+
+/// How much of a terminal is taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Takes {
+    /// All of it, on its alternate screen, and the mouse if this is set.
+    Screen { mouse: bool },
+    /// The rows below what stands there.
+    RowsBelow,
+}
+
+impl Takes {
+    /// What is written first.
+    const fn enter(self) -> [&'static str; 2] {
+        match self {
+            Self::Screen { mouse: true } => [ENTER, MOUSE],
+            Self::Screen { mouse: false } => [ENTER, ""],
+            Self::RowsBelow => [ENTER_INLINE, ""],
+        }
+    }
+
+    /// What is written last.
+    const fn leave(self) -> [&'static str; 2] {
+        match self {
+            Self::Screen { .. } => [NO_MOUSE, LEAVE],
+            Self::RowsBelow => ["", LEAVE_INLINE],
+        }
+    }
 }
 
 /// A terminal that was taken over; it is given back when this is dropped.
 pub(crate) struct FullTerminal {
     file: AsyncFd<File>,
-    mouse: bool,
+    takes: Takes,
     decoder: Decoder,
     /// What the terminal did not take yet.
     unsent: Vec<u8>,
@@ -72,7 +107,7 @@ impl FullTerminal {
     ///
     /// # Errors
     /// There is no such terminal, or it cannot be opened or set.
-    pub(crate) fn begin(mouse: bool) -> io::Result<Self> {
+    pub(crate) fn begin(takes: Takes) -> io::Result<Self> {
         let (input, output) = (ttyname(io::stdin(), Vec::new())?, ttyname(io::stdout(), Vec::new())?);
         if input != output {
             return Err(io::Error::other("standard input and standard output are two terminals"));
@@ -80,12 +115,12 @@ impl FullTerminal {
         // After `su`, the terminal can be opened by the first name only; without a session of its own, by the second.
         let by_name = |_none| open(Path::new(OsStr::from_bytes(input.as_bytes())));
         let file = open(Path::new("/dev/tty")).or_else(by_name)?;
-        Self::over(file, mouse)
+        Self::over(file, takes)
     }
 
     /// Takes over a terminal that was opened for it, to read and write without blocking.
-    fn over(file: File, mouse: bool) -> io::Result<Self> {
-        let mut terminal = Self { file: driven(file)?, mouse, decoder: Decoder::default(), unsent: Vec::new() };
+    fn over(file: File, takes: Takes) -> io::Result<Self> {
+        let mut terminal = Self { file: driven(file)?, takes, decoder: Decoder::default(), unsent: Vec::new() };
         terminal.enter()?;
         Ok(terminal)
     }
@@ -98,12 +133,9 @@ impl FullTerminal {
         raw.make_raw();
         let again = file.try_clone()?;
         // Of a terminal that was not given back, the mode is that of the screen.
-        lock().get_or_insert(Taken { file: again, before });
+        lock().get_or_insert(Taken { file: again, before, leave: self.takes.leave().concat() });
         tcsetattr(file, OptionalActions::Now, &raw)?;
-        self.unsent.extend_from_slice(ENTER.as_bytes());
-        if self.mouse {
-            self.unsent.extend_from_slice(MOUSE.as_bytes());
-        }
+        self.unsent.extend_from_slice(self.takes.enter().concat().as_bytes());
         Ok(())
     }
 
@@ -227,10 +259,10 @@ fn lock() -> std::sync::MutexGuard<'static, Option<Taken>> {
 
 /// Gives the terminal back as it was, once.
 fn give_back() {
-    let Some(Taken { mut file, before }) = lock().take() else { return };
+    let Some(Taken { mut file, before, leave }) = lock().take() else { return };
     tcsetattr(&file, OptionalActions::Now, &before).ok();
     // A frame may be at the terminal in part: what follows a broken sequence is read whole.
-    let mut text = format!("{NO_MOUSE}{LEAVE}").into_bytes();
+    let mut text = leave.into_bytes();
     while !text.is_empty() {
         match file.write(&text) {
             Ok(written @ 1..) => drop(text.drain(..written)),
@@ -293,7 +325,7 @@ mod tests {
         let _entered = runtime.enter();
         let (shows, file) = pty();
         let (watched, before) = (file.try_clone().unwrap(), modes(&file));
-        let mut terminal = FullTerminal::over(file, true).unwrap();
+        let mut terminal = FullTerminal::over(file, Takes::Screen { mouse: true }).unwrap();
         terminal.flush().unwrap();
         assert!(!modes(&watched).0.contains(LocalModes::ICANON));
         assert!(shown(&shows).starts_with("\x1b[?1049h"));
@@ -308,7 +340,7 @@ mod tests {
         assert!(written.ends_with("\x1b[?1049l\x1b[?25h") && written.contains(NO_MOUSE), "{written:?}");
 
         let again = watched.try_clone().unwrap();
-        let terminal = FullTerminal::over(again, false).unwrap();
+        let terminal = FullTerminal::over(again, Takes::Screen { mouse: false }).unwrap();
         let panicked = std::panic::catch_unwind(|| {
             let hook_is_first = modes(&watched);
             assert_ne!(hook_is_first, before);

@@ -186,15 +186,49 @@ fn a_dumb_terminal_and_a_pipe_get_plain_lines() {
 }
 
 #[test]
-fn an_approval_that_is_answered_disappears_at_the_other_terminal() {
+fn inline_prints_what_is_finished_into_the_terminal() {
     let (scene, host) = asking();
+    let mut person = AtScreen::start_on(&scene, (80, 60), "xterm-256color", &["attach", "p", "--inline"]);
+    person.sees("idle");
+    person.types("make the file\r");
+    answers(&mut person, "y");
+    person.sees("all is done");
+    person.sees("turn 1: done");
+    person.types("again\r");
+    person.sees("once more");
+    person.sees("turn 2: done");
+    person.types("\u{1b}OP");
+    person.sees("── keys");
+    person.types(DETACH);
+    let raw = person.raw();
+    assert!(!raw.contains("\u{1b}[?1049") && !raw.contains("\u{1b}[2J"), "{raw:?}");
+    let left = person.ends(0);
+    for text in ["> make the file", "all is done", "> again", "once more", "[detached: p keeps running]"] {
+        assert_eq!(left.matches(text).count(), 1, "{text}:\n{left}");
+    }
+    for text in [KEYS, "F1 keys", "›", "── keys"] {
+        assert!(!left.contains(text), "{text}:\n{left}");
+    }
+    scene.yoi(&["attach", "p", "--inline", "--plain"]).ends(2);
+    host.end(Signal::TERM);
+}
+
+#[test]
+fn an_approval_that_is_answered_disappears_at_the_other_terminal() {
+    let command = "touch made; read line < gate";
+    let (scene, host) = scene(&[json!({ "calls": [bash(command)] }), json!({ "text": "all is done" })]);
+    fifo(&scene.file("gate"));
     let (mut one, mut two) = (AtScreen::start(&scene, &["attach", "p"]), AtScreen::start(&scene, &["attach", "p"]));
     two.resize(60, 20);
     one.types("make the file\r");
     two.sees(KEYS);
     answers(&mut one, "y");
+    // Before the call ends.
     for person in [&one, &two] {
         person.misses(KEYS);
+    }
+    fs::write(scene.file("gate"), "on\n").unwrap();
+    for person in [&one, &two] {
         person.sees("all is done");
         person.sees("idle");
     }

@@ -25,6 +25,7 @@ fn a_refused_directory_is_said_with_the_option_that_adds_it() {
     assert!(!run(&scene, &format!("{touch} || true"), &[], None).err.contains("refused access"));
     assert!(!run(&scene, &touch, &["--add-write-dir", &other], None).err.contains('!'));
     assert!(scene.path("other/x").exists());
+    assert!(!run(&scene, "exit 1", &[], None).err.contains("the sandbox refused"));
     let done = run(
         &scene,
         "bash -c 'exec 3<>/dev/tcp/127.0.0.1/9'; echo 'socket: Operation not permitted'; exit 2",

@@ -16,7 +16,7 @@ use crate::look::Look;
 use crate::pods::Pods;
 use crate::show::out;
 use crate::socket::failure;
-use crate::terminal::{FullTerminal, HungUp, Painter, TerminalInput};
+use crate::terminal::{FullTerminal, HungUp, InlinePainter, Painter, Takes, TerminalInput};
 use authority::text::escape_line;
 use client::attachment::Attachment;
 use client::connection::hello;
@@ -51,7 +51,7 @@ pub(super) enum Left {
 }
 
 /// Shows the pod until the person leaves.
-pub(super) async fn run(pods: &Pods, name: &str, hint: Option<&str>, mouse: bool, env: &Env) -> Result<Left, Failure> {
+pub(super) async fn run(pods: &Pods, name: &str, hint: Option<&str>, takes: Takes, env: &Env) -> Result<Left, Failure> {
     let Some(look) = Look::of_stdout() else { return Ok(Left::NoScreen("the terminal cannot draw".to_owned())) };
     // Says why, if it cannot be attached to.
     let owner = live(pods, name, COMMAND).await?.owner;
@@ -60,7 +60,7 @@ pub(super) async fn run(pods: &Pods, name: &str, hint: Option<&str>, mouse: bool
     let (attachment, attached) = begun.map_err(|error| failure(error, name, &owner))?;
     let mut screen = Screen::begin(&attached, attachment.welcome().role, look.theme);
     hint.iter().for_each(|hint| screen.hint(hint));
-    let terminal = match FullTerminal::begin(mouse) {
+    let terminal = match FullTerminal::begin(takes) {
         Ok(terminal) => terminal,
         Err(error) => return Ok(Left::NoScreen(authority::explain(&error))),
     };
@@ -73,7 +73,10 @@ pub(super) async fn run(pods: &Pods, name: &str, hint: Option<&str>, mouse: bool
         outside: Outside::new(env),
         screen,
         terminal,
-        painter: Painter::new(look.theme),
+        painter: match takes {
+            Takes::Screen { .. } => Drawing::Whole(Painter::new(look.theme)),
+            Takes::RowsBelow => Drawing::Below(InlinePainter::new(look.theme)),
+        },
         updates: from_link,
         to_link,
         waiting: VecDeque::new(),
@@ -87,7 +90,12 @@ pub(super) async fn run(pods: &Pods, name: &str, hint: Option<&str>, mouse: bool
         title: String::new(),
     };
     let stop = full.run().await;
-    let farewell = full.screen.farewell(look.width());
+    full.leave();
+    let farewell = match full.painter {
+        Drawing::Whole(_) => full.screen.farewell(look.width()),
+        // It stands there.
+        Drawing::Below(_) => Vec::new(),
+    };
     let (unsent, is_ended) = (full.unsent(), full.is_ended);
     drop(full);
     let exit = match stop {
@@ -117,10 +125,36 @@ impl From<HungUp> for Stop {
     }
 }
 
+/// How frames become bytes.
+enum Drawing {
+    Whole(Painter),
+    Below(InlinePainter),
+}
+
+impl Drawing {
+    fn forget(&mut self) {
+        match self {
+            Self::Whole(painter) => painter.forget(),
+            Self::Below(painter) => painter.forget(),
+        }
+    }
+
+    fn paint(&mut self, screen: &mut Screen, (columns, rows): (u16, u16)) -> Vec<u8> {
+        let size = ScreenSize { columns, rows };
+        match self {
+            Self::Whole(painter) => painter.paint(columns, screen.frame(size, now_ms())),
+            Self::Below(painter) => {
+                let (printed, frame) = screen.inline_frame(size, now_ms());
+                painter.paint(columns, &printed, frame)
+            }
+        }
+    }
+}
+
 struct Full<'a> {
     screen: Screen,
     terminal: FullTerminal,
-    painter: Painter,
+    painter: Drawing,
     updates: mpsc::Receiver<Update>,
     to_link: mpsc::Sender<Intent>,
     outside: Outside<'a>,
@@ -191,9 +225,7 @@ impl Full<'_> {
         if self.is_away || !self.is_dirty || !self.terminal.is_ready() || Instant::now() < self.next_frame {
             return Ok(());
         }
-        let (columns, rows) = self.terminal.size();
-        let frame = self.screen.frame(ScreenSize { columns, rows }, now_ms());
-        let bytes = self.painter.paint(columns, frame);
+        let bytes = self.painter.paint(&mut self.screen, self.terminal.size());
         self.is_dirty = false;
         let title = escape_line(&self.screen.title()).into_owned();
         if title != self.title {
@@ -235,9 +267,20 @@ impl Full<'_> {
         Ok(())
     }
 
+    /// Gives the terminal back until [`Self::come_back`].
+    fn leave(&mut self) {
+        if let Drawing::Below(painter) = &mut self.painter
+            && self.terminal.is_ready()
+        {
+            self.terminal.send(&painter.erase());
+            self.terminal.flush().ok();
+        }
+        self.terminal.leave();
+    }
+
     /// Stops this program, as it was asked to, and goes on when it is continued.
     fn suspend(&mut self) -> Result<(), Stop> {
-        self.terminal.leave();
+        self.leave();
         let stopped = kill_process(getpid(), Number::STOP);
         self.come_back()?;
         if let Err(error) = stopped {
@@ -257,7 +300,9 @@ impl Full<'_> {
     fn signal(&mut self, came: Came) -> Result<(), Stop> {
         match came {
             Came::Resized => {
-                self.painter.forget();
+                if let Drawing::Whole(painter) = &mut self.painter {
+                    painter.forget();
+                }
                 self.is_dirty = true;
             }
             Came::Stopping if !self.is_away => self.suspend()?,
@@ -307,7 +352,7 @@ impl Full<'_> {
                     reply.into_iter().for_each(|reply| self.screen.answered(reply));
                 }
                 Intent::OpenEditor(text) if !self.is_away => {
-                    self.terminal.leave();
+                    self.leave();
                     self.is_away = true;
                     self.outside.edit(text);
                 }
