@@ -93,7 +93,7 @@ fn tree(live: &Search, at: &Located, depth: usize, cx: &ToolContext) -> ToolResu
             FileKind::Dir => format!("{name}/"),
             FileKind::File => format!("{name}  {}", entry.len),
             FileKind::Symlink => format!("{name}  link"),
-            FileKind::Other => format!("{name}  special"),
+            FileKind::Other => format!("{name}  not a regular file"),
         };
         let before = dirs + files;
         match entry.kind {

@@ -86,7 +86,7 @@ pub(crate) enum Command {
     Approve(ApproveArgs),
     /// List the processes of running pods
     Ps(PsArgs),
-    /// List pods, first those that need you; of those that `yoi run` created without --pod, only the ten newest
+    /// List pods, first those that wait for you, crashed or are held; of those that `yoi run` created without --pod, only the ten newest
     Ls(LsArgs),
     /// Print the transcript of a pod
     Log(LogArgs),
@@ -98,7 +98,7 @@ pub(crate) enum Command {
     Undo(UndoArgs),
     /// Move a pod, or old or failed pods, to the trash, or delete them
     Rm(RmArgs),
-    /// Show the features (parts of yoi that add tools and hooks to a pod) and what they may do
+    /// Show the features (parts of yoi that add tools and hooks to a pod), what they may do, and the permission rules
     Features(FeaturesArgs),
     /// Create a Rust crate for a new feature
     #[command(subcommand)]
@@ -442,7 +442,7 @@ pub(crate) struct LogArgs {
     #[arg(long)]
     pub(crate) full: bool,
     /// Print what the full screen of `yoi attach` shows at the newest record, or at the record of --at. What is not recorded
-    /// is missing: answers under way and drafts
+    /// is missing: an answer that is still arriving, and text that was written but not sent
     #[arg(long, conflicts_with_all = ["follow", "from", "json", "full"])]
     pub(crate) screen: bool,
     /// With --screen: show the screen at record SEQ
@@ -495,28 +495,29 @@ pub(crate) struct RmArgs {
     /// Full name of the pod
     #[arg(add = ArgValueCandidates::new(pods), required_unless_present_any = ["older_than", "failed", "all"])]
     pub(crate) name: Option<String>,
-    /// Remove the pods that were not active for TIME, for example 12h or 30d
+    /// Remove the pods that have not been active for at least TIME, for example 12h or 30d
     #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true, conflicts_with = "name")]
     pub(crate) older_than: Option<Duration>,
-    /// Remove the pods that `yoi ls` shows as failed; with --older-than, only those that also were not active for TIME
+    /// Remove the pods that `yoi ls` shows as failed; with --older-than, only those of them that have not been active for at
+    /// least TIME
     #[arg(long, conflicts_with = "name")]
     pub(crate) failed: bool,
-    /// Remove all pods
+    /// Remove all pods that are not running
     #[arg(long, conflicts_with_all = ["name", "older_than", "failed"])]
     pub(crate) all: bool,
     /// Delete the pods instead of moving them to the trash
     #[arg(long)]
     pub(crate) purge: bool,
-    /// Do not ask. With --older-than, --failed or --all, the command otherwise says how many pods it would remove, and asks at
-    /// the terminal. It never removes running pods
+    /// Do not ask. With --older-than, --failed or --all, the command otherwise says how many pods it would remove, and asks; where
+    /// there is no terminal, it removes nothing and exits with 2
     #[arg(short, long)]
     pub(crate) yes: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct FeaturesArgs {
-    /// Show what the last start of the pod NAME installed; without NAME, show the plan for the next start, or, with --diff
-    /// or --unused, the pod of the last run in this directory
+    /// Show what the last start of the pod NAME installed; without NAME, show the plan for the next start. With --diff or
+    /// --unused, NAME is by default the pod of the last run in this directory
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: Option<String>,
     /// Show the plan for the next start, without installing anything (the default without NAME)

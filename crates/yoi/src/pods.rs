@@ -243,7 +243,7 @@ pub(crate) fn damaged(name: &str, damage: &Damage) -> Failure {
     let place = losses.first().map_or_else(String::new, |Damage { segment, offset, bad, .. }| {
         format!(" (at byte {offset} of {}: {bad})", segment.display())
     });
-    let message = format!("the pod {name} is damaged: {} {are} lost{place}", all.join(" and "));
+    let message = format!("the pod `{name}` is damaged: {} {are} lost{place}", all.join(" and "));
     Failure::new(Exit::Data, message).help(salvage(name))
 }
 

@@ -13,14 +13,14 @@ Exit codes:
             answer was too large for the journal; the last tool call was
             refused; or a command that a pod ran called a yoi command that
             only a person may use
-  4         step, cost or time limit reached
+  4         step, cost, token or time limit reached
   5         the provider could not be reached, limited the rate of requests,
             was overloaded, reported a server error, or sent no complete
             answer, even after retries
   6         a call still waits for your approval; `yoi approve` lists the
             calls that wait
-  65        damaged or invalid data: a journal or a model script (the FILE
-            of -m scripted:FILE)
+  65        a journal is damaged or invalid; or a model script (the FILE of
+            -m scripted:FILE) is missing or invalid
   69        the pod is not running, or a system resource is unavailable or
             too small
   70        internal error

@@ -91,7 +91,7 @@ fn lost_records(name: &str, losses: &[Damage]) -> Failure {
         1 => ("1 record".to_owned(), "is"),
         more => (count(more, "record"), "are"),
     };
-    Failure::new(Exit::Data, format!("the pod {name} is damaged: {records} {are} lost")).help(next_step(name))
+    Failure::new(Exit::Data, format!("the pod `{name}` is damaged: {records} {are} lost")).help(next_step(name))
 }
 
 /// Each stretch of lost records, and what is wrong where it begins.

@@ -99,8 +99,8 @@ fn range(name: &str, ok: bool, source: &str, range: &str, found: Option<&dyn Dis
     let found = found.map(|found| format!(", not {found}")).unwrap_or_default();
     Err(match source.starts_with("YOI_") {
         true => Failure::new(Exit::Config, format!("{source}: the value must be {range}{found}"))
-            .help(format!("unset {source} to use the default")),
+            .help(format!("set {source} to such a value, or unset it")),
         false => Failure::new(Exit::Config, format!("{source}: `{name}` must be {range}{found}"))
-            .help("delete the line to use the default"),
+            .help("change the value, or delete the line to use the default"),
     })
 }

@@ -91,7 +91,7 @@ fn a_damaged_journal_is_named_and_left_as_it_is() {
     let mut bad = good.clone();
     bad[at + 6] ^= 1;
     fs::write(&path, &bad).unwrap();
-    scene.yoi(&["verify", "p"]).ends(65).says(&["the pod p is damaged: ", "are lost", "help: "]);
+    scene.yoi(&["verify", "p"]).ends(65).says(&["the pod `p` is damaged: ", "are lost", "help: "]);
     assert_eq!(scene.yoi(&["verify", "p", "--json"]).ends(65).json()["ok"], false);
     let log = scene.yoi(&["log", "p"]).ends(65);
     assert!(log.out.contains("> look around") && !log.out.contains("turn 1: done"), "{}", log.out);

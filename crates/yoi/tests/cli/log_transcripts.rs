@@ -70,7 +70,7 @@ fn damage_behind_a_head_that_is_too_old_is_damage() {
     bytes[at + 5] ^= 1;
     fs::write(&log, &bytes).unwrap();
     fs::write(&head, old).unwrap();
-    scene.yoi(&["verify", "p"]).ends(65).says(&["the pod p is damaged: "]);
+    scene.yoi(&["verify", "p"]).ends(65).says(&["the pod `p` is damaged: "]);
     let found = scene.yoi(&["verify", "p", "--json"]).ends(65).json();
     assert_eq!(found["ok"], false);
     assert!(found["wrong"]["seq"].as_u64().is_some(), "{found}");

@@ -70,11 +70,11 @@ fn damage_in_a_sealed_segment_is_named_and_a_copy_goes_on() {
     let next = seq + 1;
     let found = scene.yoi(&["verify", "p"]).ends(65);
     found
-        .says(&["the pod p is damaged: 2 records are lost", "--salvage NEW"])
+        .says(&["the pod `p` is damaged: 2 records are lost", "--salvage NEW"])
         .prints(&[&format!("lost: records {seq} to {next} (at byte ")]);
     let refused = scene.yoi(&["run", "--pod", "p", "-m", &model, "go on"]).ends(65);
     refused.says(&[
-        &format!("the pod p is damaged: records {seq} to {next} are lost (at byte "),
+        &format!("the pod `p` is damaged: records {seq} to {next} are lost (at byte "),
         "`yoi verify p --salvage NEW`",
     ]);
 

@@ -193,7 +193,7 @@ const FIELDS: [(&str, &str); 16] = [
     ("granted", "granted"),
     ("installed_hooks", "hook"),
     ("installed_tools", "tool"),
-    ("instructions", "instructions for the model, key"),
+    ("instructions", "instructions for the model:"),
     ("live", "installed, fully or partly"),
     ("order", "installed features, in their order"),
     ("outcome", "state"),
