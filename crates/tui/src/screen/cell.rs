@@ -31,7 +31,12 @@ pub(super) const LOCAL: u64 = 1 << 63;
 
 #[derive(Clone, Debug, Hash)]
 pub(super) enum CellKind {
-    Input { input: u64, text: String },
+    /// With a text that stands for it if its record was not seen.
+    Input {
+        input: u64,
+        text: String,
+        is_known: bool,
+    },
     Answer(String),
     Reasoning(String),
     Call(Box<CallFacts>),
@@ -44,6 +49,8 @@ pub(super) struct Notice {
     pub(super) sign: &'static str,
     pub(super) tone: Tone,
     pub(super) text: String,
+    /// The question whose answer this is.
+    pub(super) approval: Option<u64>,
 }
 
 /// What records say about a call.
@@ -145,7 +152,7 @@ impl Cell {
                 vec![line.cut(width)]
             }
             CellKind::Call(call) => call.lines(width, open, now_ms),
-            CellKind::Notice(Notice { sign, tone, text }) => {
+            CellKind::Notice(Notice { sign, tone, text, .. }) => {
                 let first = Line::of(sign, *tone);
                 let rest = Line::of(&" ".repeat(first.width()), Tone::Plain);
                 let lines = texts(text, *tone, width, &first, &rest);
@@ -185,7 +192,7 @@ impl Cell {
     pub(super) fn is_recorded_whole(&self) -> bool {
         match &self.kind {
             CellKind::Call(call) => !call.headless,
-            CellKind::Input { text, .. } => !text.starts_with("(input "),
+            CellKind::Input { is_known, .. } => *is_known,
             _ => self.id < LOCAL,
         }
     }

@@ -88,7 +88,7 @@ pub enum Intent {
         words: Option<String>,
         arguments_digest: String,
     },
-    /// Ask for the method `approvals`; [`Reply::Approvals`].
+    /// Ask for the method `approvals`; [`Reply::Approvals`] or [`Reply::ApprovalsFailed`].
     FetchApprovals,
     /// What the scope `rule` would write for this question; [`Reply::RulePreview`].
     PreviewRule {
@@ -128,6 +128,8 @@ pub enum Reply {
         why: String,
     },
     Approvals(OpenApprovals),
+    /// The questions could not be fetched; it is tried again when the pod tells something.
+    ApprovalsFailed(String),
     /// What would be written and which past calls it would have matched, in lines; or why no rule can be written.
     RulePreview {
         id: u64,

@@ -9,8 +9,8 @@ use crate::count::duration;
 use crate::style::Tone;
 use notices::{answered_text, notice, outcome, outcome_tone, who};
 use protocol::record::{
-    ApprovalRequested, ApprovalResolved, Item, RecordBody, RecordLine, RecordView, ToolFinished, ToolStarted,
-    TurnFinished, VerdictGiven, Who,
+    ApprovalRequested, ApprovalResolved, Item, RecordBody, RecordView, ToolFinished, ToolStarted, TurnFinished,
+    VerdictGiven, Who,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -22,6 +22,9 @@ pub(super) const MAX_BYTES: usize = 8 << 20;
 
 /// Inputs that can be called back, and texts of inputs that wait; a pod accepts fewer.
 const MAX_INPUTS: usize = 128;
+
+/// Bytes of each of the two.
+const MAX_INPUT_BYTES: usize = 8 << 20;
 
 /// Changed files that are counted.
 const MAX_CHANGED: usize = 1000;
@@ -41,6 +44,8 @@ pub(super) struct TurnClock {
 /// What happened since a person did something.
 #[derive(Clone, Debug, Default)]
 struct SincePerson {
+    /// All of it was seen.
+    is_whole: bool,
     turns: u64,
     calls: u64,
     changed: BTreeSet<String>,
@@ -71,21 +76,19 @@ pub(super) struct Fold {
     pub(super) request_us: Option<u64>,
     /// The cursor for the page before the first cell; none if there is no such page.
     pub(super) before: Option<u64>,
+    /// Older pages are not asked for any more: there is no room for them, or they were refused.
+    pub(super) no_older: bool,
     model: String,
     since: SincePerson,
 }
 
-/// What stands for the text of an input that was accepted before the first record.
-fn unknown(input: u64) -> String {
-    format!("(input {input})")
-}
-
 impl Fold {
     /// Folds the next record.
-    pub(super) fn record(&mut self, seq: u64, line: &RecordLine) {
+    pub(super) fn record<E>(&mut self, seq: u64, read: Result<&RecordView, E>) {
         self.before.get_or_insert(seq);
-        match line.read() {
-            Ok(record) => self.fold(&record),
+        self.since.is_whole |= seq == 1;
+        match read {
+            Ok(record) => self.fold(record),
             Err(_) => self.notice(seq, "! ", Tone::Refused, format!("record {seq} is not shown: it is not understood")),
         }
         while self.cells.len() > MAX_CELLS || (self.bytes > MAX_BYTES && self.cells.len() > 1) {
@@ -98,11 +101,11 @@ impl Fold {
 
     /// Puts the cells of older records before these; returns whether there was room.
     pub(super) fn prepend(&mut self, older: Fold, first: u64) -> bool {
-        self.before = Some(first);
         if self.cells.len() + older.cells.len() > MAX_CELLS || self.bytes + older.bytes > MAX_BYTES {
-            self.before = None;
+            self.no_older = true;
             return false;
         }
+        self.before = Some(first);
         for mut cell in older.cells.into_iter().rev() {
             self.join(&mut cell);
             self.bytes += cell.bytes();
@@ -119,11 +122,12 @@ impl Fold {
     /// Inputs whose texts are in older records.
     fn join_inputs(&mut self, texts: &BTreeMap<u64, String>) {
         for cell in &mut self.cells {
-            if let CellKind::Input { input, text } = &mut cell.kind
-                && text == &unknown(*input)
+            if let CellKind::Input { input, text, is_known } = &mut cell.kind
+                && !*is_known
                 && let Some(whole) = texts.get(input)
             {
                 text.clone_from(whole);
+                *is_known = true;
                 cell.revision += 1;
                 self.bytes += whole.len();
             }
@@ -133,9 +137,7 @@ impl Fold {
     /// Questions that older records asked: their answers belong to their calls.
     fn join_questions(&mut self, older: BTreeMap<u64, Rc<ApprovalRequested>>) {
         for (id, asked) in older {
-            let answer = format!("approval {id}: ");
-            let is_answer =
-                |cell: &Cell| matches!(&cell.kind, CellKind::Notice(notice) if notice.text.starts_with(&answer));
+            let is_answer = |cell: &Cell| matches!(&cell.kind, CellKind::Notice(notice) if notice.approval == Some(id));
             if let Some(at) = self.cells.iter().position(is_answer) {
                 let gone = self.cells.remove(at);
                 self.bytes = self.bytes.saturating_sub(gone.as_ref().map_or(0, Cell::bytes));
@@ -169,7 +171,10 @@ impl Fold {
     /// Remembers a text among the inputs that can be called back.
     pub(super) fn remember(&mut self, text: &str) {
         self.history.push_back(text.to_owned());
-        self.history.drain(..self.history.len().saturating_sub(MAX_INPUTS));
+        let mut bytes: usize = self.history.iter().map(String::len).sum();
+        while self.history.len() > MAX_INPUTS || bytes > MAX_INPUT_BYTES {
+            bytes -= self.history.pop_front().map_or(bytes, |text| text.len());
+        }
     }
 
     /// Adds a cell that no record has.
@@ -180,11 +185,12 @@ impl Fold {
 
     /// What happened while nobody was there, in a text; none if nothing did.
     pub(super) fn away(&self) -> Option<String> {
-        let SincePerson { turns, calls, changed, refused, in_doubt, cost, failed } = &self.since;
+        let SincePerson { is_whole, turns, calls, changed, refused, in_doubt, cost, failed } = &self.since;
         if *turns == 0 && *in_doubt == 0 {
             return None;
         }
-        let mut lines = vec!["While you were away:".to_owned()];
+        let begin = if *is_whole { "While you were away:" } else { "While you were away, at least:" };
+        let mut lines = vec![begin.to_owned()];
         let mut facts = vec![count(*turns, "turn"), count(*calls, "call")];
         facts.extend((*cost > 0).then(|| dollars(*cost)));
         lines.push(facts.join(" · "));
@@ -234,12 +240,12 @@ impl Fold {
     }
 
     fn notice(&mut self, id: u64, sign: &'static str, tone: Tone, text: String) {
-        self.push(id, CellKind::Notice(Notice { sign, tone, text }));
+        self.push(id, CellKind::Notice(Notice { sign, tone, text, approval: None }));
     }
 
     fn person(&mut self, by: Option<&Who>) {
         if by.is_some() {
-            self.since = SincePerson::default();
+            self.since = SincePerson { is_whole: true, ..SincePerson::default() };
         }
     }
 
@@ -290,8 +296,9 @@ impl Fold {
                     self.remember(&queued.text);
                 }
                 self.waiting.insert(queued.input, queued.text.clone());
-                if self.waiting.len() > MAX_INPUTS {
-                    self.waiting.pop_first();
+                let mut bytes: usize = self.waiting.values().map(String::len).sum();
+                while self.waiting.len() > MAX_INPUTS || bytes > MAX_INPUT_BYTES {
+                    bytes -= self.waiting.pop_first().map_or(bytes, |(_, text)| text.len());
                 }
             }
             RecordBody::InputEdited(edited) => {
@@ -300,8 +307,9 @@ impl Fold {
             }
             RecordBody::InputConsumed(taken) => {
                 let text = self.waiting.remove(&taken.input);
-                let text = text.unwrap_or_else(|| unknown(taken.input));
-                self.push(seq, CellKind::Input { input: taken.input, text });
+                let is_known = text.is_some();
+                let text = text.unwrap_or_else(|| format!("(input {})", taken.input));
+                self.push(seq, CellKind::Input { input: taken.input, text, is_known });
             }
             RecordBody::InputWithdrawn(gone) => {
                 self.person(gone.by.as_ref());
@@ -420,7 +428,10 @@ impl Fold {
                 facts.summary.clone_from(&text);
                 facts.facts.push(format!("approval {}: {text}", answer.approval));
             }),
-            None => self.notice(seq, "? ", Tone::Waiting, format!("approval {}: {text}", answer.approval)),
+            None => {
+                let (text, approval) = (format!("approval {}: {text}", answer.approval), Some(answer.approval));
+                self.push(seq, CellKind::Notice(Notice { sign: "? ", tone: Tone::Waiting, text, approval }));
+            }
         }
     }
 

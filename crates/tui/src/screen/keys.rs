@@ -232,6 +232,10 @@ impl Screen {
             Key::Char('s') => self.whole(input).map(|text| Intent::SendNow { input, text }),
             Key::Char('e') | Key::Enter => {
                 if let Some(text) = self.whole(input) {
+                    if !self.composer.is_empty() {
+                        self.fold.remember(&self.composer.text());
+                        self.tell("what you wrote is among the earlier inputs (Up)", Tone::Dim);
+                    }
                     self.composer.set(&text);
                     (self.editing, self.selected) = (Some(input), None);
                 }

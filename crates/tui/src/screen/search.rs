@@ -68,7 +68,7 @@ impl Screen {
 
     /// Asks for the page before the first cell; `false` if there is none.
     pub(super) fn older_page(&mut self) -> bool {
-        let Some(before) = self.fold.before.filter(|before| *before > 1) else { return false };
+        let Some(before) = self.fold.before.filter(|before| *before > 1 && !self.fold.no_older) else { return false };
         if !self.loading {
             self.loading = true;
             self.outbox.push(Intent::OlderPage { before });

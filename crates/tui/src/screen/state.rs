@@ -13,7 +13,7 @@ use crate::style::{Theme, Tone};
 use client::model::{PodModel, digest};
 use protocol::event::{Event, Severity};
 use protocol::method::{Attached, RecordPage, Role};
-use protocol::record::{ApprovalRequested, RecordBody, RecordLine};
+use protocol::record::{ApprovalRequested, RecordBody, RecordLine, RecordView};
 use std::collections::{BTreeSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
@@ -94,7 +94,7 @@ impl Screen {
         let mut screen = Self::new(PodModel::new(attached), role, theme, ConnectionState::Live);
         if let Some(page) = &attached.page {
             screen.fold.before = Some(page.first);
-            page.records.iter().for_each(|line| screen.fold_line(line));
+            page.records.iter().for_each(|line| drop(screen.fold_line(line)));
         }
         screen.adopt(&attached.draft.text);
         if let Some(away) = screen.fold.away() {
@@ -151,6 +151,7 @@ impl Screen {
         self.model.resume(attached);
         self.connection = ConnectionState::Live;
         self.fetched = None;
+        self.fold.no_older = false;
         self.drafts.clear();
         if self.composer.is_empty() {
             self.adopt(&attached.draft.text);
@@ -168,8 +169,9 @@ impl Screen {
         self.model.apply(event);
         match event {
             Event::Record(line) if line.seq().is_ok_and(|seq| seq > before) => {
-                self.fold_line(line);
-                self.notify(line);
+                if let Some(record) = self.fold_line(line) {
+                    self.notify(&record.body);
+                }
             }
             Event::Alert(alert) => {
                 let from = alert.from.as_ref().map_or_else(String::new, |feature| format!("{feature}: "));
@@ -213,10 +215,14 @@ impl Screen {
                     self.fold.questions.entry(asked.approval).or_insert_with(|| Rc::new(asked));
                 }
             }
+            Reply::ApprovalsFailed(why) => {
+                self.fetched = None;
+                return self.tell(&why, Tone::Failed);
+            }
             Reply::RulePreview { id, text } => self.asking.preview(id, text),
             Reply::Page(page) => self.older(&page),
             Reply::PageFailed(why) => {
-                self.fold.before = None;
+                self.fold.no_older = true;
                 self.loading = false;
                 self.tell(&why, Tone::Failed);
             }
@@ -227,6 +233,11 @@ impl Screen {
 
     /// Several keys arrived at once, as from a paste that the terminal does not mark: none of them answers a question.
     pub fn several_keys(&mut self) {
+        self.asking.not_seen();
+    }
+
+    /// The newest frame is not at the terminal yet: nobody has seen a question of it.
+    pub fn not_shown(&mut self) {
         self.asking.not_seen();
     }
 
@@ -286,19 +297,19 @@ impl Screen {
         self.cache.made
     }
 
-    fn fold_line(&mut self, line: &RecordLine) {
-        if let Ok(seq) = line.seq() {
-            self.fold.record(seq, line);
-        }
+    fn fold_line(&mut self, line: &RecordLine) -> Option<RecordView> {
+        let (seq, read) = (line.seq().ok()?, line.read());
+        self.fold.record(seq, read.as_ref());
+        read.ok()
     }
 
-    fn notify(&mut self, line: &RecordLine) {
+    fn notify(&mut self, body: &RecordBody) {
         let pod = &self.model.status().pod;
-        match line.read().map(|record| record.body) {
-            Ok(RecordBody::ApprovalRequested(asked)) => {
+        match body {
+            RecordBody::ApprovalRequested(asked) => {
                 self.notification = Some(format!("{pod} waits for you: {}", asked.tool));
             }
-            Ok(RecordBody::TurnFinished(finished)) if finished.outcome.outcome != "waiting" => {
+            RecordBody::TurnFinished(finished) if finished.outcome.outcome != "waiting" => {
                 self.notification = Some(format!("{pod}: turn {} {}", finished.turn, finished.outcome.outcome));
             }
             _ => {}
@@ -315,7 +326,7 @@ impl Screen {
         let mut older = Fold::default();
         for line in &page.records {
             if let Ok(seq) = line.seq() {
-                older.record(seq, line);
+                older.record(seq, line.read().as_ref());
             }
         }
         if !self.fold.prepend(older, page.first) {

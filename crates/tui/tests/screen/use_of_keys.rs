@@ -1,7 +1,7 @@
 //! What keys do, one case each.
 
 use crate::pod::{BEGIN, Story, attached, size, text, types};
-use protocol::event::Event;
+use protocol::event::{AlertEvent, Event, Severity};
 use protocol::method::{AllowOrDeny, AllowScope, Draft, RecordPage, Role};
 use protocol::status::DeliveryMode;
 use serde_json::json;
@@ -375,4 +375,129 @@ fn a_question_whose_record_was_not_seen_is_fetched() {
     let open = protocol::method::OpenApprovals { approvals: vec![asked], rules: Vec::new() };
     screen.answered(Reply::Approvals(open));
     assert!(frame(&mut screen, BEGIN).contains("command: make"));
+}
+
+#[test]
+fn questions_that_could_not_be_fetched_are_asked_for_again() {
+    let story = Story::new().input(1, "go").turn(1, 1).asks(1, "c1", "make", true).says("more");
+    let mut late = story.attached();
+    late.page = Some(RecordPage { records: story.lines[story.lines.len() - 1..].to_vec(), first: 9 });
+    let mut screen = Screen::begin(&late, Role::Driver, Theme::Plain);
+    assert_eq!(screen.intents(), [Intent::FetchApprovals]);
+    screen.answered(Reply::ApprovalsFailed("too many requests".to_owned()));
+    assert_eq!(screen.intents(), [], "not at once");
+    screen.event(&text("something"));
+    assert_eq!(screen.intents(), [Intent::FetchApprovals]);
+}
+
+#[test]
+fn a_page_that_was_refused_is_not_asked_for_with_another_cursor() {
+    let story = (1..=40).fold(Story::new(), |story, n| story.says(&format!("answer {n}")));
+    let mut late = story.attached();
+    late.page = Some(RecordPage { records: story.lines[30..].to_vec(), first: 31 });
+    for reply in [
+        Reply::PageFailed("gone".to_owned()),
+        Reply::Page(RecordPage { records: vec![story.lines[0].clone(); 4001], first: 1 }),
+    ] {
+        let mut screen = Screen::begin(&late, Role::Driver, Theme::Plain);
+        screen.key(Key::CtrlHome, BEGIN);
+        screen.frame(size(80, 10), BEGIN);
+        assert_eq!(screen.intents(), [Intent::OlderPage { before: 31 }]);
+        screen.answered(reply);
+        let next = story.clone().says("new");
+        screen.event(&Event::Record(next.lines.last().unwrap().clone()));
+        screen.frame(size(80, 10), BEGIN);
+        assert_eq!(screen.intents(), []);
+        screen.resume(&late);
+        screen.frame(size(80, 10), BEGIN);
+        assert_eq!(screen.intents(), [Intent::OlderPage { before: 31 }], "over a new connection");
+    }
+}
+
+#[test]
+fn what_was_written_before_a_waiting_input_is_edited_is_not_lost() {
+    let story = Story::new().input(1, "go").turn(1, 1).input(2, "waits");
+    let mut screen = story.screen(Theme::Plain);
+    types(&mut screen, "half a thought", BEGIN);
+    keys(&mut screen, &[Key::AltUp, Key::Char('e')]);
+    assert!(frame(&mut screen, BEGIN).contains("✎ waits"));
+    screen.key(Key::Esc, BEGIN);
+    screen.key(Key::Up, BEGIN);
+    assert!(frame(&mut screen, BEGIN).contains("› half a thought"));
+}
+
+#[test]
+fn an_input_may_say_what_stands_for_an_unknown_one() {
+    let state = |text: &str| {
+        let story = Story::new().input(1, text).turn(1, 1);
+        story.screen(Theme::Plain).digest()
+    };
+    assert_ne!(state("(input 7)"), state("(input 8)"), "both are in records, whole");
+}
+
+#[test]
+fn a_note_that_reads_like_an_answer_is_none() {
+    let story = Story::new().input(1, "go").turn(1, 1).calls("c1", "Bash", json!({"command": "make"}));
+    let begun = story.lines.len();
+    let story = story.asks(1, "c1", "make", true);
+    let asked = story.lines.len();
+    let story = story.with("item", json!({"item": {"type": "assistant", "text": "x"}})).input(2, "approval 1: a text");
+    let story = story.with("input_withdrawn", json!({"input": 2}));
+    let note = json!({"q": 90, "t": story.now() * 1000, "k": "suspended", "v": 1, "reason": "x", "cause": "disk"});
+    let mut late = story.attached();
+    late.page = Some(RecordPage { records: story.lines[asked..].to_vec(), first: asked as u64 + 1 });
+    let mut screen = Screen::begin(&late, Role::Driver, Theme::Plain);
+    let alert = AlertEvent { level: Severity::Warning, from: None, text: "approval 1: looks like one".to_owned() };
+    screen.event(&Event::Alert(alert));
+    let line = protocol::record::RecordLine::new(note.to_string()).unwrap();
+    screen.event(&Event::Record(line));
+    let before = RecordPage { records: story.lines[begun - 1..asked].to_vec(), first: begun as u64 };
+    screen.key(Key::CtrlHome, BEGIN);
+    screen.frame(size(80, 30), BEGIN);
+    screen.answered(Reply::Page(before));
+    assert!(frame(&mut screen, BEGIN).contains("approval 1: looks like one"));
+}
+
+#[test]
+fn texts_of_inputs_have_a_bound_in_bytes() {
+    let long = "x".repeat(1 << 20);
+    let story = (1..=20).fold(Story::new(), |story, n| story.input(n, &format!("{n}{long}")));
+    let mut copied = 0;
+    for n in 1..=20 {
+        let mut screen = story.screen(Theme::Plain);
+        for _ in 0..n {
+            screen.key(Key::AltUp, BEGIN);
+        }
+        copied += usize::from(
+            press(&mut screen, Key::Char('c'), BEGIN).iter().any(|intent| matches!(intent, Intent::Copy(_))),
+        );
+    }
+    assert_eq!(copied, 7, "8 MiB have seven of these");
+}
+
+#[test]
+fn an_absence_whose_beginning_is_not_on_the_page_is_told_so() {
+    let story = Story::new().input(1, "go").turn(1, 1).says("one").finished(1);
+    let story = story.with("turn_started", json!({"turn": 2})).says("two").finished(2);
+    let mut late = story.attached();
+    let told = |late: &protocol::method::Attached| {
+        let mut screen = Screen::begin(late, Role::Driver, Theme::Plain);
+        frame(&mut screen, BEGIN)
+    };
+    assert!(told(&late).contains("While you were away:"));
+    let from = story.lines.len() - 3;
+    late.page = Some(RecordPage { records: story.lines[from..].to_vec(), first: from as u64 + 1 });
+    assert!(told(&late).contains("While you were away, at least:"));
+}
+
+#[test]
+fn a_frame_that_is_not_at_the_terminal_was_not_seen() {
+    let (mut screen, now) = asked("make");
+    screen.not_shown();
+    assert_eq!(press(&mut screen, Key::Char('y'), now + 5000), []);
+    screen.key(Key::Backspace, now + 5000);
+    screen.frame(size(80, 24), now + 6000);
+    assert_eq!(press(&mut screen, Key::Char('y'), now + 6299), []);
+    screen.key(Key::Backspace, now + 6299);
+    assert_eq!(press(&mut screen, Key::Char('y'), now + 7000), allow(AllowScope::Once));
 }

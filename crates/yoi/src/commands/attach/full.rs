@@ -239,7 +239,13 @@ impl Full<'_> {
             self.terminal.send(&bytes);
             self.next_frame = Instant::now() + FRAME;
         }
-        self.terminal.flush()
+        self.terminal.flush()?;
+        if !self.terminal.is_ready() {
+            // Once it took this frame, the next one says when a question was seen.
+            self.screen.not_shown();
+            self.is_dirty = true;
+        }
+        Ok(())
     }
 
     fn typed(&mut self, typed: Vec<TerminalInput>) -> Result<(), Stop> {

@@ -182,7 +182,7 @@ impl Link {
             }
             Intent::FetchApprovals => {
                 let open = self.ask(GetApprovals {}).await?;
-                Ok(Some(open.map_or_else(|failure| Reply::Failed(words(&failure)), Reply::Approvals)))
+                Ok(Some(open.map_or_else(|failure| Reply::ApprovalsFailed(words(&failure)), Reply::Approvals)))
             }
             Intent::PreviewRule { id } => {
                 let text = self.preview(id).await?;
