@@ -117,6 +117,25 @@ impl Line {
         out
     }
 
+    /// The same for a line that begins in the first column: behind each cluster of several characters, whose width
+    /// terminals measure differently, the cursor is moved to its column.
+    #[must_use]
+    pub fn placed(&self, theme: Theme) -> String {
+        let (mut column, mut spans) = (1, Vec::new());
+        for Span { text, tone } in &self.spans {
+            let mut placed = String::with_capacity(text.len());
+            for cluster in text.graphemes(true) {
+                placed.push_str(cluster);
+                column += cluster.width();
+                if cluster.chars().nth(1).is_some() {
+                    placed.push_str(&format!("\u{1b}[{column}G"));
+                }
+            }
+            spans.push(Span { text: placed, tone: *tone });
+        }
+        Self { spans }.ansi(theme)
+    }
+
     /// Lines of at most `width` columns, broken between words where that is possible. The first one begins with `first`,
     /// the others with `rest`.
     #[must_use]

@@ -26,8 +26,8 @@ impl InlinePainter {
             return Vec::new();
         }
         let mut text = format!("\x1b[?2026h\x1b[?25l\x1b[0m{}", self.erased(columns));
-        printed.iter().for_each(|line| text.push_str(&format!("{}\r\n", line.ansi(self.theme))));
-        let rows: Vec<String> = frame.rows.iter().map(|line| line.ansi(self.theme)).collect();
+        printed.iter().for_each(|line| text.push_str(&format!("{}\r\n", line.placed(self.theme))));
+        let rows: Vec<String> = frame.rows.iter().map(|line| line.placed(self.theme)).collect();
         text.push_str(&rows.join("\r\n"));
         (self.columns, self.shown) = (columns, frame);
         if let Some((column, row)) = self.shown.cursor {

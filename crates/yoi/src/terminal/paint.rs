@@ -34,7 +34,7 @@ impl Painter {
             if shown == line {
                 continue;
             }
-            rows.push_str(&format!("\x1b[{};1H{}", number + 1, line.ansi(self.theme)));
+            rows.push_str(&format!("\x1b[{};1H{}", number + 1, line.placed(self.theme)));
             // At the last column, this would erase what was just written.
             if line.width() < usize::from(columns) {
                 rows.push_str("\x1b[K");
@@ -75,6 +75,16 @@ mod tests {
         assert_eq!(moved, "^[?2026h^[?25l^[1;1H^[?25h^[?2026l");
         let second = painted(&mut painter, 5, frame(&["one", "two", "three"], None));
         assert_eq!(second, "^[?2026h^[?25l^[2;1Htwo^[K^[?2026l");
+    }
+
+    #[test]
+    fn what_terminals_measure_differently_moves_nothing_behind_it() {
+        let mut painter = Painter::new(Theme::Plain);
+        let family = "ab\u{1f469}\u{200d}\u{1f467}";
+        let row = Line::of(family, Tone::Plain).with("x", Tone::Plain);
+        let wide = Frame { rows: vec![row, Line::of("日本", Tone::Plain)], cursor: None };
+        let text = painted(&mut painter, 20, wide);
+        assert!(text.contains("^[5Gx") && text.contains("日本^[K"), "{text}");
     }
 
     #[test]
