@@ -279,6 +279,9 @@ pub struct TurnBudget {
     /// Billionths of a US dollar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<u64>,
+    /// Tokens, read and written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
 }
 
 /// Parameters of `input`.

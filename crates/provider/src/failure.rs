@@ -155,7 +155,7 @@ impl Failure {
                 (RefusalReason::Status, Some(404)) => format!("check that the provider offers `{model}` (`{model_list}` lists its models), and check its `base_url`"),
                 (RefusalReason::Status, Some(429)) => format!("the provider's rate limit was reached: wait, or {other_model}"),
                 (RefusalReason::Status, Some(400..500)) | (RefusalReason::Invalid, _) => {
-                    format!("the provider rejected the request: check that `{model}` supports tools and streaming")
+                    format!("the provider rejected the request: check that the model `{model}` supports tools and streaming")
                 }
                 (RefusalReason::Status, _) => format!("try again later, or {other_model}"),
             },

@@ -144,7 +144,7 @@ pub(crate) struct RunArgs {
     /// Cancel the run after this time, for example 90s, 10m or 2h
     #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
     pub(crate) timeout: Option<Duration>,
-    /// Require an answer that is valid against the JSON Schema in FILE, and print only this JSON
+    /// Require an answer that is one JSON document valid against the JSON Schema in FILE, and print only that document
     #[arg(long, value_name = "FILE")]
     pub(crate) output_schema: Option<PathBuf>,
     /// Print each new record of the journal as one line of JSON; the last line is the result
@@ -211,6 +211,10 @@ pub(crate) struct PodFlags {
     /// the limit for each turn, and a pod that reaches it is held until `yoi resume`
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub(crate) max_cost: Option<f64>,
+    /// Send no further request to the model once the run has used N tokens, read and written. In a pod started with `yoi start`, N
+    /// is the limit for each turn, and a pod that reaches it is held until `yoi resume`
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
+    pub(crate) max_tokens: Option<u64>,
     /// Do not read AGENTS.md or CLAUDE.md
     #[arg(long)]
     pub(crate) no_instructions: bool,

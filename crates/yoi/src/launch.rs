@@ -23,6 +23,7 @@ struct Options {
     allow: Vec<AllowRule>,
     max_steps: Option<u32>,
     max_cost: Option<f64>,
+    max_tokens: Option<u64>,
     instructions: Option<bool>,
 }
 
@@ -52,8 +53,18 @@ pub(crate) struct LaunchOptions {
 impl LaunchOptions {
     /// What a command line says.
     pub(crate) fn new(flags: &PodFlags) -> Self {
-        let PodFlags { model, sandbox, read_only, add_dir, add_write_dir, allow, max_steps, max_cost, no_instructions } =
-            flags;
+        let PodFlags {
+            model,
+            sandbox,
+            read_only,
+            add_dir,
+            add_write_dir,
+            allow,
+            max_steps,
+            max_cost,
+            max_tokens,
+            no_instructions,
+        } = flags;
         let flags = Options {
             model: model.clone(),
             sandbox: sandbox.or(read_only.then_some(Mode::ReadOnly)),
@@ -62,6 +73,7 @@ impl LaunchOptions {
             allow: allow.clone(),
             max_steps: *max_steps,
             max_cost: *max_cost,
+            max_tokens: *max_tokens,
             instructions: no_instructions.then_some(false),
         };
         Self { flags, earlier: Options::default() }
@@ -100,7 +112,7 @@ impl LaunchOptions {
 
     /// The flags of this command line that make a pod.
     pub(crate) fn flags(&self) -> Vec<&'static str> {
-        let Options { model, sandbox, add_dirs, add_write_dirs, allow, max_steps, max_cost, instructions } =
+        let Options { model, sandbox, add_dirs, add_write_dirs, allow, max_steps, max_cost, max_tokens, instructions } =
             &self.flags;
         let set = [
             ("--model", model.is_some()),
@@ -110,6 +122,7 @@ impl LaunchOptions {
             ("--allow", !allow.is_empty()),
             ("--max-steps", max_steps.is_some()),
             ("--max-cost", max_cost.is_some()),
+            ("--max-tokens", max_tokens.is_some()),
             ("--no-instructions", instructions.is_some()),
         ];
         set.into_iter().filter_map(|(name, set)| set.then_some(name)).collect()
@@ -117,8 +130,17 @@ impl LaunchOptions {
 
     /// The options of the last start that apply again, as they are written on a command line; the model is told elsewhere.
     pub(crate) fn recorded(&self) -> Option<String> {
-        let Options { model: _, sandbox, add_dirs, add_write_dirs, allow, max_steps, max_cost, instructions } =
-            &self.earlier;
+        let Options {
+            model: _,
+            sandbox,
+            add_dirs,
+            add_write_dirs,
+            allow,
+            max_steps,
+            max_cost,
+            max_tokens,
+            instructions,
+        } = &self.earlier;
         let dirs = |flag: &'static str, dirs: &[PathBuf]| {
             dirs.iter().map(|dir| format!("{flag} {}", authority::escape(dir))).collect::<Vec<_>>()
         };
@@ -128,6 +150,7 @@ impl LaunchOptions {
         all.extend(allow.iter().map(|rule| format!("--allow '{}'", rule.text)));
         all.extend(max_steps.map(|steps| format!("--max-steps {steps}")));
         all.extend(max_cost.map(|cost| format!("--max-cost {cost}")));
+        all.extend(max_tokens.map(|tokens| format!("--max-tokens {tokens}")));
         all.extend(instructions.filter(|read| !read).map(|_| "--no-instructions".to_owned()));
         (!all.is_empty()).then(|| all.join(", "))
     }
@@ -165,7 +188,7 @@ impl Options {
                 .help("use the version of yoi that started the pod, or set the option on the command line")
         };
         let Wire { launch, add_dirs, add_write_dirs } = wire;
-        let Launch { model, sandbox, allow, max_steps, max_cost, instructions, run: _ } = launch;
+        let Launch { model, sandbox, allow, max_steps, max_cost, max_tokens, instructions, run: _ } = launch;
         let mode = |text: String| Mode::from_str(&text, false).map_err(|_| unknown("sandbox mode", &text));
         let rule = |text: &String| allow::rule(text).map_err(|_| unknown("rule", text));
         Ok(Self {
@@ -176,21 +199,23 @@ impl Options {
             allow: allow.iter().map(rule).collect::<Result<_, _>>()?,
             max_steps,
             max_cost,
+            max_tokens,
             instructions,
         })
     }
 
     fn wire(&self) -> Wire {
-        let Self { model, sandbox, add_dirs, add_write_dirs, allow, max_steps, max_cost, instructions } = self.clone();
+        let Self { model, sandbox, add_dirs, add_write_dirs, allow, max_steps, max_cost, max_tokens, instructions } =
+            self.clone();
         let sandbox = sandbox.map(|mode| mode.text().to_owned());
         let allow = allow.into_iter().map(|rule| rule.text).collect();
-        let launch = Launch { model, sandbox, allow, max_steps, max_cost, instructions, run: false };
+        let launch = Launch { model, sandbox, allow, max_steps, max_cost, max_tokens, instructions, run: false };
         Wire { launch, add_dirs, add_write_dirs }
     }
 
     /// These, where the others have no value.
     fn with(self, others: &Self) -> Self {
-        let Self { model, sandbox, add_dirs, add_write_dirs, allow, max_steps, max_cost, instructions } =
+        let Self { model, sandbox, add_dirs, add_write_dirs, allow, max_steps, max_cost, max_tokens, instructions } =
             others.clone();
         Self {
             model: model.or(self.model),
@@ -200,6 +225,7 @@ impl Options {
             allow: either(&allow, &self.allow).to_vec(),
             max_steps: max_steps.or(self.max_steps),
             max_cost: max_cost.or(self.max_cost),
+            max_tokens: max_tokens.or(self.max_tokens),
             instructions: instructions.or(self.instructions),
         }
     }
@@ -214,6 +240,7 @@ impl Options {
             allow: if other.allow.is_empty() { self.allow } else { Vec::new() },
             max_steps: self.max_steps.filter(|_| other.max_steps.is_none()),
             max_cost: self.max_cost.filter(|_| other.max_cost.is_none()),
+            max_tokens: self.max_tokens.filter(|_| other.max_tokens.is_none()),
             instructions: self.instructions.filter(|_| other.instructions.is_none()),
         }
     }
@@ -228,6 +255,7 @@ impl Options {
         set(&mut config.model, self.model.clone(), || source("-m"));
         config.max_steps.set(self.max_steps, || source("--max-steps"));
         set(&mut config.max_cost, self.max_cost, || source("--max-cost"));
+        set(&mut config.max_tokens, self.max_tokens, || source("--max-tokens"));
         config.sandbox.set(self.sandbox, || source(self.mode_flag()));
         let place = |_: &[&str]| source(allow::SOURCE);
         let rules =

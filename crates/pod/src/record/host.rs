@@ -44,6 +44,9 @@ pub struct Launch {
     /// US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<f64>,
+    /// Read and written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
     /// Whether instruction files are read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<bool>,

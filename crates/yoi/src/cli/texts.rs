@@ -11,12 +11,12 @@ Exit codes:
             already exists
   3         a hook ended the run; yoi ended the run, for example because an
             answer was too large for the journal; the last tool call was
-            refused; or a command that a pod ran called a yoi command that
-            only a person may use
+            refused; or a command of a pod used a yoi command that only a
+            person may use
   4         step, cost, token or time limit reached
   5         the provider could not be reached, limited the rate of requests,
-            was overloaded, reported a server error, or sent no complete
-            answer, even after retries
+            was overloaded, reported a server error, or sent no complete and
+            valid answer, even after retries
   6         a call still waits for your approval; `yoi approve` lists the
             calls that wait
   65        a journal is damaged or invalid; or a model script (the FILE of
@@ -35,8 +35,8 @@ Exit codes:
 pub(super) const VARIABLES: &str = "\
 Environment variables (they override the configuration files, and options
 override the variables):
-  YOI_MODEL · YOI_MAX_STEPS · YOI_MAX_COST · YOI_TOOL_CONCURRENCY
-  YOI_SANDBOX (read-only, workspace-write, off)
+  YOI_MODEL · YOI_MAX_STEPS · YOI_MAX_COST · YOI_MAX_TOKENS
+  YOI_TOOL_CONCURRENCY · YOI_SANDBOX (read-only, workspace-write, off)
 Diagnostic log: YOI_LOG=error, warn, info, debug or trace writes log lines to
   host.log in the directory of the pod; with --ephemeral, to standard error
 Directories: XDG_CONFIG_HOME (~/.config), XDG_STATE_HOME (~/.local/state),

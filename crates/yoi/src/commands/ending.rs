@@ -175,8 +175,6 @@ fn is_limit(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::StepLimit | Outcome::CostLimit | Outcome::TokenLimit)
 }
 
-const RAISE_TOKENS: &str = ", or raise `max_tokens` under [limits] in the configuration";
-
 /// What failed and the next step; nothing for a run that is done.
 fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<String>)> {
     let FinishedRun { end: TurnEnd { outcome, refused, shortfall, .. }, ending, output, .. } = ended;
@@ -235,7 +233,7 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
         }
         Outcome::StepLimit => ("the step limit was reached".to_owned(), Some(go_on(", or raise --max-steps"))),
         Outcome::CostLimit => ("the cost limit was reached".to_owned(), Some(go_on(", or raise --max-cost"))),
-        Outcome::TokenLimit => ("the token limit was reached".to_owned(), Some(go_on(RAISE_TOKENS))),
+        Outcome::TokenLimit => ("the token limit was reached".to_owned(), Some(go_on(", or raise --max-tokens"))),
         Outcome::Aborted { reason } => {
             let help = reason.starts_with(ANSWER_NOT_STORED).then(|| "ask for a shorter answer".to_owned());
             (reason.clone(), help)

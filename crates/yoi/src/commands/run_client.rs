@@ -116,7 +116,7 @@ impl ClientRun<'_> {
     /// Refuses flags that only a start of a pod can take.
     fn check_flags(&self, name: &str) -> Result<(), Failure> {
         // An input may have limits of its own.
-        let limits = ["--max-steps", "--max-cost"];
+        let limits = ["--max-steps", "--max-cost", "--max-tokens"];
         let given = LaunchOptions::new(&self.args.options).flags();
         let given: Vec<_> = given.into_iter().filter(|flag| !limits.contains(flag)).collect();
         let Some((last, rest)) = given.split_last() else { return Ok(()) };
@@ -132,7 +132,9 @@ impl ClientRun<'_> {
     fn input(&self) -> SendInput {
         let max_steps = self.args.options.max_steps;
         let max_cost = self.args.options.max_cost.and_then(Cost::of_dollars).map(Cost::count);
-        let limits = (max_steps.is_some() || max_cost.is_some()).then_some(TurnBudget { max_steps, max_cost });
+        let max_tokens = self.args.options.max_tokens;
+        let budget = TurnBudget { max_steps, max_cost, max_tokens };
+        let limits = (budget != TurnBudget::default()).then_some(budget);
         let output_schema = self.schema.map(|schema| schema.json.clone());
         let (text, cmd_id) = (self.prompt.to_owned(), cmd_id());
         SendInput { text, limits, output_schema, cmd_id, ..SendInput::default() }

@@ -14,7 +14,7 @@ pub(super) const NO_SOURCE: &str = "`key` names no source";
 pub(super) const MORE_SOURCES: &str = "`key` names more than one source";
 
 /// The help where nothing better is known.
-const SCHEMA: &str = "`yoi config schema` prints the keys and their values";
+const SCHEMA: &str = "`yoi config schema` prints the keys and the values that they accept";
 
 /// An error and its help. `line` is the text of its line, `before` the part of it before the error.
 pub(crate) fn explain(message: &str, line: &str, before: &str) -> (String, String) {

@@ -10,7 +10,8 @@ use std::ffi::OsStr;
 use std::str::FromStr;
 
 /// The variables that are read.
-const VARIABLES: [&str; 5] = ["YOI_MODEL", "YOI_MAX_STEPS", "YOI_MAX_COST", "YOI_TOOL_CONCURRENCY", "YOI_SANDBOX"];
+const VARIABLES: [&str; 6] =
+    ["YOI_MODEL", "YOI_MAX_STEPS", "YOI_MAX_COST", "YOI_MAX_TOKENS", "YOI_TOOL_CONCURRENCY", "YOI_SANDBOX"];
 
 /// How far a name may be from one of them and still be taken for a slip of the hand.
 const TYPO: usize = 2;
@@ -31,6 +32,9 @@ impl Config {
             .set(number(env, "YOI_MAX_STEPS", "a whole number, at least 1", "20")?, || "YOI_MAX_STEPS".to_owned());
         set(&mut self.max_cost, number(env, "YOI_MAX_COST", "an amount of US dollars", "0.50")?, || {
             "YOI_MAX_COST".to_owned()
+        });
+        set(&mut self.max_tokens, number(env, "YOI_MAX_TOKENS", "a whole number, at least 1", "200000")?, || {
+            "YOI_MAX_TOKENS".to_owned()
         });
         let calls = number(env, "YOI_TOOL_CONCURRENCY", "a whole number from 1 to 32", "8")?;
         self.tool_concurrency.set(calls, || "YOI_TOOL_CONCURRENCY".to_owned());

@@ -71,7 +71,7 @@ fn words(remedy: &Remedy, leave: &str) -> String {
             return "to allow this call, change that rule; a more specific rule cannot override it".to_owned();
         }
         Remedy::RaiseCost => return "raise --max-cost, or choose another model with -m".to_owned(),
-        Remedy::RaiseTokens => return "raise `max_tokens` under [limits] in the configuration".to_owned(),
+        Remedy::RaiseTokens => return "raise --max-tokens".to_owned(),
         Remedy::PageOutput(handle) => {
             return format!("{READ_OUTPUT} {{\"handle\":\"{handle}\"}} reads the rest");
         }
@@ -129,7 +129,7 @@ mod tests {
                 "to allow this call, change that rule; a more specific rule cannot override it".to_owned(),
             ),
             (words(&Remedy::RaiseCost), "raise --max-cost, or choose another model with -m".to_owned()),
-            (words(&Remedy::RaiseTokens), "raise `max_tokens` under [limits] in the configuration".to_owned()),
+            (words(&Remedy::RaiseTokens), "raise --max-tokens".to_owned()),
             (words(&Remedy::PageOutput("o-1".to_owned())), "ReadOutput {\"handle\":\"o-1\"} reads the rest".to_owned()),
             (
                 rule(Some("git status"), AlternativeRemedy::Nothing),

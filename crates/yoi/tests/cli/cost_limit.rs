@@ -80,7 +80,7 @@ fn a_limit_on_tokens_ends_the_run_before_the_next_request() {
     };
     limited("p", "33000").ends(4).says(&[
         "error: the token limit was reached",
-        "help: continue with `yoi run --pod p \"continue\"`, or raise `max_tokens` under [limits] in the configuration",
+        "help: continue with `yoi run --pod p \"continue\"`, or raise --max-tokens",
         "3 steps",
         "33k tokens",
     ]);
@@ -89,6 +89,12 @@ fn a_limit_on_tokens_ends_the_run_before_the_next_request() {
     limited("r", "45000").ends(0).says(&["5 steps"]);
     scene.yoi(&["config", "show"]).ends(0).prints(&["limits.max_tokens", "45000"]);
     limited("s", "0").ends(78).says(&["`max_tokens` must be at least 1"]);
+    scene.config("");
+    let run = ["run", "--ephemeral", "-m", &model, "go"];
+    scene.yoi(&[&run[..], &["--max-tokens", "12000"]].concat()).ends(4).says(&["2 steps "]);
+    let variable = scene.command(&run).env("YOI_MAX_TOKENS", "11000").spawn();
+    finish(variable.unwrap()).ends(4).says(&["1 step "]);
+    scene.yoi(&["run", "--max-tokens", "0", "go"]).ends(2).says(&["0 is not in 1.."]);
     scene.config("[limits]\nmax_tokens = 1\n");
     // The built-in planner takes no tokens.
     scene.yoi(&["run", "--ephemeral", "list the files"]).ends(0);
@@ -130,7 +136,7 @@ fn the_context_is_shown_with_its_contributors() {
         assert!(part(kind, name.clone()).is_some(), "{kind} {name}: {usage}");
     }
     let shown = format!("context   {used} tokens of 40000 (25%), 5000 cached");
-    scene.yoi(&["status", "p"]).ends(0).prints(&[&shown, "schema "]);
+    scene.yoi(&["status", "p"]).ends(0).prints(&[&shown, "tool schemas "]);
     assert_eq!(scene.yoi(&["ls", "--json"]).ends(0).json()[0]["context_percent"], 25);
     // A window that is not known is none.
     scene.config("");
@@ -220,6 +226,6 @@ fn what_cut_answers_cost_counts_and_is_limited() {
     let run = scene.command(&["run", "--pod", "q", "go"]).env("FAKE_KEY", "some-fake-key").spawn();
     let done = finish(run.unwrap());
     assert_ne!(done.code(), Some(0), "{done:?}");
-    done.says(&["the token limit was reached by attempts", "raise `max_tokens` under [limits]"]);
+    done.says(&["the token limit was reached by attempts", "raise --max-tokens"]);
     assert_eq!(endpoint.requests().len(), 4);
 }
