@@ -15,6 +15,7 @@ use pod::feature::{
 use pod::host::{self, CrashCleanup, Opening, PodConfig, PodDeps, SystemText};
 use pod::permission::{HostTerms, Person, Policy, SandboxState};
 use pod::record::HostStarted;
+use pod::session::view::ContextPolicy;
 use provider::openai_chat::{Chat, Flavour};
 use session_store::{Clock, Opened, Options, Session, SessionRecords};
 use std::path::{Path, PathBuf};
@@ -148,6 +149,7 @@ impl PodPlace {
             callbacks: Callbacks::new(runtime.handle().clone()),
             outbox: Outbox::unwatched(),
             limits: RunLimits { max_steps: u32::MAX, tool_concurrency: 8, max_cost: None, max_tokens: None },
+            context_policy: ContextPolicy::default(),
             probe: Arc::new(|_| {}),
             clock: clock(),
         };

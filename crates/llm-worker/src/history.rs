@@ -109,6 +109,22 @@ impl History {
         Ok(())
     }
 
+    /// Encodes the items again as another view of the session shows them: as many, with the same calls. Called only by
+    /// `turn`, while it is held.
+    pub(crate) fn reviewed<I>(&mut self, items: I) -> Result<(), HistoryError>
+    where
+        I: IntoIterator,
+        I::Item: Borrow<Item>,
+    {
+        let dialect = Arc::clone(self.projection.dialect());
+        let reviewed = Self::restore(self.surface.clone(), dialect, items, self.counters)?;
+        if reviewed.items() != self.items() {
+            return Err(HistoryError::OtherItems { have: self.items(), given: reviewed.items() });
+        }
+        *self = reviewed;
+        Ok(())
+    }
+
     /// The surface of the current generation.
     #[must_use]
     pub fn surface(&self) -> &Surface {
@@ -241,9 +257,12 @@ pub enum HistoryError {
     /// A new surface must have a higher generation.
     #[error("surface generation {given} does not follow {have}")]
     Generation { have: u64, given: u64 },
-    /// A new surface came with other items.
-    #[error("{given} items were given for a new surface, which are not the {have} committed ones")]
+    /// A new surface or view came with other items.
+    #[error("{given} items were given for a new surface or view, which are not the {have} committed ones")]
     OtherItems { have: u64, given: u64 },
+    /// The view of a turn that is not held cannot change.
+    #[error("the turn is not held, so its view cannot change")]
+    NotHeld,
 }
 
 impl HistoryError {
@@ -252,7 +271,7 @@ impl HistoryError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Unanswered(_) | Self::Unasked(_) | Self::NotOpen(_) | Self::Numbered(_) => ErrorKind::Corrupt,
-            Self::Generation { .. } | Self::OtherItems { .. } => ErrorKind::Bug,
+            Self::Generation { .. } | Self::OtherItems { .. } | Self::NotHeld => ErrorKind::Bug,
         }
     }
 }

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// The line of a record, byte for byte as the journal has it, without the newline.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -180,6 +181,7 @@ bodies! {
     ApprovalRequested = "approval_requested",
     ApprovalResolved = "approval_resolved",
     RulesForgotten = "rules_forgotten",
+    Pruned = "pruned",
     ToolStarted = "tool_started",
     ToolRepeated = "tool_repeated",
     ToolFinished = "tool_finished",
@@ -328,6 +330,16 @@ mirrors! {
         generation: u64,
         items: u64,
         bytes: u64,
+    }
+    /// Old results left the requests that follow.
+    Pruned {
+        left: PrunedContent,
+    }
+    /// What left the requests; part of [`Pruned`].
+    PrunedContent {
+        results: u64,
+        /// Bytes by tool.
+        bytes: BTreeMap<String, u64>,
     }
     /// An answer arrived completely.
     Response {

@@ -99,6 +99,7 @@ pub struct ModelScript {
     answers: Mutex<VecDeque<ScriptedAnswer>>,
     requests: Mutex<Vec<Vec<u8>>>,
     dialect: Arc<dyn Dialect>,
+    window: Mutex<Option<u64>>,
 }
 
 impl ModelScript {
@@ -112,7 +113,15 @@ impl ModelScript {
     #[must_use]
     pub fn in_dialect(dialect: Arc<dyn Dialect>, answers: impl IntoIterator<Item = ScriptedAnswer>) -> Arc<Self> {
         let answers = Mutex::new(answers.into_iter().collect());
-        Arc::new(Self { answers, requests: Mutex::default(), dialect })
+        Arc::new(Self { answers, requests: Mutex::default(), dialect, window: Mutex::default() })
+    }
+
+    /// Gives the model a window: a token is four bytes of a request, the answers count them so, and a request that does
+    /// not fit fails.
+    #[must_use]
+    pub fn windowed(self: Arc<Self>, tokens: u64) -> Arc<Self> {
+        *self.window.lock().unwrap_or_else(PoisonError::into_inner) = Some(tokens);
+        self
     }
 
     /// Adds an answer behind the remaining ones.
@@ -148,7 +157,16 @@ impl Model for ModelScript {
         Arc::clone(&self.dialect)
     }
 
+    fn context_window(&self) -> Option<u64> {
+        *self.window.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn stream(&self, request: ModelRequest, events: EventSink) -> Result<(), ModelError> {
+        let (tokens, window) = (request.body().len / 4, self.context_window());
+        if let Some(window) = window.filter(|window| tokens > *window) {
+            let message = format!("{tokens} tokens do not fit a window of {window}");
+            return Err(ModelError { kind: ErrorKind::Exhausted, message, help: None });
+        }
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request.body().to_vec());
         let answer = self.answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let Some(ScriptedAnswer(beats)) = answer else {
@@ -157,6 +175,9 @@ impl Model for ModelScript {
         };
         for beat in beats {
             match beat {
+                Beat::Event(ModelEvent::Usage(usage)) if window.is_some() => {
+                    drop(events.send(ModelEvent::Usage(Usage { input: tokens, ..usage })).await);
+                }
                 // Sending fails if the host dropped the stream.
                 Beat::Event(event) => drop(events.send(event).await),
                 Beat::Wait(gate) => gate.pass().await,

@@ -19,6 +19,7 @@ use pod::permission::{HostTerms, Layer, Person, Policy, Rule, RuleDecision, Sand
 use pod::record::{HostStarted, Record};
 use pod::session::fold::SessionState;
 use pod::session::restore::{Restored, decode};
+use pod::session::view::ContextPolicy;
 use session_store::{BLOB_BYTES, Journal, OpenError, Opened, Options, Reader, Session, SessionRecords};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
@@ -50,6 +51,7 @@ pub struct PodUnderTest {
     /// Keeps secrets out of texts that features write and show.
     pub redactor: Redactor,
     pub limits: RunLimits,
+    pub context_policy: ContextPolicy,
     /// The time that a cancelled call may continue.
     pub grace: Duration,
     /// Whether time advances only when nothing else can run. A running call stops it.
@@ -141,6 +143,7 @@ impl PodUnderTest {
             features: Vec::new(),
             redactor: Redactor::default(),
             limits: RunLimits { max_steps: 100, tool_concurrency: 8, max_cost: None, max_tokens: None },
+            context_policy: ContextPolicy::default(),
             grace: GRACE,
             paused: true,
             mode: HostMode::Run,
@@ -386,6 +389,7 @@ impl PodUnderTest {
                 callbacks,
                 outbox,
                 limits: self.limits,
+                context_policy: self.context_policy,
                 probe: Arc::new(move |name: &str| points.reach(name)),
                 clock: self.clock.clock(),
             },

@@ -69,13 +69,14 @@ pub use illegal::IllegalInput;
 pub use limits::{MAX_OVERFLOWS, TurnLimits};
 
 use crate::effect::{CallView, Effect, Fact, Outcome, ToolRun};
-use crate::history::History;
+use crate::history::{History, HistoryError};
 use crate::item::{CallId, Item};
 use crate::model::Usage;
 use crate::projection::ModelRequest;
 use answer::Answer;
 use commit::CommitSlot;
 use phase::{CallState, Phase, Review, RunningCalls, Withdrawn};
+use std::borrow::Borrow;
 use std::collections::{BTreeSet, VecDeque};
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -314,6 +315,37 @@ impl<P: Payload> Turn<P> {
     #[must_use]
     pub fn is_held(&self) -> bool {
         matches!(self.phase, Phase::Held)
+    }
+
+    /// The facts that become durable with the next request, or before it if the turn is held.
+    #[must_use]
+    pub fn before_request(&self) -> &[Fact<P>] {
+        match &self.phase {
+            Phase::BeforeGate(pending_facts) | Phase::Gating(pending_facts) => pending_facts,
+            Phase::Holding
+            | Phase::Held
+            | Phase::Sending
+            | Phase::Cleared
+            | Phase::Streaming(_)
+            | Phase::Judging(_)
+            | Phase::Starting
+            | Phase::Running(_)
+            | Phase::Draining(..)
+            | Phase::Ending(_)
+            | Phase::Ended => &[],
+        }
+    }
+
+    /// Encodes the committed items again, as another view of the session shows them. The record of that view is durable.
+    ///
+    /// # Errors
+    /// The turn is not held, or these are not its items in another view; nothing changed then.
+    pub fn change_view<I>(&mut self, items: I) -> Result<(), HistoryError>
+    where
+        I: IntoIterator,
+        I::Item: Borrow<Item>,
+    {
+        if self.is_held() { self.history.reviewed(items) } else { Err(HistoryError::NotHeld) }
     }
 
     /// Whether this call waits for [`crate::Input::Resolved`].

@@ -13,10 +13,11 @@ use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, LineRange};
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolError, ToolOutcome, ToolResult};
 use session_store::{BlobError, Blobs, Spool};
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
 
+mod past_result;
 #[cfg(test)]
 mod tests;
 
@@ -37,6 +38,8 @@ const MAX_WARNING: usize = 1024;
 /// The [`CallHost`] of one running call: the tool's access to output, file changes and outputs of earlier calls.
 pub(crate) struct CallOutput {
     session: Arc<str>,
+    /// The session's directory.
+    dir: Arc<Path>,
     call: CallId,
     blobs: Blobs,
     outputs: Arc<VecDeque<Output>>,
@@ -100,6 +103,7 @@ impl CallOutput {
     #[allow(clippy::too_many_arguments, reason = "each is a thing of its own that the host hands in")]
     pub(crate) fn new(
         session: Arc<str>,
+        dir: Arc<Path>,
         call: CallId,
         blobs: Blobs,
         outputs: Arc<VecDeque<Output>>,
@@ -111,7 +115,7 @@ impl CallOutput {
     ) -> Self {
         let sink = Mutex::new((RedactedStream::new(redactor.clone()), Sink::new(shaping)));
         let warnings = Mutex::default();
-        Self { session, call, blobs, outputs, mailbox, redactor, terms, shaping, may_escalate, sink, warnings }
+        Self { session, dir, call, blobs, outputs, mailbox, redactor, terms, shaping, may_escalate, sink, warnings }
     }
 
     /// Drops the output so far: the call runs again.
@@ -311,7 +315,16 @@ impl CallHost for CallOutput {
     }
 
     fn read_output(&self, handle: &str, window: LineRange) -> Result<Excerpt, ToolError> {
-        let Some(output) = self.outputs.iter().rev().find(|output| output.handle == handle) else {
+        let known = |handle: &str| self.outputs.iter().rev().find(|output| output.handle == handle);
+        let mut output = known(handle);
+        if let (None, Ok(call)) = (output, CallId::try_from(handle.to_owned())) {
+            let (content, stored) = past_result::of(&self.dir, call)?;
+            output = stored.as_deref().and_then(known);
+            if output.is_none() {
+                return Ok(past_result::page(&content, window));
+            }
+        }
+        let Some(output) = output else {
             let known: Vec<&str> = self.outputs.iter().rev().take(5).map(|o| o.handle.as_str()).collect();
             let newest = match known.as_slice() {
                 [] => "no output has been stored yet".to_owned(),

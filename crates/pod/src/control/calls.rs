@@ -88,6 +88,7 @@ impl Calls {
         let shaping = core.registry.hooks().shaping(&view.tool);
         let output = Arc::new(CallOutput::new(
             core.store.session.clone(),
+            core.store.dir.clone(),
             id,
             core.store.blobs.clone(),
             core.state.outputs.clone(),

@@ -16,6 +16,7 @@ use crate::hook::MAX_OUTPUT_SCHEMA;
 use crate::mailbox::events::Event;
 use crate::mailbox::requests::{Declined, Notification, answered};
 use crate::record::{ApprovalId, ApprovalResolved, ClientCall, InputId, InputLimits, InputMode, Record, Who};
+use crate::session::view::ContextPolicy;
 use llm_worker::Price;
 use std::path::Path;
 use std::sync::Arc;
@@ -180,6 +181,7 @@ pub struct Reload {
     pub price: Option<Price>,
     /// Of the model, if known.
     pub context_window: Option<u64>,
+    pub context_policy: ContextPolicy,
 }
 
 /// The handle on an open pod: inputs, their queue, cancelling, pausing and closing. Clones share it.

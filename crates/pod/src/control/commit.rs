@@ -8,7 +8,8 @@ use super::authorize::Authorized;
 use super::budget::Budget;
 use crate::record::{
     ApprovalId, ApprovalRequested, ApprovalResolved, Encoder, HookName, InputConsumed, InputId, ItemAdded, Output,
-    Record, Request, Response, SystemItem, ToolFinished, TransformNote, TurnFinished, TurnStarted, VerdictGiven, Who,
+    Record, Request, Response, SystemItem, ToolFinished, TransformNote, TurnFinished, TurnStarted, VerdictGiven, View,
+    Who,
 };
 use crate::session::queue::QueuedInput;
 use llm_worker::Item;
@@ -87,6 +88,8 @@ pub(crate) struct TurnInfo {
     pub(crate) budget: Budget,
     /// The client that cancelled it.
     pub(crate) cancelled_by: Option<Who>,
+    /// The view in force.
+    pub(crate) view: View,
     /// Gates at its end will be asked.
     pub(crate) end_gates: bool,
 }
@@ -204,6 +207,7 @@ fn add_record(records: &mut Vec<Record>, fact: &Fact<Journaled>, turn: &TurnInfo
             number: r.number,
             generation: r.generation,
             items: r.items,
+            view: turn.view.named(),
             projection: Neutral.version(),
             neutral_digest: r.neutral_digest.clone(),
             encoder: Encoder { id: r.dialect.clone(), version: r.dialect_version },

@@ -12,8 +12,10 @@ use crate::mailbox::requests::{DriverRequest, Wakeup};
 use crate::record::{HoldCause, Record, Suspended};
 use crate::session::checkpoint::{CheckpointBuilder, VERSION};
 use crate::session::fold::{IllegalRecord, SessionState};
+use crate::session::view::ContextPolicy;
 use llm_worker::{CallId, ErrorKind, Model, Price};
 use session_store::{Blobs, Clock, Committed, Journal};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +33,8 @@ pub struct OpenSession {
     pub journal: Journal,
     pub blobs: Blobs,
     pub session: Arc<str>,
+    /// The session's directory, for results that left the requests.
+    pub dir: Arc<Path>,
     /// `<session>/<epoch>`: the prefix of idempotency keys and of `YOI_CALL`.
     pub key: Arc<str>,
     /// Called with a record's kind before it is committed (`commit:KIND`) and after (`KIND`).
@@ -51,6 +55,8 @@ pub struct Core {
     pub(crate) price: Option<Price>,
     /// Of the model, if known; a reload replaces it.
     pub(crate) context_window: Option<u64>,
+    /// When old results leave the requests; a reload replaces it.
+    pub(crate) context_policy: ContextPolicy,
     pub callbacks: Callbacks,
     pub outbox: Outbox,
     pub(crate) pending: Pending,
@@ -95,6 +101,9 @@ pub enum Fatal {
     /// The turn machine refused an input: a fault in this program.
     #[error("{0}; this is a bug")]
     Turn(#[from] llm_worker::turn::IllegalInput),
+    /// The items of a view do not fit the turn: a fault in this program.
+    #[error("{0}; this is a bug")]
+    View(#[from] llm_worker::history::HistoryError),
     /// A task of the host panicked: a fault in this program.
     #[error("{0}; this is a bug")]
     Broken(#[from] tokio::task::JoinError),
@@ -111,7 +120,7 @@ impl Fatal {
             Self::Journal(_) => ErrorKind::Unavailable,
             Self::Stuck => ErrorKind::Exhausted,
             Self::Unstorable(_) => ErrorKind::FixInput,
-            Self::Fold(_) | Self::Turn(_) | Self::Broken(_) | Self::Panicked(_) => ErrorKind::Bug,
+            Self::Fold(_) | Self::Turn(_) | Self::View(_) | Self::Broken(_) | Self::Panicked(_) => ErrorKind::Bug,
         }
     }
 }
@@ -188,8 +197,10 @@ impl Core {
         let (first, time, mut checkpoint, last) = (*done.seqs().start(), done.time(), done.seal(), done.mark());
         let (ack, records) = Ack::of(done);
         for (seq, record) in (first..).zip(records) {
+            let before = self.state.view;
             let items = self.state.apply(&record)?;
             self.draft.take(&items, time, matches!(record, Record::ToolStarted(_)));
+            self.draft.change_view(&record, before, &self.state);
             (self.store.probe)(record.kind());
             if matches!(record, Record::HostStopped(_)) && self.draft.due(last.seq()) {
                 checkpoint = checkpoint.or(Some(last));

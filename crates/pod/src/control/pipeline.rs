@@ -79,6 +79,8 @@ pub(super) enum ActorCommit {
     /// Records that a client waits for: the beginning or the end of a hold, or its own between turns.
     Client,
     TurnEnd,
+    /// A change of the view, for which the turn is held.
+    View,
     Task(TaskCommit),
     Stop,
 }
@@ -360,7 +362,9 @@ impl Core {
             ActorCommit::Queue | ActorCommit::Client | ActorCommit::TurnEnd | ActorCommit::Task(_) => {
                 Ok(Some(CommitResult::ActorRefused(commit, records, SubmitError::Unstorable(reason))))
             }
-            ActorCommit::Repair | ActorCommit::Start | ActorCommit::Stop => Err(Fatal::Unstorable(reason)),
+            ActorCommit::Repair | ActorCommit::Start | ActorCommit::View | ActorCommit::Stop => {
+                Err(Fatal::Unstorable(reason))
+            }
         }
     }
 

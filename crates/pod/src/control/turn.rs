@@ -14,6 +14,7 @@ mod answers;
 mod before_request;
 mod end_gates;
 mod review;
+mod view_change;
 
 use self::answering::{Answering, Reviewing};
 use super::approvals::ApprovalAnswer;
@@ -23,7 +24,7 @@ use super::calls::{CallEvent, Calls, Done};
 use super::commit::{Batch, Journaled, Note, Turn, TurnInfo};
 use super::core::{Core, Fatal};
 use super::limits::RunLimits;
-use super::pipeline::CommitResult;
+use super::pipeline::{ActorCommit, CommitResult};
 use super::status::Activity;
 use super::stream::{Stream, StreamEvent};
 use super::turn_end::{self, ANSWER_NOT_STORED, TurnEnd};
@@ -93,6 +94,7 @@ pub(super) struct Running {
     reopened: bool,
     /// Whether it was asked to wait before its next request.
     holds: bool,
+    view_change: ViewChange,
     /// The inputs that it takes; those not in the queue any more are taken.
     taking: Vec<InputId>,
     /// How many of them it began with.
@@ -114,6 +116,20 @@ enum TurnStage {
     /// The verdicts of those gates are being committed.
     Noting(Outcome, AfterTurn),
     Over(Outcome, AfterTurn),
+}
+
+/// How far a change of the view is, since the newest request.
+#[derive(Default)]
+enum ViewChange {
+    /// It was not looked at.
+    #[default]
+    Open,
+    /// The turn is to be held.
+    Wanted,
+    /// Its record is on its way; an early end of the turn waits for it.
+    Recording(Option<Box<Input<Journaled>>>),
+    /// It was made, or is not needed.
+    Settled,
 }
 
 /// What follows a turn.
@@ -219,7 +235,7 @@ impl Running {
 
     fn of(core: &Core, turn: Turn, (number, generation): (u64, u64), before: Spent, limits: RunLimits) -> Self {
         let budget = Budget::new(core.price, before.cost.unwrap_or_default());
-        let info = TurnInfo { number, generation, budget, cancelled_by: None, end_gates: false };
+        let info = TurnInfo { number, generation, budget, cancelled_by: None, end_gates: false, view: core.state.view };
         let (gates, reviews, judges, answers) = (JoinSet::new(), JoinSet::new(), JoinSet::new(), JoinSet::new());
         let tasks = TurnTasks { gates, reviews, judges, answers, calls: Calls::new() };
         Self {
@@ -240,6 +256,7 @@ impl Running {
             cancelled: false,
             reopened: false,
             holds: false,
+            view_change: ViewChange::default(),
             taking: Vec::new(),
             own: 0,
             step_span: Span::none(),
@@ -250,6 +267,7 @@ impl Running {
     pub(super) fn advance(&mut self, core: &mut Core) -> Result<bool, Fatal> {
         while matches!(self.stage, TurnStage::Machine) {
             let Some(effect) = self.turn.poll() else {
+                self.record_view(core)?;
                 self.tasks.calls.fill(core, self.limits.tool_concurrency, &self.step_span);
                 return if core.callbacks.stuck() >= MAX_STUCK { Err(Fatal::Stuck) } else { Ok(false) };
             };
@@ -308,7 +326,7 @@ impl Running {
 
     /// What the turn does, for people.
     pub(super) fn activity(&self, core: &Core) -> Activity {
-        if self.turn.is_held() {
+        if self.turn.is_held() && self.holds {
             return Activity::Paused { turn: self.info.number };
         }
         let (turn, requests) = (self.info.number, core.state.spent().since(self.before).requests);
@@ -335,13 +353,21 @@ impl Running {
 
     fn end_early(&mut self, how: Input<Journaled>) -> Result<(), Fatal> {
         self.cancelled = true;
-        match self.stage {
-            TurnStage::Machine => Ok(self.turn.handle(how)?),
-            TurnStage::Settling(_)
-            | TurnStage::Asking(_)
-            | TurnStage::Answered(..)
-            | TurnStage::Noting(..)
-            | TurnStage::Over(..) => Ok(()),
+        match (&self.stage, &mut self.view_change) {
+            // The history of the turn is being encoded again.
+            (TurnStage::Machine, ViewChange::Recording(ends)) => {
+                *ends = Some(Box::new(how));
+                Ok(())
+            }
+            (TurnStage::Machine, _) => Ok(self.turn.handle(how)?),
+            (
+                TurnStage::Settling(_)
+                | TurnStage::Asking(_)
+                | TurnStage::Answered(..)
+                | TurnStage::Noting(..)
+                | TurnStage::Over(..),
+                _,
+            ) => Ok(()),
         }
     }
 
@@ -360,6 +386,7 @@ impl Running {
                 core.outbox.show(Event::warning(text));
                 self.end_gates_noted(core, false);
             }
+            CommitResult::Actor(ActorCommit::View) => self.view_changed(core)?,
             CommitResult::Actor(_) => self.end_gates_noted(core, true),
         }
         Ok(())
@@ -457,7 +484,7 @@ impl Running {
                 core.append_of_turn(|piggybacked| Batch::of_turn(request, &self.info, approval, piggybacked));
             }
             Effect::Send(request) => {
-                (self.starting, self.asking) = (0, 0);
+                (self.starting, self.asking, self.view_change) = (0, 0, ViewChange::Open);
                 let (number, bytes) = (request.number(), request.body().len);
                 // The span of the previous request must end first.
                 self.step_span = Span::none();

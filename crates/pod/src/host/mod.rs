@@ -16,6 +16,7 @@ use crate::record::{
 use crate::session::LostRecords;
 use crate::session::kind_of_store;
 use crate::session::restore::{RestoreError, Restored, still_running};
+use crate::session::view::ContextPolicy;
 use llm_worker::history::{Counters, History, HistoryError};
 use llm_worker::projection::Surface;
 use llm_worker::{ErrorKind, Model};
@@ -66,6 +67,7 @@ pub struct PodDeps {
     pub callbacks: Callbacks,
     pub outbox: Outbox,
     pub limits: RunLimits,
+    pub context_policy: ContextPolicy,
     /// Called at named points; a no-op outside tests.
     pub probe: Arc<dyn Fn(&str) + Send + Sync>,
     pub clock: Clock,

@@ -33,6 +33,7 @@ pub struct CrashCleanup<'a> {
 /// A session that is locked, repaired and folded, but not yet a pod. Nothing was executed, and only the store's repair
 /// was written.
 pub struct Opening {
+    dir: Arc<Path>,
     journal: Journal,
     blobs: Blobs,
     state: SessionState,
@@ -74,6 +75,7 @@ impl Opening {
         let link =
             PodLink::new(pending.sender(), pending.keeper(), &state.features).named(&name).with_jobs(jobs.clone());
         Ok(Self {
+            dir: dir.into(),
             journal,
             blobs,
             state,
@@ -93,12 +95,12 @@ impl Opening {
 
     /// Combines the session with the parts of a pod.
     pub fn core(self, parts: PodDeps) -> (Core, RecoveredSession) {
-        let Self { journal, blobs, state, draft, pending, jobs, link: _, rest } = self;
+        let Self { dir, journal, blobs, state, draft, pending, jobs, link: _, rest } = self;
         let key: Arc<str> = format!("{}/{}", rest.recovered.session, rest.recovered.epoch).into();
-        let PodDeps { registry, permission, model, callbacks, outbox, limits: _, probe, clock } = parts;
+        let PodDeps { registry, permission, model, callbacks, outbox, limits: _, context_policy, probe, clock } = parts;
         let session = rest.recovered.session.as_str().into();
         let drivers = Drivers::new(Arc::clone(&clock));
-        let store = OpenSession { journal, blobs, session, key, probe, clock };
+        let store = OpenSession { journal, blobs, session, dir, key, probe, clock };
         let holds = Arc::clone(&registry);
         // Its doors are shut at once, without waiting for running uses.
         let callbacks = callbacks.serving(pending.sender(), move |feature| drop(holds.leave(feature)));
@@ -111,6 +113,7 @@ impl Opening {
             permission,
             price: model.price(),
             context_window: model.context_window(),
+            context_policy,
             model,
             callbacks,
             outbox,

@@ -11,6 +11,7 @@ mod process;
 mod state;
 mod task;
 mod turn;
+mod view;
 
 pub use approval::{
     ApprovalDecision, ApprovalExpiry, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, AskingGate,
@@ -32,6 +33,7 @@ pub use turn::{
     InputWithdrawn, ItemAdded, Request, Response, SurfaceSet, SurfaceSources, SystemItem, SystemSource, TurnFinished,
     TurnStarted, Unanswered,
 };
+pub use view::{Pruned, PrunedContent, View};
 
 use llm_worker::effect::Outcome;
 use session_store::{EncodeError, Frames};
@@ -155,6 +157,8 @@ records! {
     ClientCall = "client_call" / 1,
     /// The pod is held, or ends because it cannot continue.
     Suspended = "suspended" / 1,
+    /// The requests that follow show less of old results.
+    Pruned = "pruned" / 1,
     /// A hold has ended, or the disk accepts commits again.
     Resumed = "resumed" / 1,
     /// A turn ended.
@@ -175,7 +179,8 @@ impl Record {
             | Self::InputMoved(_)
             | Self::ApprovalRequested(_)
             | Self::ApprovalResolved(_)
-            | Self::RulesForgotten(_) => 2,
+            | Self::RulesForgotten(_)
+            | Self::Pruned(_) => 2,
             Self::InputQueued(queued) if queued.mode == InputMode::DenyParked => 2,
             Self::TurnFinished(finished) if finished.outcome == Outcome::TokenLimit => 2,
             Self::HostStarted(_)
@@ -236,6 +241,7 @@ impl Record {
             | Self::ApprovalRequested(_)
             | Self::ApprovalResolved(_)
             | Self::RulesForgotten(_)
+            | Self::Pruned(_)
             | Self::ToolStarted(_)
             | Self::ToolRepeated(_)
             | Self::FeatureState(_)

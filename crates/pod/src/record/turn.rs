@@ -1,6 +1,6 @@
 //! Records of a turn: the surface, inputs, items, requests and responses. Do not depend on permission or on files.
 
-use super::{Output, Who};
+use super::{Output, View, Who};
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
 use llm_worker::{Cost, Item, Shortfall, StopReason, Usage};
@@ -249,6 +249,9 @@ pub struct Request {
     pub generation: u64,
     /// The request has the first `items` items of the history.
     pub items: u64,
+    /// What it shows of them; none for everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<View>,
     /// The version of the neutral form, for `neutral_digest`.
     pub projection: u16,
     /// Digest of the request in the neutral form, which is independent of dialects; hex.

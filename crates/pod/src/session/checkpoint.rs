@@ -7,12 +7,14 @@
 
 use super::fold::SessionState;
 use super::restore::Restored;
+use super::view::project;
+use crate::record::{Record, View};
 use llm_worker::{CallId, Item, ProviderSignature, ResultStatus, SealedReasoning, ToolOutcome};
 use serde::{Deserialize, Serialize};
 use session_store::MAX_CHECKPOINT_BYTES;
 
 /// The version of the bytes and of the fold's result: raised when either changes.
-pub const VERSION: u32 = 19;
+pub const VERSION: u32 = 20;
 
 /// The parts of a checkpoint besides the state, collected during the fold: items and clocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +66,22 @@ impl CheckpointBuilder {
         self.add(items);
     }
 
+    /// Changes the items with the view, if this record, which was just folded, changed it from `before`.
+    pub fn change_view(&mut self, record: &Record, before: View, state: &SessionState) {
+        if let Record::Pruned(_) = record
+            && let Some(mut items) = self.items()
+        {
+            project(record, before, state, &mut items);
+            self.items = Some(Vec::new());
+            self.add(&items);
+        }
+    }
+
+    /// The items of the view; none once they exceed the limit of a checkpoint.
+    pub(crate) fn items(&self) -> Option<Vec<Item>> {
+        decoded(self.items.as_ref()?)
+    }
+
     fn add(&mut self, items: &[Item]) {
         if let Some(bytes) = &mut self.items {
             items.iter().for_each(|item| put(item, bytes));
@@ -94,11 +112,7 @@ impl CheckpointBuilder {
     #[must_use]
     pub fn read(version: u32, bytes: &[u8]) -> Option<(Restored, Self)> {
         let (Head { times, state }, encoded) = read(version, bytes)?;
-        let mut rest = encoded;
-        let mut items = Vec::new();
-        while !rest.is_empty() {
-            items.push(get(&mut rest)?);
-        }
+        let items = decoded(encoded)?;
         let draft = Self { items: Some(encoded.to_vec()), times, behind: 0 };
         let (last_time, started_at) = (times.newest, times.started);
         let whole = state.items == items.len() as u64;
@@ -173,6 +187,14 @@ fn letter(status: ResultStatus) -> u8 {
         ResultStatus::Cancelled => b'c',
         ResultStatus::Interrupted => b'i',
     }
+}
+
+fn decoded(mut rest: &[u8]) -> Option<Vec<Item>> {
+    let mut items = Vec::new();
+    while !rest.is_empty() {
+        items.push(get(&mut rest)?);
+    }
+    Some(items)
 }
 
 fn get(rest: &mut &[u8]) -> Option<Item> {

@@ -1,7 +1,7 @@
 //! The tokens of the next request, by contributor. A pure fold over surface, items and answers; it needs no tokenizer, because
 //! the provider counts every request that it answers.
 
-use crate::record::SurfaceSources;
+use crate::record::{PrunedContent, SurfaceSources};
 use llm_worker::projection::Surface;
 use llm_worker::{Item, Usage};
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ const MAX_NAMES: usize = 256;
 pub const MAX_PARTS: usize = 64;
 
 /// The name of all tools that the surface does not have, and of those above the limit.
-const OTHER: &str = "other";
+pub(super) const OTHER: &str = "other";
 
 /// The bytes of text that a request consists of, and how many tokens the provider counted in the newest one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,12 +117,7 @@ impl ContextMeter {
 
     /// One more item; `tool` is that of a result, if the surface has it.
     pub(super) fn add(&mut self, item: &Item, tool: Option<&str>) {
-        let bytes = match item {
-            Item::User { text } | Item::System { text, .. } | Item::Assistant { text } => text.len(),
-            Item::Reasoning { text, seal } => text.len() + seal.as_ref().map_or(0, |seal| seal.signature.data.len()),
-            Item::ToolCall { name, arguments, .. } => name.len() + arguments.len(),
-            Item::ToolResult { outcome, .. } => outcome.summary.len() + outcome.content.len(),
-        } as u64;
+        let bytes = bytes(item);
         let sum = match item {
             Item::User { .. } => &mut self.inputs,
             Item::System { source, .. } => named(&mut self.notes, source),
@@ -132,6 +127,29 @@ impl ContextMeter {
             Item::ToolResult { .. } => named(&mut self.results, tool.unwrap_or(OTHER)),
         };
         *sum = sum.saturating_add(bytes);
+    }
+
+    /// The content of old results, and seals, are not shown any more.
+    pub(super) fn left(&mut self, left: &PrunedContent) {
+        self.reasoning = self.reasoning.saturating_sub(left.seals);
+        for (tool, bytes) in &left.bytes {
+            let mut rest = *bytes;
+            // The surface may have gained or lost the tool since its results were counted.
+            let names: Vec<String> =
+                [tool.as_str(), OTHER].map(str::to_owned).into_iter().chain(self.results.keys().cloned()).collect();
+            for name in names {
+                if let Some(sum) = self.results.get_mut(&name) {
+                    let taken = rest.min(*sum);
+                    (*sum, rest) = (*sum - taken, rest - taken);
+                }
+            }
+        }
+    }
+
+    /// The tokens of this many bytes.
+    pub(super) fn tokens(&self, bytes: u64) -> u64 {
+        let (input, per) = self.counted.map_or((1, BYTES_PER_TOKEN), |counted| (counted.input, counted.bytes));
+        share(bytes, input, per)
     }
 
     pub(super) fn request(&mut self, surface: &Surface) {
@@ -151,8 +169,7 @@ impl ContextMeter {
     pub fn usage(&self, surface: &Surface, window: Option<u64>) -> ContextUsage {
         let mut parts = self.parts(surface);
         let bytes: u64 = parts.iter().map(|(part, _)| part.tokens).sum();
-        let (input, per) = self.counted.map_or((1, BYTES_PER_TOKEN), |counted| (counted.input, counted.bytes));
-        let used = share(bytes, input, per);
+        let used = self.tokens(bytes);
         let cached = self.counted.map_or(0, |counted| counted.cached).min(used);
         // Each part gets the difference of two running sums, so that the sum of all is exact.
         let (mut before, mut given) = (0, 0);
@@ -211,6 +228,17 @@ impl ContextMeter {
         parts.extend(results.chain(notes).map(|part| (part, false)));
         parts
     }
+}
+
+/// The bytes of text of an item.
+pub(super) fn bytes(item: &Item) -> u64 {
+    let bytes = match item {
+        Item::User { text } | Item::System { text, .. } | Item::Assistant { text } => text.len(),
+        Item::Reasoning { text, seal } => text.len() + seal.as_ref().map_or(0, |seal| seal.signature.data.len()),
+        Item::ToolCall { name, arguments, .. } => name.len() + arguments.len(),
+        Item::ToolResult { outcome, .. } => outcome.summary.len() + outcome.content.len(),
+    };
+    bytes as u64
 }
 
 /// The sum of this name; a new name above the limit is counted with the others.

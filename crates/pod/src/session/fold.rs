@@ -10,7 +10,7 @@ use super::tasks::TaskState;
 use crate::record::{
     ApprovalDecision, ApprovalRequested, ApprovalResolved, ChildProcess, Decision, Encoder, FeatureState, FileChanged,
     HoldCause, HostStarted, InputId, InputLimits, NotificationQueued, Output, Record, Request, SystemItem,
-    ToolFinished, VerdictGiven,
+    ToolFinished, VerdictGiven, View,
 };
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
@@ -70,7 +70,10 @@ pub struct SessionState {
     pub pause_due: Option<String>,
     pub open_calls: BTreeMap<CallId, OpenCall>,
     pub approvals: Approvals,
+    /// The number of the newest item.
     pub items: u64,
+    /// What of the items the next request shows.
+    pub view: View,
     pub context: ContextMeter,
     /// The highest call number given.
     pub calls: u64,
@@ -308,6 +311,14 @@ impl SessionState {
                     self.context.request(surface);
                 }
             }
+            Record::Pruned(pruned) => {
+                let upto = pruned.view.pruned;
+                if self.surface.is_none() || upto <= self.view.pruned || upto > self.items {
+                    return illegal("its view does not follow the last one");
+                }
+                self.view = pruned.view;
+                self.context.left(&pruned.left);
+            }
             Record::Response(response) => {
                 self.context.response(&response.usage);
                 self.usage = self.usage.plus(response.usage);
@@ -419,6 +430,9 @@ impl SessionState {
         }
         if request.items != self.items {
             return Some("it does not contain all items before it");
+        }
+        if request.view != self.view.named() {
+            return Some("it does not show what the view in force does");
         }
         if request.number != self.requests + 1 {
             return Some("its number does not follow the last one");

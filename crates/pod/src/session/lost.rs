@@ -116,11 +116,7 @@ impl Bridge {
                 self.state.turn_open = false;
                 below(&mut self.state.turns, started.turn);
             }
-            Record::SystemItem(said) => {
-                self.within_turn();
-                self.close_calls_with_lost_results();
-                self.said(said);
-            }
+            Record::SystemItem(said) => self.said(said),
             Record::ItemAdded(added) => self.added(&added.item),
             Record::Request(request) => return self.request(request),
             // What a lost record queued cannot be withdrawn, edited or moved.
@@ -129,6 +125,8 @@ impl Bridge {
             Record::InputMoved(moved) => {
                 return self.waits(moved.input) && moved.before.is_none_or(|next| self.waits(next));
             }
+            // Which items it masks is unknown.
+            Record::Pruned(_) => return false,
             Record::ToolStarted(started) => return self.started(started.call),
             Record::ApprovalRequested(asked) => return self.asked(asked),
             Record::ApprovalResolved(answer) => return self.answered(answer),
@@ -246,6 +244,8 @@ impl Bridge {
     }
 
     fn said(&mut self, said: &SystemItem) {
+        self.within_turn();
+        self.close_calls_with_lost_results();
         match said {
             SystemItem::Environment { generation, .. } | SystemItem::Recovery { generation, .. } => {
                 raise(&mut self.state.surface_generation, *generation);

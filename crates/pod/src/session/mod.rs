@@ -18,6 +18,7 @@ pub mod resume;
 pub mod spent;
 pub mod summary;
 pub mod tasks;
+pub mod view;
 
 pub use lost::LostRecords;
 

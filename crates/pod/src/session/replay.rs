@@ -4,6 +4,7 @@
 use super::fold::SessionState;
 use super::references;
 use super::restore::{RestoreError, decode};
+use super::view::project;
 use crate::record::{Encoder, Gap, Record, Request, Stored};
 use llm_worker::Item;
 use llm_worker::projection::{Dialect, Neutral, Projection, Surface};
@@ -41,21 +42,20 @@ pub struct Wrong {
 }
 
 /// Checks every frame, folds every record, rebuilds every request, reads every blob that a record names. `frames` reads
-/// the log from its first record: once, and once more up to each later surface, so that only one record is in memory at
-/// a time. `bound` is the limit on the bytes of the session's blobs.
+/// the log from its first record. In memory are one record and the items of the view. `bound` is the limit on the bytes
+/// of the session's blobs.
 #[must_use]
-pub fn verify<I: Iterator<Item = Result<OwnedFrame, ReadError>>>(
-    frames: impl Fn() -> I,
+pub fn verify(
+    frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>,
     blobs: &BlobView,
     dialects: Dialects<'_>,
     bound: u64,
 ) -> Verification {
     let mut replay = Replay::default();
     let mut found = Verification::default();
-    for frame in frames() {
+    for frame in frames {
         let at = found.records + 1;
-        let step =
-            frame.map_err(RestoreError::from).and_then(|frame| replay.take(&frame, &frames, dialects, &mut found));
+        let step = frame.map_err(RestoreError::from).and_then(|frame| replay.take(&frame, dialects, &mut found));
         match step.map_err(|error| error.to_string()).and_then(|()| replay.blobs(blobs, &mut found)) {
             Ok(()) => found.records += 1,
             Err(what) => {
@@ -75,26 +75,11 @@ fn fold(state: &mut SessionState, seq: u64, record: &Record) -> Result<Vec<Item>
     state.apply(record).map_err(|source| RestoreError::Illegal { seq, source })
 }
 
-/// Passes a projection the items before a record.
-fn before(
-    frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>,
-    seq: u64,
-    projection: &mut Projection,
-) -> Result<(), RestoreError> {
-    let mut state = SessionState::default();
-    for frame in frames {
-        let frame = frame?;
-        if frame.seq >= seq {
-            break;
-        }
-        fold(&mut state, frame.seq, &decode(&frame)?)?.iter().for_each(|item| projection.push(item));
-    }
-    Ok(())
-}
-
 #[derive(Default)]
 struct Replay {
     state: SessionState,
+    /// Every item as the view shows it.
+    items: Vec<Item>,
     projection: Option<Rebuilt>,
     /// Blobs that were checked.
     seen: BTreeSet<Digest>,
@@ -110,28 +95,42 @@ struct Rebuilt {
     exact: Option<Encoder>,
 }
 
+impl Rebuilt {
+    fn of(surface: &Surface, encoder: &Encoder, items: &[Item], dialects: Dialects<'_>) -> Self {
+        let dialect = dialects(&encoder.id, surface);
+        let exact = dialect.as_ref().map(|d| Encoder { id: d.id().to_owned(), version: d.version() });
+        let mut projection = Projection::measured(surface, dialect.unwrap_or_else(|| Arc::new(Neutral)));
+        items.iter().for_each(|item| projection.push(item));
+        Self { projection, exact }
+    }
+}
+
 impl Replay {
-    fn take<I: Iterator<Item = Result<OwnedFrame, ReadError>>>(
+    fn take(
         &mut self,
         frame: &OwnedFrame,
-        frames: &impl Fn() -> I,
         dialects: Dialects<'_>,
         found: &mut Verification,
     ) -> Result<(), RestoreError> {
         let record = decode(frame)?;
+        let before = self.state.view;
         let items = fold(&mut self.state, frame.seq, &record)?;
         if let Some(rebuilt) = &mut self.projection {
             items.iter().for_each(|item| rebuilt.projection.push(item));
         }
+        self.items.extend(items);
         self.named.extend(record.stored().cloned());
-        if let Record::SurfaceSet(set) = &record {
-            let dialect = dialects(&set.encoder.id, &set.surface);
-            let exact = dialect.as_ref().map(|d| Encoder { id: d.id().to_owned(), version: d.version() });
-            let mut projection = Projection::measured(&set.surface, dialect.unwrap_or_else(|| Arc::new(Neutral)));
-            if self.state.items > 0 {
-                before(frames(), frame.seq, &mut projection)?;
-            }
-            self.projection = Some(Rebuilt { projection, exact });
+        let left = project(&record, before, &self.state, &mut self.items);
+        if left.is_some() || matches!(record, Record::SurfaceSet(_)) {
+            let rebuilt =
+                |(surface, encoder): &(Surface, Encoder)| Rebuilt::of(surface, encoder, &self.items, dialects);
+            self.projection = self.state.surface.as_ref().map(rebuilt);
+        }
+        if let (Record::Pruned(pruned), Some(left)) = (&record, left)
+            && pruned.left != left
+        {
+            let what = "what left the requests is not what the record says".to_owned();
+            found.wrong = Some(Wrong { seq: frame.seq, what });
         }
         if let Record::Gap(Gap { first, last, reason }) = &record
             && let Some(why) = reason

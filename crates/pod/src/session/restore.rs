@@ -6,6 +6,7 @@ use super::fold::{IllegalRecord, SessionState};
 use super::jobs;
 use super::lost::{LostRecords, lost_result};
 use super::tasks::orphaned;
+use super::view::project;
 use crate::record::{NotificationQueued, Record, Recovery, SystemItem, ToolFinished, TurnFinished};
 use llm_worker::effect::Outcome;
 use llm_worker::{CallId, Item, ResultStatus, ToolEffect, ToolOutcome};
@@ -17,7 +18,7 @@ use std::time::{Duration, UNIX_EPOCH};
 pub struct Restored {
     /// The folded state.
     pub state: SessionState,
-    /// Every item, oldest first.
+    /// Every item as the view shows it, oldest first.
     pub items: Vec<Item>,
     /// The newest record's clock, microseconds; 0 for an empty log.
     pub last_time: u64,
@@ -71,8 +72,10 @@ impl Restored {
     /// # Errors
     /// The record does not follow from those before it.
     pub fn take(&mut self, seq: u64, time: u64, record: &Record) -> Result<(), RestoreError> {
+        let before = self.state.view;
         let items = self.state.apply(record).map_err(|source| RestoreError::Illegal { seq, source })?;
         self.items.extend(items);
+        project(record, before, &self.state, &mut self.items);
         self.last_time = self.last_time.max(time);
         if matches!(record, Record::ToolStarted(_)) {
             self.started_at = Some(time);

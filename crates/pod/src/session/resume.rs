@@ -50,10 +50,11 @@ fn fold(
     for frame in frames {
         let frame = frame?;
         let record = decode_lite(&frame)?;
-        let known = restored.items.len();
+        let (known, before) = (restored.items.len(), restored.state.view);
         restored.take(frame.seq, frame.time, &record)?;
         let added = restored.items.get(known..).unwrap_or_default();
         draft.take(added, frame.time, matches!(record, Record::ToolStarted(_)));
+        draft.change_view(&record, before, &restored.state);
         if frame.kind == "seal" {
             checkpoint = draft.bytes(&restored.state).map(|bytes| (RecordId::of(&frame), bytes));
         }

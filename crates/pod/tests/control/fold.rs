@@ -128,10 +128,11 @@ proptest! {
         for (way, n) in ways {
             let next = record(way, n, Some(&fold.state));
             if let Ok(items) = fold.state.clone().apply(&next) {
-                let time = 1 + n % 7;
+                let (time, before) = (1 + n % 7, fold.state.view);
                 fold.take(0, time, &next).unwrap();
                 prop_assert!(fold.items.ends_with(&items));
                 draft.take(&items, time, matches!(next, Record::ToolStarted(_)));
+                draft.change_view(&next, before, &fold.state);
                 // A checkpoint at any place is the fold at that place.
                 let kept = CheckpointBuilder::read(VERSION, &draft.bytes(&fold.state).unwrap());
                 prop_assert_eq!(kept, Some((fold.clone(), draft.clone())));

@@ -47,4 +47,6 @@ mod staying;
 mod task_runs;
 mod unclean_starts;
 mod unstorable_commits;
+mod view_kills;
+mod views;
 mod waiting_tasks;

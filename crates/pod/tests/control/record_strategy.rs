@@ -12,16 +12,17 @@ use pod::record::{
     ApprovalDecision, ApprovalExpiry, ApprovalRequested, ApprovalResolved, ApprovalScope, AskingGate, BackgroundTask,
     ChildProcess, ClientCall, Decision, DirectoryMoved, Encoder, FeatureState, FileChanged, Gap, GateNote, GrantsUsed,
     HoldCause, HostStopped, InputConsumed, InputEdited, InputMode, InputMoved, InputQueued, InputWithdrawn, ItemAdded,
-    JobEnd, JobEndKind, JobStarter, NotificationQueued, Output, ProposedRule, Record, Recovery, Request, Response,
-    Resumed, RulesForgotten, Stored, SurfaceSet, SurfaceSources, Suspended, SystemItem, TaskRunState, ToolFinished,
-    ToolStarted, TriggerKind, TurnFinished, TurnStarted, VerdictGiven, Who,
+    JobEnd, JobEndKind, JobStarter, NotificationQueued, Output, ProposedRule, Pruned, PrunedContent, Record, Recovery,
+    Request, Response, Resumed, RulesForgotten, Stored, SurfaceSet, SurfaceSources, Suspended, SystemItem,
+    TaskRunState, ToolFinished, ToolStarted, TriggerKind, TurnFinished, TurnStarted, VerdictGiven, View, Who,
 };
 use pod::session::fold::SessionState;
 use serde_json::json;
 use session_store::Digest;
+use std::collections::BTreeMap;
 
 /// How many ways there are to make a record.
-pub(crate) const WAYS: u8 = 24;
+pub(crate) const WAYS: u8 = 25;
 
 /// A record as one JSON object: what a client needs of its header, and its body as the journal has it.
 pub(crate) fn line(seq: u64, time: u64, record: &Record) -> String {
@@ -45,6 +46,7 @@ pub(crate) fn line(seq: u64, time: u64, record: &Record) -> String {
         Record::ApprovalRequested(body) => serde_json::to_value(body),
         Record::ApprovalResolved(body) => serde_json::to_value(body),
         Record::RulesForgotten(body) => serde_json::to_value(body),
+        Record::Pruned(body) => serde_json::to_value(body),
         Record::ToolStarted(body) => serde_json::to_value(body),
         Record::ToolRepeated(body) => serde_json::to_value(body),
         Record::ToolFinished(body) => serde_json::to_value(body),
@@ -102,8 +104,18 @@ pub(crate) fn asked(id: CallId) -> Record {
 pub(crate) fn request(number: u64, generation: u64, items: u64) -> Record {
     let digest = || "00".repeat(32);
     let (neutral_digest, body_digest) = (digest(), digest());
-    Request { number, generation, items, projection: 1, neutral_digest, encoder: encoder(), body_digest, bytes: 1 }
-        .into()
+    Request {
+        number,
+        generation,
+        items,
+        view: None,
+        projection: 1,
+        neutral_digest,
+        encoder: encoder(),
+        body_digest,
+        bytes: 1,
+    }
+    .into()
 }
 
 pub(crate) fn started(call: CallId, effect: ToolEffect) -> Record {
@@ -269,6 +281,30 @@ fn ended(n: u64) -> Record {
     }
 }
 
+/// The request as it is legal in this state.
+fn in_view(mut record: Record, state: Option<&SessionState>) -> Record {
+    if let (Record::Request(request), Some(state)) = (&mut record, state) {
+        request.view = state.view.named();
+    }
+    record
+}
+
+fn with_content(mut record: Record, n: u64) -> Record {
+    if let Record::ToolFinished(finished) = &mut record {
+        finished.outcome.content = "x".repeat((n % 80) as usize);
+    }
+    record
+}
+
+/// The results of some more items are masked.
+fn pruned(n: u64, state: Option<&SessionState>) -> Record {
+    let more = state.map_or(n, |state| 1 + n % (state.items - state.view.pruned).max(1));
+    let view = View { pruned: state.map_or(n, |state| state.view.pruned).saturating_add(more) };
+    let bytes = BTreeMap::from([("T".to_owned(), n % 50)]);
+    let left = PrunedContent { results: n % 3, bytes, seals: n % 2 };
+    Pruned { view, min_bytes: n % 40, mark: format!("{} of {}", Pruned::BYTES, Pruned::CALL), left }.into()
+}
+
 /// A question, the answer to the first one that waits, or a rule that is taken back.
 fn approval(n: u64, next: u64, call: CallId, state: Option<&SessionState>) -> Record {
     match n % 14 {
@@ -405,7 +441,7 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
             item(Item::Reasoning { text: format!("thought {n}"), seal })
         }
         7 | 8 => asked(state.map_or_else(|| call(n), |s| call(s.calls + over))),
-        9 => request(next(|s| s.requests), generation(0), state.map_or(n, |s| s.items)),
+        9 => in_view(request(next(|s| s.requests), generation(0), state.map_or(n, |s| s.items)), state),
         10 => {
             let usage = Usage { input: n, output: n / 2, cached: n, ..Usage::default() };
             let cost = n.is_multiple_of(3).then(|| Cost::billionths(n));
@@ -422,7 +458,7 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
         12 | 13 if state.is_some_and(|s| s.open_calls.get(&open).is_some_and(|call| call.started.is_none())) => {
             denied(open)
         }
-        12 | 13 => finished(open, output(n)),
+        12 | 13 => with_content(finished(open, output(n)), n),
         14 => verdict(n, open, state.map(|s| s.turns)),
         15 => {
             let outcome = match n % 5 {
@@ -448,6 +484,7 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
         20 => Gap { first: n, last: n, reason: None }.into(),
         21 => task(n, state),
         22 => job(n, state),
+        23 => pruned(n, state),
         _ => match n % 14 {
             6 => InputWithdrawn { input: waits(n), by: None }.into(),
             7 => InputEdited { input: waits(n), text: format!("edited {n}"), whole: output(n), by: who(n) }.into(),

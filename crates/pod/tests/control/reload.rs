@@ -5,6 +5,7 @@ use llm_worker::effect::Outcome;
 use llm_worker::{Cost, Price, StopReason, ToolEffect};
 use pod::control::{HostMode, NewInput, Reload, RunLimits};
 use pod::record::Record;
+use pod::session::view::ContextPolicy;
 use testkit::{Latch, LivePod, PodUnderTest, ScriptedAnswer};
 
 fn stays(answers: Vec<ScriptedAnswer>) -> PodUnderTest {
@@ -25,7 +26,13 @@ fn send(live: &LivePod, text: &str) {
 
 fn reload(live: &LivePod, max_steps: u32, price: Option<Price>) {
     let limits = RunLimits { max_steps, ..live.pod.limits };
-    live.ask(live.client().reload(Reload { limits, permission: live.pod.permission(), price, context_window: None }));
+    live.ask(live.client().reload(Reload {
+        limits,
+        permission: live.pod.permission(),
+        price,
+        context_window: None,
+        context_policy: ContextPolicy::default(),
+    }));
 }
 
 /// So much for a million tokens of either kind: an answer of the script has eleven.

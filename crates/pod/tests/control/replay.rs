@@ -35,7 +35,7 @@ fn told(dialect: Arc<dyn Dialect>) -> PodUnderTest {
 }
 
 fn check(dir: &Path, blobs: &BlobView) -> Verification {
-    verify(|| Reader::open(dir).unwrap().frames(), blobs, &neutral, BLOB_BYTES)
+    verify(Reader::open(dir).unwrap().frames(), blobs, &neutral, BLOB_BYTES)
 }
 
 // covers: INV-04
@@ -134,6 +134,62 @@ fn one_changed_field_is_named() {
     assert_eq!(untouched, None);
 }
 
+/// What a change of the view says of itself is compared with what it does.
+#[test]
+fn a_forged_change_of_the_view_is_named() {
+    let pod = crate::views::short();
+    type Change = (&'static str, &'static str, fn(&mut Record) -> bool);
+    let cases: [Change; 6] = [
+        ("results", "what left the requests", |record| match record {
+            Record::Pruned(pruned) => {
+                pruned.left.results += 1;
+                true
+            }
+            _ => false,
+        }),
+        ("bytes", "what left the requests", |record| match record {
+            Record::Pruned(pruned) => {
+                pruned.left.bytes.clear();
+                true
+            }
+            _ => false,
+        }),
+        ("mark", "what left the requests", |record| match record {
+            Record::Pruned(pruned) => {
+                pruned.mark.push('!');
+                true
+            }
+            _ => false,
+        }),
+        ("view", "what left the requests", |record| match record {
+            Record::Pruned(pruned) => {
+                pruned.view.pruned -= 4;
+                true
+            }
+            _ => false,
+        }),
+        ("view of nothing", "does not follow the last one", |record| match record {
+            Record::Pruned(pruned) => {
+                pruned.view.pruned = 1000;
+                true
+            }
+            _ => false,
+        }),
+        ("request", "view in force", |record| match record {
+            Record::Request(request) if request.view.is_some() => {
+                request.view = None;
+                true
+            }
+            _ => false,
+        }),
+    ];
+    for (name, what, change) in cases {
+        let (at, wrong) = forged(&pod, &change);
+        let wrong = wrong.unwrap_or_else(|| panic!("{name}: nothing is wrong"));
+        assert!(wrong.seq >= at && wrong.what.contains(what), "{name} at {at}: {wrong:?}");
+    }
+}
+
 /// A dialect of another version than the one in the log.
 struct Other(&'static str, u16);
 
@@ -178,7 +234,7 @@ fn an_encoder_that_is_not_here_is_a_note_and_no_damage() {
     ];
     for (have, bodies, notes) in cases {
         let dialects = move |_: &str, _: &Surface| have.map(|(id, v)| Arc::new(Other(id, v)) as Arc<dyn Dialect>);
-        let found = verify(|| Reader::open(&pod.dir).unwrap().frames(), blobs.view(), &dialects, BLOB_BYTES);
+        let found = verify(Reader::open(&pod.dir).unwrap().frames(), blobs.view(), &dialects, BLOB_BYTES);
         assert_eq!((found.wrong, found.requests, found.bodies), (None, 4, bodies), "{have:?}");
         assert!(found.notes.iter().eq(notes), "{have:?}: {:?}", found.notes);
     }

@@ -43,6 +43,10 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 # max_tokens = 2000000                  # maximum number of tokens of one run, read and written
 # tool_concurrency = 8                  # maximum number of calls that run at the same time, 1 to 32
 
+# [context]
+# prune_at = 75                         # percent of the model's context window that a request needs before old results leave it, 10 to 95
+# protect_tokens = 40000                # the newest tokens, in which results stay whole; at most a quarter of the window
+
 # [[permissions.rules]]                 # the last matching rule decides; a denial in an earlier file is final
 # tool = "Write"                        # the name of a tool, or * for every tool
 # path = "**/.env*"                     # relative to the project, or absolute
@@ -195,6 +199,8 @@ fn rows(config: &Config) -> Vec<SettingRow> {
         rows.extend(max_output.as_ref().map(|most| row(format!("models.\"{name}\".max_output"), most)));
         rows.extend(context.as_ref().map(|most| row(format!("models.\"{name}\".context"), most)));
     }
+    rows.push(row("context.protect_tokens", &config.protect_tokens));
+    rows.push(row("context.prune_at", &config.prune_at));
     rows.push(optional("limits.max_cost_usd", config.max_cost.as_ref(), "none"));
     rows.push(row("limits.max_steps", &config.max_steps));
     rows.push(optional("limits.max_tokens", config.max_tokens.as_ref(), "none"));

@@ -19,8 +19,9 @@ use llm_worker::{Item, ResultStatus};
 use pod::permission::Rule;
 use pod::record::{
     ApprovalDecision, ApprovalRequested, ApprovalResolved, ApprovalScope, BackgroundTask, ChildProcess, ClientCall,
-    DirectoryMoved, Gap, HoldCause, HookName, HostStarted, InputEdited, InputId, InputQueued, JobEndKind, Record,
-    Recovery, RulesForgotten, Stored, SystemItem, TaskRunState, ToolFinished, ToolRepeated, ToolStarted,
+    DirectoryMoved, Gap, HoldCause, HookName, HostStarted, InputEdited, InputId, InputQueued, JobEndKind,
+    PrunedContent, Record, Recovery, RulesForgotten, Stored, SurfaceSet, SystemItem, TaskRunState, ToolFinished,
+    ToolRepeated, ToolStarted,
 };
 use pod::session::restore::{decode, utc};
 use session_store::{BlobError, BlobView, OwnedFrame, Reader};
@@ -239,6 +240,16 @@ fn forgotten(RulesForgotten { rules, by }: &RulesForgotten) -> String {
     format!("? no longer allowed for this pod{by}: {}", rules.join("; "))
 }
 
+fn model(set: &SurfaceSet) -> String {
+    let tools = count(set.surface.tools.len() as u64, "tool");
+    format!("model {} with {tools}", escape_line(&set.surface.model))
+}
+
+fn left(PrunedContent { results, bytes, .. }: &PrunedContent) -> String {
+    let tools: Vec<_> = bytes.iter().map(|(tool, bytes)| format!("{} {bytes} bytes", escape_line(tool))).collect();
+    format!("  {} left the context: {}", count(*results, "old result"), tools.join(", "))
+}
+
 fn lost(Gap { first, last, reason }: &Gap) -> Option<String> {
     reason.as_ref().map(|_| format!("! records {first} to {last} are lost"))
 }
@@ -303,10 +314,7 @@ impl Transcript {
             Record::HostStarted(HostStarted { cwd, version, sandbox, .. }) => {
                 format!("── {} in {} (yoi {version}, sandbox {sandbox})", utc(time), escape_line(cwd))
             }
-            Record::SurfaceSet(set) => {
-                let tools = count(set.surface.tools.len() as u64, "tool");
-                format!("model {} with {tools}", escape_line(&set.surface.model))
-            }
+            Record::SurfaceSet(set) => model(set),
             Record::Recovery(recovery) => restored(recovery),
             Record::InputQueued(queued) => {
                 self.inputs.insert(queued.input, queued.clone());
@@ -329,6 +337,7 @@ impl Transcript {
             Record::ApprovalRequested(question) => asked(question),
             Record::ApprovalResolved(answer) => answered(answer),
             Record::RulesForgotten(gone) => forgotten(gone),
+            Record::Pruned(pruned) => left(&pruned.left),
             Record::VerdictGiven(verdict) if !verdict.decision.allows() && !verdict.decision.asks() => {
                 let call = verdict.call.map_or_else(|| "-".to_owned(), |call| call.to_string());
                 format!("⊘ {call} {}: {}", verdict.rule, indent(verdict.decision.reason()))

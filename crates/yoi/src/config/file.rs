@@ -28,6 +28,9 @@ pub(crate) struct File {
     /// Limits of a run.
     #[serde(default)]
     pub(crate) limits: LimitsConfig,
+    /// What leaves the context of a model, and when.
+    #[serde(default)]
+    pub(crate) context: ContextConfig,
     /// Which calls run, need approval or are refused.
     #[serde(default)]
     pub(crate) permissions: Permissions,
@@ -196,6 +199,17 @@ pub(crate) struct LimitsConfig {
     pub(crate) max_cost_usd: Option<f64>,
     /// The maximum number of tokens of one run, read and written.
     pub(crate) max_tokens: Option<u64>,
+}
+
+/// `[context]`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[serde(rename = "Context")]
+pub(crate) struct ContextConfig {
+    /// The newest part of the conversation, in tokens, whose results stay whole; at most a quarter of the window.
+    pub(crate) protect_tokens: Option<u64>,
+    /// How much of the model's window a request may need before old results leave it, in percent.
+    pub(crate) prune_at: Option<u64>,
 }
 
 /// `[permissions]`.

@@ -6,7 +6,8 @@ use super::{Config, Endpoint, FileRules, Source, WrittenRule, set};
 impl Config {
     /// Takes a file's keys; `place` tells where each stands.
     pub(super) fn layer(&mut self, file: File, place: &dyn Fn(&[&str]) -> Source) {
-        let File { model, providers, models, limits, permissions, features, sandbox, state, instructions } = file;
+        let File { model, providers, models, limits, context, permissions, features, sandbox, state, instructions } =
+            file;
         set(&mut self.model, model, || place(&["model"]));
         for (name, provider) in providers {
             let keys = ["base_url", "timeouts", "attempts"];
@@ -27,6 +28,8 @@ impl Config {
         self.tool_concurrency.set(tool_concurrency, || at("tool_concurrency"));
         set(&mut self.max_cost, max_cost_usd, || at("max_cost_usd"));
         set(&mut self.max_tokens, max_tokens, || at("max_tokens"));
+        self.protect_tokens.set(context.protect_tokens, || place(&["context", "protect_tokens"]));
+        self.prune_at.set(context.prune_at, || place(&["context", "prune_at"]));
         self.add_secrets(permissions.secrets, place);
         let rules = permissions.rules.into_iter().enumerate();
         self.rules.extend(FileRules::of(place(&[]), rules.map(|(index, rule)| WrittenRule::new(rule, index, place))));

@@ -34,6 +34,7 @@ use crate::plain_file::Links;
 use crate::project::Project;
 use file::{Mode, PriceConfig, ProviderConfig};
 use grants::Grants;
+use pod::session::view::ContextPolicy;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -78,6 +79,10 @@ pub(crate) struct Config {
     /// Tokens in one run, if there is a limit.
     pub(crate) max_tokens: Option<Sourced<u64>>,
     pub(crate) tool_concurrency: Sourced<usize>,
+    /// Tokens of the newest items that stay whole.
+    pub(crate) protect_tokens: Sourced<u64>,
+    /// Percent of the window.
+    pub(crate) prune_at: Sourced<u64>,
     /// Rules, a layer for each file that has some, outermost first.
     pub(crate) rules: Vec<FileRules>,
     /// Names of files that may hold secrets, besides the built-in ones; those of all files add up.
@@ -131,6 +136,11 @@ impl Config {
         Ok(vec![PathBuf::from(SYSTEM_FILE), env.config_dir()?.join(USER_FILE)])
     }
 
+    /// When old results leave the context.
+    pub(crate) fn context_policy(&self) -> ContextPolicy {
+        ContextPolicy { protect_tokens: self.protect_tokens.value, prune_at: self.prune_at.value }
+    }
+
     /// BLAKE3 of everything in force, hex. Keys stand in it by name.
     pub(crate) fn digest(&self) -> String {
         session_store::Digest::of(format!("{self:?}").as_bytes()).to_string()
@@ -146,6 +156,8 @@ impl Config {
             max_cost: None,
             max_tokens: None,
             tool_concurrency: Sourced::built_in(8),
+            protect_tokens: Sourced::built_in(ContextPolicy::default().protect_tokens),
+            prune_at: Sourced::built_in(ContextPolicy::default().prune_at),
             rules: Vec::new(),
             secrets: Vec::new(),
             features: BTreeMap::new(),

@@ -5,7 +5,7 @@
 //! them on; a stricter sandbox. All other keys are inert until the user grants exactly what they say. A rule that is
 //! granted and allows stands below the rules of the user's own files, so it overrules none of them.
 
-use super::file::{Feature, File, LimitsConfig, ModelConfig};
+use super::file::{ContextConfig, Feature, File, LimitsConfig, ModelConfig};
 use super::grants::Grants;
 use super::pending::PendingGrant;
 use super::read::Text;
@@ -38,7 +38,8 @@ impl Config {
     /// Takes a project's file.
     pub(super) fn narrow(&mut self, mut text: Text, grants: &Grants) {
         let file = std::mem::take(&mut text.file);
-        let File { model, providers, models, limits, permissions, features, sandbox, state, instructions } = file;
+        let File { model, providers, models, limits, context, permissions, features, sandbox, state, instructions } =
+            file;
         let mut asking = Narrowing { text: &text, grants, pending: Vec::new() };
         let mut accepted = File::default();
         for (name, provider) in providers {
@@ -78,6 +79,15 @@ impl Config {
             && asking.granted(&["state", "any_file_system"])
         {
             accepted.state.any_file_system = state.any_file_system;
+        }
+        let ContextConfig { protect_tokens, prune_at } = context;
+        if protect_tokens.is_some_and(|most| most != self.protect_tokens.value)
+            && asking.granted(&["context", "protect_tokens"])
+        {
+            accepted.context.protect_tokens = protect_tokens;
+        }
+        if prune_at.is_some_and(|at| at != self.prune_at.value) && asking.granted(&["context", "prune_at"]) {
+            accepted.context.prune_at = prune_at;
         }
         // The user's own instructions are among those that would be left out.
         if instructions.is_some_and(|read| read != self.instructions.value) && asking.granted(&["instructions"]) {

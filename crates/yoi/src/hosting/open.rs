@@ -72,6 +72,7 @@ impl Hosting<'_> {
             callbacks: self.callbacks.clone(),
             outbox,
             limits: limits(config),
+            context_policy: config.context_policy(),
             probe: self.points(place),
             clock: Arc::new(now),
             registry: Arc::new(registry),

@@ -60,7 +60,8 @@ impl Hosting<'_> {
         let price = model::price(&choice.name, &config);
         let context_window = model::context_window(&choice.name, &config);
         model::affordable(&choice.name, price, &config, env)?;
-        let reload = Reload { limits: limits(&config), permission: Arc::new(permission), price, context_window };
+        let (limits, permission, context_policy) = (limits(&config), Arc::new(permission), config.context_policy());
+        let reload = Reload { limits, permission, price, context_window, context_policy };
         Ok((reload, old.next_start(&config)))
     }
 }

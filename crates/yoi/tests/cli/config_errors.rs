@@ -9,12 +9,13 @@ const CANARY: &str = "sk-canary-0123456789";
 fn what_is_wrong_in_a_file_is_said_with_its_line() {
     let scene = Scene::new();
     let provider = "[providers.x]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\n";
-    let wrong: [(String, &[&str]); 16] = [
+    let wrong: [(String, &[&str]); 17] = [
         ("[limits]\nmax_stepps = 3\n".into(), &["config.toml:2:", "max_stepps", "help: did you mean `max_steps`?"]),
         ("modle = \"x\"\n".into(), &["config.toml:1:", "did you mean `model`?"]),
         ("[limits]\nmax_steps = \"three\"\n".into(), &["config.toml:2:", "must be a whole number"]),
         ("[limits]\nmax_steps = 0\n".into(), &["config.toml", "`max_steps` must be at least 1"]),
         ("[limits]\ntool_concurrency = 99\n".into(), &["`tool_concurrency` must be 1 to 32"]),
+        ("[context]\nprune_at = 99\n".into(), &["`prune_at` must be 10 to 95 percent"]),
         ("model = \n".into(), &["config.toml:1:"]),
         ("[sandbox]\nmode = \"offf\"\n".into(), &["config.toml:2:", "did you mean `off`?"]),
         ("[providers.x]\napi = \"openai-chat\"\n".into(), &["config.toml:1:", "base_url", "add base_url"]),

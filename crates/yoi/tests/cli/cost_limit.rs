@@ -100,6 +100,38 @@ fn a_limit_on_tokens_ends_the_run_before_the_next_request() {
     scene.yoi(&["run", "--ephemeral", "list the files"]).ends(0);
 }
 
+/// A token is four bytes here: nothing counts them.
+#[test]
+fn an_old_result_leaves_the_context_and_is_read_again_by_its_call() {
+    let scene = Scene::new();
+    let line = |n: usize| format!("line {n} of a file that is read again and again\n");
+    scene.write("long.txt", (1..=400).map(line).collect::<String>());
+    let call = |name: &str, arguments: Value| json!({ "calls": [{ "name": name, "arguments": arguments }] });
+    let mut answers = vec![call("Read", json!({ "path": "long.txt" })); 6];
+    answers.push(call("ReadOutput", json!({ "handle": "c00000001", "offset": 3, "lines": 1 })));
+    answers.push(json!({ "text": "done" }));
+    let model = scene.script("reads.jsonl", &answers);
+    let window =
+        |more: &str| scene.config(&format!("[models.\"{model}\"]\ncontext = 40000\n[context]\nprune_at = 50\n{more}"));
+    window("protect_tokens = 6000\n");
+    scene.yoi(&["run", "--pod", "p", "-m", &model, "go"]).ends(0);
+    scene.sound("p");
+    let records = scene.records("p");
+    let pruned: Vec<&Value> = records.iter().filter(|record| record["k"] == "pruned").collect();
+    assert!(!pruned.is_empty());
+    assert!(pruned[0]["mark"].as_str().unwrap().contains(r#"ReadOutput {"handle":"{call}"}"#), "{pruned:?}");
+    let finished = |call: &str| records.iter().find(|record| record["k"] == "tool_finished" && record["call"] == call);
+    let again = &finished("c00000007").unwrap()["outcome"];
+    assert_eq!(again["status"], "ok", "{again}");
+    let content = finished("c00000001").unwrap()["outcome"]["content"].as_str().unwrap();
+    assert!(again["content"].as_str().unwrap().starts_with(content.lines().nth(2).unwrap()), "{again}");
+    scene.yoi(&["log", "p"]).ends(0).prints(&["old results left the context: Read "]);
+    // A window that has room for all keeps everything.
+    scene.config(&format!("[models.\"{model}\"]\ncontext = 200000\n"));
+    scene.yoi(&["run", "--pod", "q", "-m", &model, "go"]).ends(0);
+    assert!(!scene.records("q").iter().any(|record| record["k"] == "pruned"));
+}
+
 #[test]
 fn the_context_is_shown_with_its_contributors() {
     let scene = Scene::new();

@@ -172,7 +172,7 @@ fn configuration() {
         "[limits]\nmax_steps = 0\n".into(),
         "[limits]\nmax_cost_usd = -1\n".into(),
         "[limits]\ntool_concurrency = 99\n".into(),
-        "[context]\nlimit = 1\n".into(),
+        "[audio]\nlimit = 1\n".into(),
         "[sandbox]\nmode = \"offf\"\n".into(),
         "[providers.x]\napi = \"openai-chat\"\n".into(),
         PROVIDER.replace("openai-chat", "openai"),

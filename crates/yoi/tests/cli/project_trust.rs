@@ -76,7 +76,7 @@ fn what_narrows_acts_at_once() {
 }
 
 /// What a project's file may ask for: it, and what is pending with its line.
-pub(crate) const ASKING: [(&str, &str, u32); 20] = [
+pub(crate) const ASKING: [(&str, &str, u32); 22] = [
     ("[providers.evil]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"", "providers.evil", 1),
     ("[providers.local]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:1/v1\"", "providers.local", 1),
     (
@@ -101,6 +101,8 @@ pub(crate) const ASKING: [(&str, &str, u32); 20] = [
     ("[features.\"builtin:web\"]\ngrant = { network = [\"*\"] }", "features.\"builtin:web\".grant", 2),
     ("[features.\"builtin:shell\"]\ngrant = { process = [] }", "features.\"builtin:shell\".grant", 2),
     ("[features.\"builtin:loop-detect\"]\nwindow = 20", "features.\"builtin:loop-detect\".window", 2),
+    ("[context]\nprune_at = 50", "context.prune_at", 2),
+    ("[context]\nprotect_tokens = 0", "context.protect_tokens", 2),
     ("[sandbox]\nmode = \"off\"", "sandbox.mode", 2),
     ("[state]\nany_file_system = true", "state.any_file_system", 2),
     // The user switched it on: it refuses calls, and a repository must not be able to take it away.
@@ -154,7 +156,7 @@ fn an_invalid_project_file_stops_the_run_and_is_named() {
     let wrong: [(&[u8], &str); 14] = [
         (b"[limits]\nmax_stepps = 1\n", "project/yoi.toml:2: unknown key `max_stepps`"),
         (b"\nmodle = \"x\"\n", "project/yoi.toml:2: unknown key `modle`"),
-        (b"[context]\nlimit = 1\n", "project/yoi.toml:1: unknown key `context`"),
+        (b"[audio]\nlimit = 1\n", "project/yoi.toml:1: unknown key `audio`"),
         (b"[limits]\nmax_steps = 0\n", "project/yoi.toml:2: `max_steps` must be at least 1"),
         (b"limits = { max_cost_usd = nan }\n", "project/yoi.toml:1: `max_cost_usd` must be"),
         (b"limits = { max_cost_usd = -1 }\n", "project/yoi.toml:1: `max_cost_usd` must be"),

@@ -67,9 +67,9 @@ impl Actor {
             // The client may have ended.
             (Command::Status(reply), _) => drop(reply.send(self.status())),
             (Command::Reload(reload), _) => {
-                let Reload { limits, permission, price, context_window } = *reload;
+                let Reload { limits, permission, price, context_window, context_policy } = *reload;
                 (self.limits, core.permission) = (limits, permission);
-                (core.price, core.context_window) = (price, context_window);
+                (core.price, core.context_window, core.context_policy) = (price, context_window, context_policy);
             }
             (Command::Close { reason, leave }, at) => {
                 self.closing.ask(reason);

@@ -10,6 +10,7 @@ use llm_worker::tool::{CallHost, FileChange, LineRange};
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolError, ToolOutcome, ToolOutput};
 use session_store::{Opened, Options, Session};
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::Arc;
 
 struct Scene {
@@ -31,6 +32,7 @@ impl Scene {
         let call = CallId::new(1).unwrap();
         CallOutput::new(
             "s-1".into(),
+            Path::new("").into(),
             call,
             self.opened.blobs.clone(),
             Arc::new(VecDeque::from(outputs)),

@@ -5,7 +5,7 @@ use super::super::commit::Note;
 use super::super::core::{Core, Fatal};
 use super::super::limits::RunLimits;
 use super::super::{gates, queue};
-use super::{Running, TurnStage};
+use super::{Running, TurnStage, ViewChange};
 use crate::foreign::MAX_STUCK;
 use crate::hook::{GateOutcome, HookPoint, PreRequest, RequestView};
 use crate::record::{NotificationQueued, SystemItem, VerdictGiven};
@@ -22,6 +22,9 @@ impl Running {
         }
         if let Some(stop) = self.over_budget(core) {
             return self.gated(core, None, Some(stop));
+        }
+        if self.wants_view(core)? {
+            return Ok(());
         }
         let stuck = core.callbacks.stuck() >= MAX_STUCK;
         if stuck || !core.registry.hooks().any::<PreRequest>("") {
@@ -95,6 +98,10 @@ impl Running {
             return Ok(());
         }
         self.holds = held;
+        if matches!(self.view_change, ViewChange::Wanted | ViewChange::Recording(_)) {
+            // The turn is held already.
+            return Ok(());
+        }
         self.turn.handle(if held { Input::Hold } else { Input::Release })?;
         // Gates that run are not waited for; when the turn goes on they are called again. Their answer is ignored, but
         // it is due.

@@ -87,6 +87,11 @@ pub(super) fn notice(body: &RecordBody) -> Option<(&'static str, Tone, String)> 
             let rules = gone.rules.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
             Some(("? ", Tone::Waiting, format!("no longer allowed for this pod{}: {rules}", by(gone.by.as_ref()))))
         }
+        RecordBody::Pruned(pruned) => {
+            let tools = pruned.left.bytes.iter().map(|(tool, bytes)| format!("{tool} {bytes} bytes"));
+            let tools = tools.collect::<Vec<_>>().join(", ");
+            dim(format!("{} left the context: {tools}", count(pruned.left.results, "old result")))
+        }
         RecordBody::Suspended(held) => {
             let disk = matches!(held.cause.as_deref(), None | Some("disk"));
             let what = if disk { "suspended" } else { "held" };
