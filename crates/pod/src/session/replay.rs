@@ -42,20 +42,22 @@ pub struct Wrong {
 }
 
 /// Checks every frame, folds every record, rebuilds every request, reads every blob that a record names. `frames` reads
-/// the log from its first record. In memory are one record and the items of the view. `bound` is the limit on the bytes
-/// of the session's blobs.
+/// the log from its first record: once, and once more up to each later surface and to the first change of the view. In
+/// memory is one record at a time; from that change on also the items of the view, which the context window bounds.
+/// `bound` is the limit on the bytes of the session's blobs.
 #[must_use]
-pub fn verify(
-    frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>,
+pub fn verify<I: Iterator<Item = Result<OwnedFrame, ReadError>>>(
+    frames: impl Fn() -> I,
     blobs: &BlobView,
     dialects: Dialects<'_>,
     bound: u64,
 ) -> Verification {
     let mut replay = Replay::default();
     let mut found = Verification::default();
-    for frame in frames {
+    for frame in frames() {
         let at = found.records + 1;
-        let step = frame.map_err(RestoreError::from).and_then(|frame| replay.take(&frame, dialects, &mut found));
+        let step =
+            frame.map_err(RestoreError::from).and_then(|frame| replay.take(&frame, &frames, dialects, &mut found));
         match step.map_err(|error| error.to_string()).and_then(|()| replay.blobs(blobs, &mut found)) {
             Ok(()) => found.records += 1,
             Err(what) => {
@@ -75,11 +77,28 @@ fn fold(state: &mut SessionState, seq: u64, record: &Record) -> Result<Vec<Item>
     state.apply(record).map_err(|source| RestoreError::Illegal { seq, source })
 }
 
+/// Passes on the items before a record.
+fn before(
+    frames: impl Iterator<Item = Result<OwnedFrame, ReadError>>,
+    seq: u64,
+    mut each: impl FnMut(Item),
+) -> Result<(), RestoreError> {
+    let mut state = SessionState::default();
+    for frame in frames {
+        let frame = frame?;
+        if frame.seq >= seq {
+            break;
+        }
+        fold(&mut state, frame.seq, &decode(&frame)?)?.into_iter().for_each(&mut each);
+    }
+    Ok(())
+}
+
 #[derive(Default)]
 struct Replay {
     state: SessionState,
-    /// Every item as the view shows it.
-    items: Vec<Item>,
+    /// Every item as the view shows it; none while the view shows all of them whole.
+    items: Option<Vec<Item>>,
     projection: Option<Rebuilt>,
     /// Blobs that were checked.
     seen: BTreeSet<Digest>,
@@ -96,35 +115,38 @@ struct Rebuilt {
 }
 
 impl Rebuilt {
-    fn of(surface: &Surface, encoder: &Encoder, items: &[Item], dialects: Dialects<'_>) -> Self {
+    fn of(surface: &Surface, encoder: &Encoder, dialects: Dialects<'_>) -> Self {
         let dialect = dialects(&encoder.id, surface);
         let exact = dialect.as_ref().map(|d| Encoder { id: d.id().to_owned(), version: d.version() });
-        let mut projection = Projection::measured(surface, dialect.unwrap_or_else(|| Arc::new(Neutral)));
-        items.iter().for_each(|item| projection.push(item));
-        Self { projection, exact }
+        Self { projection: Projection::measured(surface, dialect.unwrap_or_else(|| Arc::new(Neutral))), exact }
     }
 }
 
 impl Replay {
-    fn take(
+    fn take<I: Iterator<Item = Result<OwnedFrame, ReadError>>>(
         &mut self,
         frame: &OwnedFrame,
+        frames: &impl Fn() -> I,
         dialects: Dialects<'_>,
         found: &mut Verification,
     ) -> Result<(), RestoreError> {
         let record = decode(frame)?;
-        let before = self.state.view;
+        let view = self.state.view;
         let items = fold(&mut self.state, frame.seq, &record)?;
         if let Some(rebuilt) = &mut self.projection {
             items.iter().for_each(|item| rebuilt.projection.push(item));
         }
-        self.items.extend(items);
+        if let Some(all) = &mut self.items {
+            all.extend(items);
+        } else if self.state.view != view {
+            let mut all = Vec::new();
+            before(frames(), frame.seq, |item| all.push(item))?;
+            self.items = Some(all);
+        }
         self.named.extend(record.stored().cloned());
-        let left = project(&record, before, &self.state, &mut self.items);
+        let left = self.items.as_mut().and_then(|items| project(&record, view, &self.state, items));
         if left.is_some() || matches!(record, Record::SurfaceSet(_)) {
-            let rebuilt =
-                |(surface, encoder): &(Surface, Encoder)| Rebuilt::of(surface, encoder, &self.items, dialects);
-            self.projection = self.state.surface.as_ref().map(rebuilt);
+            self.rebuild(frame.seq, frames, dialects)?;
         }
         if let (Record::Pruned(pruned), Some(left)) = (&record, left)
             && pruned.left != left
@@ -144,6 +166,24 @@ impl Replay {
         {
             found.wrong = Some(Wrong { seq: frame.seq, what });
         }
+        Ok(())
+    }
+
+    /// Begins the running request anew, with the items before a record as the view shows them.
+    fn rebuild<I: Iterator<Item = Result<OwnedFrame, ReadError>>>(
+        &mut self,
+        seq: u64,
+        frames: &impl Fn() -> I,
+        dialects: Dialects<'_>,
+    ) -> Result<(), RestoreError> {
+        let Some((surface, encoder)) = &self.state.surface else { return Ok(()) };
+        let mut rebuilt = Rebuilt::of(surface, encoder, dialects);
+        match &self.items {
+            Some(items) => items.iter().for_each(|item| rebuilt.projection.push(item)),
+            None if self.state.items > 0 => before(frames(), seq, |item| rebuilt.projection.push(&item))?,
+            None => {}
+        }
+        self.projection = Some(rebuilt);
         Ok(())
     }
 

@@ -87,7 +87,7 @@ pub(crate) fn neutral(id: &str, _: &Surface) -> Option<Arc<dyn Dialect>> {
 
 pub(crate) fn verified(pod: &PodUnderTest) -> Verification {
     let opened = pod.store().unwrap();
-    verify(Reader::open(&pod.dir).unwrap().frames(), opened.blobs.view(), &neutral, pod.blob_bytes)
+    verify(|| Reader::open(&pod.dir).unwrap().frames(), opened.blobs.view(), &neutral, pod.blob_bytes)
 }
 
 /// Results per call, of every call the log has.

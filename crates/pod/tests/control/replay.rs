@@ -35,7 +35,7 @@ fn told(dialect: Arc<dyn Dialect>) -> PodUnderTest {
 }
 
 fn check(dir: &Path, blobs: &BlobView) -> Verification {
-    verify(Reader::open(dir).unwrap().frames(), blobs, &neutral, BLOB_BYTES)
+    verify(|| Reader::open(dir).unwrap().frames(), blobs, &neutral, BLOB_BYTES)
 }
 
 // covers: INV-04
@@ -234,7 +234,7 @@ fn an_encoder_that_is_not_here_is_a_note_and_no_damage() {
     ];
     for (have, bodies, notes) in cases {
         let dialects = move |_: &str, _: &Surface| have.map(|(id, v)| Arc::new(Other(id, v)) as Arc<dyn Dialect>);
-        let found = verify(Reader::open(&pod.dir).unwrap().frames(), blobs.view(), &dialects, BLOB_BYTES);
+        let found = verify(|| Reader::open(&pod.dir).unwrap().frames(), blobs.view(), &dialects, BLOB_BYTES);
         assert_eq!((found.wrong, found.requests, found.bodies), (None, 4, bodies), "{have:?}");
         assert!(found.notes.iter().eq(notes), "{have:?}: {:?}", found.notes);
     }

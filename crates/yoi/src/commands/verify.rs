@@ -22,7 +22,7 @@ pub(crate) fn run(args: &VerifyArgs, env: &Env) -> Result<Exit, Failure> {
         return salvage(&pods, &name, new, args.json, env);
     }
     let reader = Reader::open(&pods.dir(&name)).map_err(|e| read_failure(&name, &e))?;
-    let mut found = verify(reader.frames(), &reader.blobs(), &dialect, BLOB_BYTES);
+    let mut found = verify(|| reader.frames(), &reader.blobs(), &dialect, BLOB_BYTES);
     // What is behind the last record shown may have been durable too: HEAD is only a hint.
     let behind = if found.wrong.is_none() { reader.tail() } else { Ok(Tail::Clean) };
     let tail = match behind {

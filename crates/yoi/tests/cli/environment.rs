@@ -108,7 +108,7 @@ fn variables_are_documented_and_strange_ones_named_once() {
         "YOI_TOOL_CONCURRENCY",
         "YOI_SANDBOX",
     ]);
-    scene.yoi(&["run", "--help"]).ends(0).prints(&["Exit codes:", "65        damaged"]);
+    scene.yoi(&["run", "--help"]).ends(0).prints(&["Exit codes:", "65        a journal is damaged"]);
     let with = |args: &[&str], name: &str, value: &str| finish(scene.command(args).env(name, value).spawn().unwrap());
     with(&["config", "show"], "YOI_TOOL_CONCURRENCY", "3").ends(0).prints(&["3  (YOI_TOOL_CONCURRENCY)"]);
     with(&["config", "show"], "YOI_TOOL_CONCURRENCY", "33").ends(78).says(&["1 to 32"]);
