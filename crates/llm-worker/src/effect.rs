@@ -6,6 +6,7 @@ use crate::model::{ModelError, ModelEvent, Shortfall, StopReason, Usage};
 use crate::payload::{CommitRequest, Payload};
 use crate::projection::ModelRequest;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// An event of a turn that must be durable before the turn continues; the host writes each as a record. The facts of
@@ -47,6 +48,28 @@ pub enum Fact<P: Payload> {
     Request(RequestFact),
     /// The turn is over; its last fact.
     TurnFinished(Outcome),
+}
+
+impl<P: Payload> Fact<P> {
+    /// What the model sees of it.
+    #[must_use]
+    pub fn item(&self) -> Option<Cow<'_, Item>> {
+        match self {
+            Self::Note(note) => Some(Cow::Owned(P::item(note))),
+            Self::Item(item) => Some(Cow::Borrowed(item)),
+            Self::Finished { call, outcome, .. } => {
+                Some(Cow::Owned(Item::ToolResult { id: *call, outcome: outcome.clone() }))
+            }
+            Self::TurnStarted
+            | Self::Response { .. }
+            | Self::Judged(_)
+            | Self::Parked { .. }
+            | Self::Resolved(_)
+            | Self::Started { .. }
+            | Self::Request(_)
+            | Self::TurnFinished(_) => None,
+        }
+    }
 }
 
 /// Identifies a request, so that the request can be rebuilt from the journal and compared with the one that was sent.

@@ -177,25 +177,14 @@ pub(crate) struct Staged {
 
 impl Staged {
     pub(crate) fn see<P: Payload>(&mut self, fact: &Fact<P>) {
-        match fact {
-            Fact::Note(note) => self.projection.push(&P::item(note)),
-            Fact::Item(item) => {
-                if let Item::ToolCall { id, .. } = item {
-                    self.counters.calls = id.number();
-                }
-                self.projection.push(item);
+        if let Some(item) = fact.item() {
+            if let Item::ToolCall { id, .. } = &*item {
+                self.counters.calls = id.number();
             }
-            Fact::Finished { call, outcome, .. } => {
-                self.projection.push(&Item::ToolResult { id: *call, outcome: outcome.clone() });
-            }
-            Fact::Request(request) => self.counters.requests = request.number,
-            Fact::TurnStarted
-            | Fact::Response { .. }
-            | Fact::Judged(_)
-            | Fact::Parked { .. }
-            | Fact::Resolved(_)
-            | Fact::Started { .. }
-            | Fact::TurnFinished(_) => {}
+            self.projection.push(&item);
+        }
+        if let Fact::Request(request) = fact {
+            self.counters.requests = request.number;
         }
     }
 }

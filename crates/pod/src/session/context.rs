@@ -248,7 +248,7 @@ fn named<'a>(sums: &'a mut BTreeMap<String, u64>, name: &str) -> &'a mut u64 {
 }
 
 /// `of * part / whole`, rounded down; 0 of nothing.
-fn share(part: u64, of: u64, whole: u64) -> u64 {
+pub(super) fn share(part: u64, of: u64, whole: u64) -> u64 {
     let product = u128::from(part) * u128::from(of);
     u64::try_from(product.checked_div(u128::from(whole)).unwrap_or_default()).unwrap_or(u64::MAX)
 }

@@ -1,7 +1,7 @@
 //! Changes of the view: which old results leave the requests, and what the items are then. Pure; does not depend on the
 //! journal.
 
-use super::context::OTHER;
+use super::context::{OTHER, bytes, share};
 use super::fold::SessionState;
 use crate::record::{Pruned, PrunedContent, Record, View};
 use llm_worker::projection::Surface;
@@ -50,7 +50,7 @@ pub(crate) struct NextRequest<'a> {
 
 impl NextRequest<'_> {
     /// Tokens of the request, estimated from the newest one.
-    pub(crate) fn used(&self) -> u64 {
+    fn used(&self) -> u64 {
         let Some((surface, _)) = &self.state.surface else { return 0 };
         let mut meter = self.state.context.clone();
         self.pending.iter().for_each(|item| meter.add(item, None));
@@ -58,23 +58,23 @@ impl NextRequest<'_> {
     }
 
     /// Tokens up to which nothing is masked. The answer needs room, too.
-    pub(crate) fn limit(&self) -> u64 {
+    fn limit(&self) -> u64 {
         let answer = self.state.surface.as_ref().and_then(|(surface, _)| surface.max_output).unwrap_or_default();
         let room = self.window.saturating_sub(u64::from(answer)).max(self.window / 2);
-        part(self.window, self.policy.prune_at, 100).min(room)
+        share(self.window, self.policy.prune_at, 100).min(room)
     }
 
-    /// The change of the view that the request needs, if it can be made from these items, which are all that are durable;
-    /// `mark` is the text of its marks.
-    pub(crate) fn plan(&self, items: &[Item], mark: &str) -> Option<Pruned> {
+    /// The change of the view that the request needs, if it can be made. `items` gives all that are durable, and is asked
+    /// only if the request is too large; `mark` is the text of the marks.
+    pub(crate) fn plan(&self, items: impl FnOnce() -> Option<Vec<Item>>, mark: &str) -> Option<Pruned> {
         let (used, limit) = (self.used(), self.limit());
         if used <= limit {
             return None;
         }
-        let (surface, _) = self.state.surface.as_ref()?;
-        let needed = used - part(limit, TARGET.0, TARGET.1);
+        let (mut items, (surface, _)) = (items()?, self.state.surface.as_ref()?);
+        let needed = used - share(limit, TARGET.0, TARGET.1);
         let tokens = |bytes: u64| self.state.context.tokens(bytes);
-        let mut tail: u64 = self.pending.iter().map(|item| tokens(super::context::bytes(item))).sum();
+        let mut tail: u64 = self.pending.iter().map(|item| tokens(bytes(item))).sum();
         let protected = self.policy.protect_tokens.min(self.window / PROTECTED);
         // The model has not seen what follows its newest answer.
         let mut end = items.iter().rposition(is_of_model).map_or(0, |at| at + 1);
@@ -82,7 +82,7 @@ impl NextRequest<'_> {
             if tail >= protected {
                 break;
             }
-            tail = tail.saturating_add(tokens(super::context::bytes(item)));
+            tail = tail.saturating_add(tokens(bytes(item)));
             end = end.min(at);
         }
         let from = usize::try_from(self.state.view.pruned).unwrap_or(usize::MAX);
@@ -95,18 +95,18 @@ impl NextRequest<'_> {
         let mut freed = 0;
         for (at, item) in items.iter().enumerate().take(end).skip(from) {
             if let Some(masked) = plan.masked(item) {
-                freed += super::context::bytes(item) - super::context::bytes(&masked);
+                freed += bytes(item) - bytes(&masked);
                 plan.view.pruned = at as u64 + 1;
             }
             if tokens(freed) >= needed {
                 break;
             }
         }
-        let urgent = used > part(self.window, URGENT, 100);
+        let urgent = used > share(self.window, URGENT, 100);
         if freed == 0 || !(urgent || tokens(freed) >= self.window / WORTH) {
             return None;
         }
-        plan.left = plan.project(&mut items.to_vec(), self.state.view, surface);
+        plan.left = plan.project(&mut items, self.state.view, surface);
         Some(plan)
     }
 }
@@ -115,9 +115,9 @@ impl Pruned {
     /// The item with its mark; none if nothing of it is masked.
     fn masked(&self, item: &Item) -> Option<Item> {
         let Item::ToolResult { id, outcome } = item else { return None };
-        let bytes = outcome.content.len();
-        let content = self.mark.replace(Self::BYTES, &bytes.to_string()).replace(Self::CALL, &id.to_string());
-        let shorter = bytes as u64 >= self.min_bytes && content.len() < bytes;
+        let length = outcome.content.len();
+        let content = self.mark.replace(Self::BYTES, &length.to_string()).replace(Self::CALL, &id.to_string());
+        let shorter = length as u64 >= self.min_bytes && content.len() < length;
         shorter.then(|| {
             let mut outcome = outcome.clone();
             outcome.content = content;
@@ -148,7 +148,7 @@ impl Pruned {
                 is_changed = true;
                 left.results += 1;
                 let tool = tools.remove(id).unwrap_or_else(|| OTHER.to_owned());
-                *left.bytes.entry(tool).or_default() += super::context::bytes(item) - super::context::bytes(&masked);
+                *left.bytes.entry(tool).or_default() += bytes(item) - bytes(&masked);
                 *item = masked;
             }
         }
@@ -173,11 +173,6 @@ fn is_of_model(item: &Item) -> bool {
         Item::Assistant { .. } | Item::Reasoning { .. } | Item::ToolCall { .. } => true,
         Item::User { .. } | Item::System { .. } | Item::ToolResult { .. } => false,
     }
-}
-
-/// `of * part / whole`, rounded down.
-fn part(of: u64, part: u64, whole: u64) -> u64 {
-    u64::try_from(u128::from(of) * u128::from(part) / u128::from(whole)).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

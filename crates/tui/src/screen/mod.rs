@@ -22,4 +22,5 @@ mod viewport;
 mod writing;
 
 pub use exchange::{ConnectionState, Frame, Intent, Key, Reply, ScreenSize};
+pub use panels::context_kind;
 pub use state::Screen;

@@ -89,7 +89,7 @@ pub(super) fn context(status: &Status, width: usize) -> Vec<Line> {
     let mut lines = Line::of(&whole, Tone::Strong).wrap(width, &Line::default(), &Line::of("  ", Tone::Plain));
     lines.extend(context.parts.iter().map(|part| {
         let name = part.name.as_ref().map_or_else(String::new, |name| format!(" {name}"));
-        let kind = part.kind.replace('_', " ");
+        let kind = context_kind(&part.kind);
         Line::of(&format!("{:>13}  ", tokens(part.tokens)), Tone::Dim)
             .with(&format!("{kind}{name}"), Tone::Plain)
             .cut(width)
@@ -126,4 +126,15 @@ fn job(job: &JobStatus, now_ms: u64, width: usize) -> Vec<Line> {
 fn entry(label: &str, tone: Tone, text: &str, width: usize) -> Vec<Line> {
     let line = Line::of(label, tone).with(" · ", Tone::Dim).with(text, Tone::Plain);
     line.wrap(width, &Line::default(), &Line::of("  ", Tone::Plain))
+}
+
+/// What people call a kind of context.
+#[must_use]
+pub fn context_kind(kind: &str) -> String {
+    match kind {
+        "schema" => "tool schemas".to_owned(),
+        "system" => "system prompt".to_owned(),
+        "notes" => "notes to the model".to_owned(),
+        other => other.replace('_', " "),
+    }
 }

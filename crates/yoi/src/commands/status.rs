@@ -319,7 +319,8 @@ impl Found {
             }
         }
         kinds.sort_by_key(|(_, tokens)| Reverse(*tokens));
-        let kinds: Vec<_> = kinds.iter().map(|(kind, tokens)| format!("{} {tokens}", kind_name(kind))).collect();
+        let kinds: Vec<_> =
+            kinds.iter().map(|(kind, tokens)| format!("{} {tokens}", tui::context_kind(kind))).collect();
         vec![("context", format!("{about}{}{of}{cached}", count(*used, "token"))), ("", kinds.join(", "))]
     }
 
@@ -383,16 +384,6 @@ impl Found {
             "cwd": live.map(|live| live.host.cwd.clone()), "last_us": self.summary.last_time,
             "reload": live.map(|live| json!({ "next_start": live.host.reload.next_start, "refused": live.host.reload.refused })), "left_running": left.map_or(&[][..], |left| &left.pids),
         })
-    }
-}
-
-/// How people call a kind of context.
-fn kind_name(kind: &str) -> String {
-    match kind {
-        "schema" => "tool schemas".to_owned(),
-        "system" => "system prompt".to_owned(),
-        "notes" => "notes to the model".to_owned(),
-        other => other.replace('_', " "),
     }
 }
 

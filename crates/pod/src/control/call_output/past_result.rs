@@ -20,7 +20,8 @@ pub(super) fn of(dir: &Path, call: CallId) -> Result<(String, Option<String>), T
         let page = reader.page(before, PAGE.0, PAGE.1).map_err(|error| unread(&error))?;
         before = page.first().map_or(1, |frame| frame.seq);
         for frame in page.iter().rev().filter(|frame| frame.kind == "tool_finished" && frame.line.contains(&name)) {
-            if let Ok(Record::ToolFinished(finished)) = decode(frame)
+            let record = decode(frame).map_err(|error| ToolError::new(ErrorKind::Corrupt, error.to_string()))?;
+            if let Record::ToolFinished(finished) = record
                 && finished.call == call
             {
                 return Ok((finished.outcome.content, finished.output.map(|output| output.handle)));

@@ -1,7 +1,6 @@
 //! Old results leave the requests: the turn is held before its next request, the change is recorded, and the history is
 //! encoded again from what the record says.
 
-use super::super::commit::Journaled;
 use super::super::core::{Core, Fatal};
 use super::super::pipeline::ActorCommit;
 use super::{Running, ViewChange};
@@ -10,7 +9,7 @@ use crate::record::Pruned;
 use crate::session::view::NextRequest;
 use llm_worker::Item;
 use llm_worker::effect::{Fact, Gated, Input};
-use llm_worker::turn::Payload;
+use std::borrow::Cow;
 
 impl Running {
     /// Whether the next request has to wait for a change of the view; the turn is then about to be held.
@@ -19,7 +18,8 @@ impl Running {
             return Ok(false);
         }
         self.view_change = ViewChange::Settled;
-        let pending: Vec<Item> = self.turn.before_request().iter().filter_map(item).collect();
+        let pending: Vec<Item> =
+            self.turn.before_request().iter().filter_map(Fact::item).map(Cow::into_owned).collect();
         if plan(core, &pending).is_none() {
             return Ok(false);
         }
@@ -66,27 +66,7 @@ impl Running {
 fn plan(core: &Core, pending: &[Item]) -> Option<Pruned> {
     let (window, policy) = (core.context_window?, core.context_policy);
     let next = NextRequest { state: &core.state, pending, window, policy };
-    if next.used() <= next.limit() {
-        return None;
-    }
     let remedy = (core.permission.policy.terms.remedy)(&Remedy::PageOutput(Pruned::CALL.to_owned()));
     let mark = format!("({} bytes left the context: {remedy})", Pruned::BYTES);
-    next.plan(&core.draft.items()?, &mark)
-}
-
-/// What the model sees of a fact.
-fn item(fact: &Fact<Journaled>) -> Option<Item> {
-    match fact {
-        Fact::Note(note) => Some(Journaled::item(note)),
-        Fact::Item(item) => Some(item.clone()),
-        Fact::Finished { call, outcome, .. } => Some(Item::ToolResult { id: *call, outcome: outcome.clone() }),
-        Fact::TurnStarted
-        | Fact::Response { .. }
-        | Fact::Judged(_)
-        | Fact::Parked { .. }
-        | Fact::Resolved(_)
-        | Fact::Started { .. }
-        | Fact::Request(_)
-        | Fact::TurnFinished(_) => None,
-    }
+    next.plan(|| core.draft.items(), &mark)
 }

@@ -43,7 +43,7 @@ fn state(items: &[Item]) -> SessionState {
 
 fn plan(items: &[Item], window: u64, protect_tokens: u64) -> Option<Pruned> {
     let (state, policy) = (state(items), ContextPolicy { protect_tokens, prune_at: 75 });
-    NextRequest { state: &state, pending: &[], window, policy }.plan(items, MARK)
+    NextRequest { state: &state, pending: &[], window, policy }.plan(|| Some(items.to_vec()), MARK)
 }
 
 /// Ten results of 1,000 tokens, each seen by the model.
@@ -82,7 +82,8 @@ fn a_small_bite_is_not_worth_a_cold_cache() {
 fn what_waits_for_the_next_request_counts() {
     let (items, policy) = (ten(), ContextPolicy { protect_tokens: 1_000, prune_at: 75 });
     let (state, pending) = (state(&items), [Item::User { text: "u".repeat(12_000) }]);
-    let next = |pending| NextRequest { state: &state, pending, window: 14_000, policy }.plan(&items, MARK);
+    let next =
+        |pending| NextRequest { state: &state, pending, window: 14_000, policy }.plan(|| Some(items.clone()), MARK);
     assert_eq!(next(&[]), None);
     assert!(next(&pending).is_some());
 }
@@ -92,7 +93,11 @@ fn an_answer_of_a_known_length_has_its_room() {
     let (items, policy) = (ten(), ContextPolicy { protect_tokens: 1_000, prune_at: 75 });
     let mut state = state(&items);
     state.surface.as_mut().unwrap().0.max_output = Some(6_000);
-    assert!(NextRequest { state: &state, pending: &[], window: 14_000, policy }.plan(&items, MARK).is_some());
+    assert!(
+        NextRequest { state: &state, pending: &[], window: 14_000, policy }
+            .plan(|| Some(items.clone()), MARK)
+            .is_some()
+    );
 }
 
 #[test]
