@@ -62,11 +62,11 @@ pub(crate) fn run(args: &VerifyArgs, env: &Env) -> Result<Exit, Failure> {
         None => {
             if !args.json {
                 out::line(&format!(
-                    "{name}: {} intact; {} of {} rebuilt byte for byte{}",
+                    "{name}: {}{} intact; {} of {} rebuilt byte for byte",
                     count(found.records, "record"),
+                    and_data_files(found.blobs),
                     found.bodies,
                     count(found.requests + found.beyond, "request"),
-                    data_files("; ", found.blobs, " intact"),
                 ));
             }
             Ok(Exit::Done)
@@ -132,12 +132,12 @@ fn salvage(pods: &Pods, name: &str, new: &str, json: bool, env: &Env) -> Result<
     for digest in &done.damaged_blobs {
         out::line(&format!("lost: data file {digest}: its content does not match its digest"));
     }
-    let (records, files) = (count(done.kept, "record"), data_files(" and ", done.blobs, ""));
+    let (records, files) = (count(done.kept, "record"), and_data_files(done.blobs));
     out::line(&format!("copied {records}{files} of {name} to the new pod {new}; {name} was not changed"));
     Ok(Exit::Done)
 }
 
 /// Files beside the log: large outputs and inputs, and the content of files before a change. Nothing if there is none.
-fn data_files(before: &str, number: u64, after: &str) -> String {
-    if number == 0 { String::new() } else { format!("{before}{}{after}", count(number, "data file")) }
+fn and_data_files(number: u64) -> String {
+    if number == 0 { String::new() } else { format!(" and {}", count(number, "data file")) }
 }
