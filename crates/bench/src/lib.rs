@@ -3,7 +3,12 @@
 //!
 //! It decides nothing and ships nothing: figures are compared by `benches/budget`, counters by `tests/`.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a measurement that cannot be made ends the program")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a measurement that cannot be made ends the program"
+)]
 
 pub mod clients;
 pub mod counting;
@@ -13,3 +18,4 @@ pub mod pods;
 pub mod program;
 pub mod ratio;
 pub mod server;
+pub mod terminal;

@@ -1,5 +1,6 @@
 //! What the kernel says of a process, and where scratch files go.
 
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
@@ -26,6 +27,17 @@ pub struct Cpu {
 
 /// The kernel counts time in hundredths of a second towards programs.
 const TICK_MS: u64 = 10;
+
+/// Does this work on one processor; what it starts stays there.
+pub fn on_processor<T>(number: usize, work: impl FnOnce() -> T) -> T {
+    let before = sched_getaffinity(None).unwrap();
+    let mut one = CpuSet::new();
+    one.set(number);
+    sched_setaffinity(None, &one).unwrap();
+    let done = work();
+    sched_setaffinity(None, &before).unwrap();
+    done
+}
 
 /// In memory where there is such a place, so that the disk's speed is not measured.
 #[must_use]

@@ -17,7 +17,7 @@ use pod::permission::{HostTerms, Person, Policy, SandboxState};
 use pod::record::HostStarted;
 use pod::session::view::ContextPolicy;
 use provider::openai_chat::{Chat, Flavour};
-use session_store::{Clock, Opened, Options, Session, SessionRecords};
+use session_store::{Clock, Opened, Options, Reader, Session, SessionRecords};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -115,6 +115,12 @@ impl PodPlace {
     #[must_use]
     pub fn session(&self) -> PathBuf {
         self.root.path().join("session")
+    }
+
+    /// Records of the session.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        Reader::open(&self.session()).map_or(0, |reader| reader.durable())
     }
 
     /// Opens the session, making it the first time.

@@ -3,6 +3,7 @@
 use crate::clients::{Driver, Watcher};
 use crate::machine::{self, Usage};
 use crate::server::{Arrival, Server};
+use crate::terminal::Terminal;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -128,6 +129,14 @@ impl Program {
         let began = Instant::now();
         let output = self.output(&["ls", "--all"]);
         (String::from_utf8(output.stdout).unwrap(), began.elapsed())
+    }
+
+    /// The program with these arguments, on a terminal of 140 columns and 45 rows.
+    #[must_use]
+    pub fn at_terminal(&self, args: &[&str]) -> Terminal {
+        let mut command = self.command();
+        command.args(args);
+        Terminal::start(&command)
     }
 
     fn output(&self, args: &[&str]) -> Output {

@@ -41,9 +41,14 @@ struct Shared {
 #[derive(Default)]
 struct Run {
     calls: usize,
+    tool: &'static str,
     command: String,
     keep: Duration,
+    /// Of the last answer.
+    words: usize,
     arrivals: Vec<Arrival>,
+    /// The last answer was sent.
+    over: bool,
 }
 
 impl Server {
@@ -66,8 +71,20 @@ impl Server {
 
     /// What the next run gets: `calls` answers with one call of `command` each, then text.
     pub fn expect(&self, calls: usize, command: &str) {
-        let (command, keep, arrivals) = (command.to_owned(), Duration::ZERO, Vec::new());
-        *self.shared.run.lock().unwrap() = Run { calls, command, keep, arrivals };
+        *self.shared.run.lock().unwrap() = Run { calls, tool: "Bash", command: command.to_owned(), ..Run::default() };
+    }
+
+    /// The same, with jobs that work in the background, and a last answer of so many words, [`WORDS_PER_SECOND`].
+    pub fn expect_jobs(&self, calls: usize, command: &str, words: usize) {
+        self.expect(calls, command);
+        let mut run = self.shared.run.lock().unwrap();
+        (run.tool, run.words) = ("JobStart", words);
+    }
+
+    /// The last answer was sent whole.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.shared.run.lock().unwrap().over
     }
 
     /// Keeps the client waiting that long for the last answer.
@@ -124,8 +141,19 @@ fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
                 return Ok(());
             }
         }
-        stream.write_all(shared.answer(at, body.length).as_bytes())?;
+        let (answer, began) = (shared.answer(at, body.length), Instant::now());
+        for (piece, number) in answer.pieces.iter().zip(0..) {
+            thread::sleep((PIECE * number).saturating_sub(began.elapsed()));
+            stream.write_all(piece.as_bytes())?;
+        }
+        shared.run.lock().unwrap().over |= answer.is_last;
     }
+}
+
+/// What is sent, one piece each [`PIECE`].
+struct Answer {
+    pieces: Vec<String>,
+    is_last: bool,
 }
 
 struct Length {
@@ -142,25 +170,35 @@ fn length(bytes: &[u8]) -> Option<Length> {
 }
 
 impl Shared {
-    fn answer(&self, at: Instant, bytes: usize) -> String {
+    fn answer(&self, at: Instant, bytes: usize) -> Answer {
         let mut run = self.run.lock().unwrap();
         let pid = self.client.load(Ordering::Relaxed);
         let last = run.arrivals.len() >= run.calls;
         let usage = if last { machine::usage(pid) } else { Usage::default() };
         let waits = if last && !run.keep.is_zero() { idle(pid, run.keep) } else { 0 };
         run.arrivals.push(Arrival { at, cpu: machine::cpu(pid), usage, bytes, waits });
-        let delta = if last {
-            json!({"content": "done"})
+        let mut deltas = if last && run.words > 0 {
+            let spoken = (0..run.words).map(|at| json!({"content": if at % 20 == 19 { "word.\n\n" } else { "word " }}));
+            spoken.collect()
+        } else if last {
+            vec![json!({"content": "done"})]
         } else {
             let arguments = json!({"command": run.command}).to_string();
-            let function = json!({"name": "Bash", "arguments": arguments});
-            json!({"tool_calls": [{"index": 0, "id": "call", "type": "function", "function": function}]})
+            let function = json!({"name": run.tool, "arguments": arguments});
+            vec![json!({"tool_calls": [{"index": 0, "id": "call", "type": "function", "function": function}]})]
         };
         let stop = if last { "stop" } else { "tool_calls" };
+        deltas.push(json!({}));
+        let count = deltas.len();
         let events =
-            [chunk(&delta, Value::Null), chunk(&json!({}), stop.into()), "data: [DONE]\n\n".to_owned()].concat();
+            deltas.iter().zip(1..).map(|(delta, at)| chunk(delta, if at == count { stop.into() } else { Value::Null }));
+        let mut events: Vec<String> = events.collect();
+        events.push("data: [DONE]\n\n".to_owned());
+        let length: usize = events.iter().map(String::len).sum();
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length:";
-        format!("{head} {}\r\n\r\n{events}", events.len())
+        let mut pieces: Vec<String> = events.chunks(EVENTS).map(<[String]>::concat).collect();
+        pieces[0].insert_str(0, &format!("{head} {length}\r\n\r\n"));
+        Answer { pieces, is_last: last }
     }
 }
 
@@ -174,6 +212,12 @@ fn idle(pid: u32, keep: Duration) -> u64 {
     let anew = before.iter().map(|(thread, waits)| after.get(thread).map_or(1, |now| now - waits));
     begun + anew.sum::<u64>()
 }
+
+/// How fast an answer of words comes.
+pub const WORDS_PER_SECOND: usize = 2_000;
+/// Events that are sent together, and how often.
+const EVENTS: usize = 4;
+const PIECE: Duration = Duration::from_millis(2);
 
 /// Long enough for whatever follows the sending of a request: a thread for what blocks ends after ten idle seconds.
 const SETTLES: Duration = Duration::from_secs(12);

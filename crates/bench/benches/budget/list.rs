@@ -7,7 +7,6 @@ use bench::pods::{PodPlace, copy};
 use bench::program::Program;
 use bench::ratio::{median, ms};
 use bench::server::Server;
-use session_store::Reader;
 use std::fs;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
@@ -29,7 +28,7 @@ pub(crate) fn list(ambient: &Ambient, binary: &Path, amount: Amount, table: &mut
     let pods = program.pods();
     for ((count, records), kind) in [(SMALL, "small"), (LARGE, "large")] {
         let place = PodPlace::new();
-        while Reader::open(&place.session()).map_or(0, |reader| reader.durable()) < records {
+        while place.records() < records {
             drop(place.run(ambient, if kind == "small" { 3 } else { 500 }, 1));
         }
         for pod in (0..count).map(|n| pods.join(format!("{kind}-{n}"))) {

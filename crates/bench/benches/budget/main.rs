@@ -9,6 +9,7 @@ mod inside;
 mod list;
 mod restore;
 mod runs;
+mod screen;
 mod table;
 
 use authority::Ambient;
@@ -31,7 +32,7 @@ struct Amount {
 /// One part of the table.
 type Part = fn(&Ambient, &Path, Amount, &mut Table);
 
-const PARTS: [(&str, Part); 10] = [
+const PARTS: [(&str, Part); 11] = [
     ("start", |_, binary, amount, table| runs::start(binary, amount, table)),
     ("steps", runs::steps),
     ("clients", |_, binary, amount, table| runs::clients(binary, amount, table)),
@@ -41,6 +42,7 @@ const PARTS: [(&str, Part); 10] = [
         restore::restore(ambient, binary, amount, table);
     }),
     ("list", list::list),
+    ("screen", screen::screen),
     ("features", |_, _, amount, table| inside::features(amount, table)),
     ("gates", |_, _, amount, table| {
         inside::door(amount, table);

@@ -11,7 +11,7 @@ use bench::server::Server;
 use llm_worker::history::{Counters, History};
 use pod::session::resume::{ResumedSession, resume};
 use provider::openai_chat::{Chat, Flavour};
-use session_store::{Reader, SessionRecords};
+use session_store::SessionRecords;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,8 +38,7 @@ struct Times {
 /// Opens a session of 100,000 records again and again.
 pub(crate) fn restore(ambient: &Ambient, binary: &Path, amount: Amount, table: &mut Table) {
     let place = PodPlace::new();
-    let records = || Reader::open(&place.session()).map_or(0, |reader| reader.durable());
-    while records() < RECORDS {
+    while place.records() < RECORDS {
         drop(place.run(ambient, 500, 1));
     }
     let files = newest(&place.session());
@@ -60,7 +59,12 @@ pub(crate) fn restore(ambient: &Ambient, binary: &Path, amount: Amount, table: &
     let least = median(&times.floor);
     let mega = |bytes: u64| bytes as f64 / 1e6;
     let log = files.first().map_or(0, |file| length(file));
-    table.figure(&format!("restore {} records: the log read for it", records()), mega(log), "MB", Some(TAIL / 1e6));
+    table.figure(
+        &format!("restore {} records: the log read for it", place.records()),
+        mega(log),
+        "MB",
+        Some(TAIL / 1e6),
+    );
     table.figure("  records folded", behind as f64, "", None);
     table.figure("  checkpoint", mega(floor - log), "MB", None);
     table.ratio("  bytes read, floor these two", (mega(read), mega(floor)), "MB", Some(1.01));
