@@ -32,6 +32,8 @@ use tui::{ConnectionState, Intent, Reply, Screen, ScreenSize};
 
 /// From one frame to the next.
 const FRAME: Duration = Duration::from_micros(16_667);
+/// From a key to its frame, at most: 16 ms are felt.
+const KEY_FRAME: Duration = Duration::from_millis(8);
 
 /// Updates on their way to the screen.
 const UPDATES: usize = 256;
@@ -252,6 +254,7 @@ impl Full<'_> {
         if typed.len() > 1 {
             self.screen.several_keys();
         }
+        self.next_frame = self.next_frame.min(Instant::now() + KEY_FRAME);
         for typed in typed {
             self.is_dirty = true;
             match typed {
