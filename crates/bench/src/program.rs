@@ -46,6 +46,13 @@ impl Program {
         Self { binary: binary.to_owned(), root }
     }
 
+    /// Enables the feature that runs jobs, for the pods that start from now on.
+    pub fn enable_jobs(&self) {
+        let path = self.root.path().join("config/yoi/config.toml");
+        let with_jobs = fs::read_to_string(&path).unwrap() + "[features.\"builtin:jobs\"]\nenabled = true\n";
+        fs::write(path, with_jobs).unwrap();
+    }
+
     /// The directory it works in.
     #[must_use]
     pub fn project(&self) -> PathBuf {
