@@ -133,6 +133,8 @@ pub enum Outcome {
     CostLimit,
     /// The host stopped it at its limit on tokens.
     TokenLimit,
+    /// The host stopped it at its limit on time.
+    TimeLimit,
     /// A gate, or the host, ended it; the reason is for people.
     Aborted { reason: String },
     /// The host left during the turn ([`Input::Leave`]), or it stopped without an end; then recovery writes this.
@@ -316,6 +318,8 @@ pub enum TurnStop {
     CostLimit,
     /// The host's limit on tokens is reached.
     TokenLimit,
+    /// The host's limit on time is reached.
+    TimeLimit,
     /// A gate ended the turn; the reason is for people.
     Aborted { reason: String },
 }
@@ -325,6 +329,7 @@ impl From<TurnStop> for Outcome {
         match stop {
             TurnStop::CostLimit => Self::CostLimit,
             TurnStop::TokenLimit => Self::TokenLimit,
+            TurnStop::TimeLimit => Self::TimeLimit,
             TurnStop::Aborted { reason } => Self::Aborted { reason },
         }
     }

@@ -282,6 +282,9 @@ pub struct TurnBudget {
     /// Tokens, read and written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
+    /// Seconds, without what the turn waits for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_wall_s: Option<u64>,
 }
 
 /// Parameters of `input`.

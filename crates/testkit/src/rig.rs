@@ -142,7 +142,7 @@ impl PodUnderTest {
             tools,
             features: Vec::new(),
             redactor: Redactor::default(),
-            limits: RunLimits { max_steps: 100, tool_concurrency: 8, max_cost: None, max_tokens: None },
+            limits: RunLimits { max_steps: 100, tool_concurrency: 8, max_cost: None, max_tokens: None, max_wall: None },
             context_policy: ContextPolicy::default(),
             grace: GRACE,
             paused: true,

@@ -215,6 +215,10 @@ pub(crate) struct PodFlags {
     /// is the limit for each turn, and a pod that reaches it is held until `yoi resume`
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     pub(crate) max_tokens: Option<u64>,
+    /// Send no further request to the model once the run has taken this many seconds; the time that it waits for a person does not
+    /// count. In a pod started with `yoi start`, SECONDS is the limit for each turn, and a pod that reaches it is held until `yoi resume`
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
+    pub(crate) max_wall: Option<u64>,
     /// Do not read AGENTS.md or CLAUDE.md
     #[arg(long)]
     pub(crate) no_instructions: bool,

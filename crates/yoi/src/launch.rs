@@ -24,6 +24,7 @@ struct Options {
     max_steps: Option<u32>,
     max_cost: Option<f64>,
     max_tokens: Option<u64>,
+    max_wall: Option<u64>,
     instructions: Option<bool>,
 }
 
@@ -63,6 +64,7 @@ impl LaunchOptions {
             max_steps,
             max_cost,
             max_tokens,
+            max_wall,
             no_instructions,
         } = flags;
         let flags = Options {
@@ -74,6 +76,7 @@ impl LaunchOptions {
             max_steps: *max_steps,
             max_cost: *max_cost,
             max_tokens: *max_tokens,
+            max_wall: *max_wall,
             instructions: no_instructions.then_some(false),
         };
         Self { flags, earlier: Options::default() }
@@ -112,8 +115,18 @@ impl LaunchOptions {
 
     /// The flags of this command line that make a pod.
     pub(crate) fn flags(&self) -> Vec<&'static str> {
-        let Options { model, sandbox, add_dirs, add_write_dirs, allow, max_steps, max_cost, max_tokens, instructions } =
-            &self.flags;
+        let Options {
+            model,
+            sandbox,
+            add_dirs,
+            add_write_dirs,
+            allow,
+            max_steps,
+            max_cost,
+            max_tokens,
+            max_wall,
+            instructions,
+        } = &self.flags;
         let set = [
             ("--model", model.is_some()),
             (self.flags.mode_flag(), sandbox.is_some()),
@@ -123,6 +136,7 @@ impl LaunchOptions {
             ("--max-steps", max_steps.is_some()),
             ("--max-cost", max_cost.is_some()),
             ("--max-tokens", max_tokens.is_some()),
+            ("--max-wall", max_wall.is_some()),
             ("--no-instructions", instructions.is_some()),
         ];
         set.into_iter().filter_map(|(name, set)| set.then_some(name)).collect()
@@ -139,6 +153,7 @@ impl LaunchOptions {
             max_steps,
             max_cost,
             max_tokens,
+            max_wall,
             instructions,
         } = &self.earlier;
         let dirs = |flag: &'static str, dirs: &[PathBuf]| {
@@ -151,6 +166,7 @@ impl LaunchOptions {
         all.extend(max_steps.map(|steps| format!("--max-steps {steps}")));
         all.extend(max_cost.map(|cost| format!("--max-cost {cost}")));
         all.extend(max_tokens.map(|tokens| format!("--max-tokens {tokens}")));
+        all.extend(max_wall.map(|seconds| format!("--max-wall {seconds}")));
         all.extend(instructions.filter(|read| !read).map(|_| "--no-instructions".to_owned()));
         (!all.is_empty()).then(|| all.join(", "))
     }
@@ -188,7 +204,8 @@ impl Options {
                 .help("use the version of yoi that started the pod, or set the option on the command line")
         };
         let Wire { launch, add_dirs, add_write_dirs } = wire;
-        let Launch { model, sandbox, allow, max_steps, max_cost, max_tokens, instructions, run: _ } = launch;
+        let Launch { model, sandbox, allow, max_steps, max_cost, max_tokens, max_wall_s, instructions, run: _ } =
+            launch;
         let mode = |text: String| Mode::from_str(&text, false).map_err(|_| unknown("sandbox mode", &text));
         let rule = |text: &String| allow::rule(text).map_err(|_| unknown("rule", text));
         Ok(Self {
@@ -200,23 +217,46 @@ impl Options {
             max_steps,
             max_cost,
             max_tokens,
+            max_wall: max_wall_s,
             instructions,
         })
     }
 
     fn wire(&self) -> Wire {
-        let Self { model, sandbox, add_dirs, add_write_dirs, allow, max_steps, max_cost, max_tokens, instructions } =
-            self.clone();
+        let Self {
+            model,
+            sandbox,
+            add_dirs,
+            add_write_dirs,
+            allow,
+            max_steps,
+            max_cost,
+            max_tokens,
+            max_wall,
+            instructions,
+        } = self.clone();
         let sandbox = sandbox.map(|mode| mode.text().to_owned());
         let allow = allow.into_iter().map(|rule| rule.text).collect();
-        let launch = Launch { model, sandbox, allow, max_steps, max_cost, max_tokens, instructions, run: false };
+        let max_wall_s = max_wall;
+        let launch =
+            Launch { model, sandbox, allow, max_steps, max_cost, max_tokens, max_wall_s, instructions, run: false };
         Wire { launch, add_dirs, add_write_dirs }
     }
 
     /// These, where the others have no value.
     fn with(self, others: &Self) -> Self {
-        let Self { model, sandbox, add_dirs, add_write_dirs, allow, max_steps, max_cost, max_tokens, instructions } =
-            others.clone();
+        let Self {
+            model,
+            sandbox,
+            add_dirs,
+            add_write_dirs,
+            allow,
+            max_steps,
+            max_cost,
+            max_tokens,
+            max_wall,
+            instructions,
+        } = others.clone();
         Self {
             model: model.or(self.model),
             sandbox: sandbox.or(self.sandbox),
@@ -226,6 +266,7 @@ impl Options {
             max_steps: max_steps.or(self.max_steps),
             max_cost: max_cost.or(self.max_cost),
             max_tokens: max_tokens.or(self.max_tokens),
+            max_wall: max_wall.or(self.max_wall),
             instructions: instructions.or(self.instructions),
         }
     }
@@ -241,6 +282,7 @@ impl Options {
             max_steps: self.max_steps.filter(|_| other.max_steps.is_none()),
             max_cost: self.max_cost.filter(|_| other.max_cost.is_none()),
             max_tokens: self.max_tokens.filter(|_| other.max_tokens.is_none()),
+            max_wall: self.max_wall.filter(|_| other.max_wall.is_none()),
             instructions: self.instructions.filter(|_| other.instructions.is_none()),
         }
     }
@@ -256,6 +298,7 @@ impl Options {
         config.max_steps.set(self.max_steps, || source("--max-steps"));
         set(&mut config.max_cost, self.max_cost, || source("--max-cost"));
         set(&mut config.max_tokens, self.max_tokens, || source("--max-tokens"));
+        set(&mut config.max_wall_s, self.max_wall, || source("--max-wall"));
         config.sandbox.set(self.sandbox, || source(self.mode_flag()));
         let place = |_: &[&str]| source(allow::SOURCE);
         let rules =

@@ -211,6 +211,7 @@ fn turn_ended(status: &mut Status, outcome: &str, crashes: u32) {
         "step_limit" => hold(status, "budget", "the turn reached its step limit"),
         "cost_limit" => hold(status, "budget", "the turn reached its cost limit"),
         "token_limit" => hold(status, "budget", "the turn reached its token limit"),
+        "time_limit" => hold(status, "budget", "the turn reached its time limit"),
         _ => {}
     }
 }

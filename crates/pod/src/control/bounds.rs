@@ -51,12 +51,13 @@ pub struct LimitSources<'a> {
     pub calls: &'a str,
     pub cost: &'a str,
     pub tokens: &'a str,
+    pub wall: &'a str,
 }
 
 /// The limits of a pod, with the sources of those in `own`.
 #[must_use]
 pub fn limits(own: &RunLimits, sources: &LimitSources<'_>) -> Vec<HostLimit> {
-    let LimitSources { steps, calls, cost, tokens } = *sources;
+    let LimitSources { steps, calls, cost, tokens, wall } = *sources;
     let set = |name: &str, value: u64, unit: &str, source: &str| {
         let [name, unit, source] = [name, unit, source].map(str::to_owned);
         HostLimit { name, value, unit, source }
@@ -66,6 +67,7 @@ pub fn limits(own: &RunLimits, sources: &LimitSources<'_>) -> Vec<HostLimit> {
     let timed = |name, time: Duration| fixed(name, u64::try_from(time.as_millis()).unwrap_or(u64::MAX), "ms");
     let budget = own.max_cost.map(|most| set("turn.cost", most.count(), "billionths of a dollar", cost));
     let tokens = own.max_tokens.map(|most| set("turn.tokens", most, "tokens", tokens));
+    let wall = own.max_wall.map(|most| set("turn.wall", most.as_secs(), "seconds", wall));
     let limits = vec![
         set("turn.steps", own.max_steps.into(), "requests", steps),
         set("tool.concurrency", count(own.tool_concurrency), "calls", calls),
@@ -100,7 +102,7 @@ pub fn limits(own: &RunLimits, sources: &LimitSources<'_>) -> Vec<HostLimit> {
         sized("note.size", MAX_MESSAGE, "bytes"),
         sized("note.per_day", MAX_NOTES, "notes"),
     ];
-    budget.into_iter().chain(tokens).chain(limits).collect()
+    budget.into_iter().chain(tokens).chain(wall).chain(limits).collect()
 }
 
 /// The source of limits that have no setting.

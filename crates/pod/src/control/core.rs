@@ -198,7 +198,7 @@ impl Core {
         let (ack, records) = Ack::of(done);
         for (seq, record) in (first..).zip(records) {
             let before = self.state.view;
-            let items = self.state.apply(&record)?;
+            let items = self.state.apply_at(time, &record)?;
             self.draft.take(&items, time, matches!(record, Record::ToolStarted(_)));
             self.draft.change_view(&record, before, &self.state);
             (self.store.probe)(record.kind());

@@ -147,6 +147,7 @@ pub(super) struct AfterTurn {
 fn limit_reached(core: &Core, stop: &TurnStop) -> ModelError {
     let (limit, remedy) = match stop {
         TurnStop::TokenLimit => ("token", Remedy::RaiseTokens),
+        TurnStop::TimeLimit => ("time", Remedy::RaiseTime),
         TurnStop::CostLimit | TurnStop::Aborted { .. } => ("cost", Remedy::RaiseCost),
     };
     let message = format!("the {limit} limit was reached by attempts that gave no answer");
@@ -534,7 +535,7 @@ impl Running {
     /// How the turn stands, for clients that wait for its end.
     fn end(&self, core: &Core, outcome: Outcome, paused: Option<String>) -> TurnEnd {
         let state = &core.state;
-        let Spent { requests, usage, cost } = state.spent().since(self.before);
+        let Spent { requests, usage, cost, wall_us: _ } = state.spent().since(self.before);
         TurnEnd {
             outcome,
             paused,

@@ -38,6 +38,7 @@ pub(super) fn outcome_name(outcome: &Outcome) -> &'static str {
         Outcome::StepLimit => "step_limit",
         Outcome::CostLimit => "cost_limit",
         Outcome::TokenLimit => "token_limit",
+        Outcome::TimeLimit => "time_limit",
         Outcome::Aborted { .. } => "aborted",
         Outcome::Interrupted => "interrupted",
         Outcome::Waiting => "waiting",

@@ -217,8 +217,8 @@ pub(super) fn mode(mode: DeliveryMode) -> InputMode {
 }
 
 pub(super) fn limits(budget: TurnBudget) -> InputLimits {
-    let TurnBudget { max_steps, max_cost, max_tokens } = budget;
-    InputLimits { max_steps, max_cost: max_cost.map(Cost::billionths), max_tokens }
+    let TurnBudget { max_steps, max_cost, max_tokens, max_wall_s } = budget;
+    InputLimits { max_steps, max_cost: max_cost.map(Cost::billionths), max_tokens, max_wall_s }
 }
 
 pub(super) fn who(who: &Who) -> mirror::Who {

@@ -29,6 +29,8 @@ pub enum Remedy {
     RaiseCost,
     /// Raise the limit on tokens.
     RaiseTokens,
+    /// Raise the limit on time.
+    RaiseTime,
     /// Page an output that was cut, by its handle.
     PageOutput(String),
 }

@@ -47,6 +47,9 @@ pub struct Launch {
     /// Read and written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
+    /// Seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_wall_s: Option<u64>,
     /// Whether instruction files are read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<bool>,

@@ -94,6 +94,9 @@ pub struct InputLimits {
     pub max_cost: Option<Cost>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
+    /// Seconds, without what the turn waits for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_wall_s: Option<u64>,
 }
 
 /// Body of `input_queued`: an accepted input that waits for a turn.

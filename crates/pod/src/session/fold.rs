@@ -5,7 +5,7 @@ use super::calls::{CallApproval, OpenCall, RefusedCall};
 use super::context::{ContextMeter, ContextUsage};
 use super::lost::{LostRecords, bridged};
 use super::queue::{InputQueue, RecentKeys};
-use super::spent::Spent;
+use super::spent::{Spent, WorkTime};
 use super::tasks::TaskState;
 use crate::record::{
     ApprovalDecision, ApprovalRequested, ApprovalResolved, ChildProcess, Decision, Encoder, FeatureState, FileChanged,
@@ -81,6 +81,7 @@ pub struct SessionState {
     pub usage: Usage,
     /// Cost of all answers, as far as prices were known; none if none was.
     pub cost: Option<Cost>,
+    pub work_time: WorkTime,
     /// The input of a client that the newest turn took or goes on with.
     pub going_on: Option<GoingOn>,
     /// The JSON Schema that the answer of the newest turn has to fit, as text.
@@ -177,12 +178,41 @@ impl SessionState {
     /// What the session has used.
     #[must_use]
     pub fn spent(&self) -> Spent {
-        Spent { requests: self.requests, usage: self.usage, cost: self.cost }
+        self.spent_at(0)
+    }
+
+    /// What the session has used by now, microseconds since 1970.
+    #[must_use]
+    pub fn spent_at(&self, now_us: u64) -> Spent {
+        let wall_us = self.work_time.until(now_us, self.works());
+        Spent { requests: self.requests, usage: self.usage, cost: self.cost, wall_us }
+    }
+
+    /// Whether a turn is open that does not only wait for a person.
+    fn works(&self) -> bool {
+        let paused = self.held.as_ref().is_some_and(|hold| hold.cause == HoldCause::Person);
+        self.turn_open && !paused && (self.open_calls.is_empty() || self.parked().count() < self.open_calls.len())
     }
 
     /// The calls that wait for a person.
     pub fn parked(&self) -> impl Iterator<Item = CallId> {
         self.open_calls.iter().filter(|(_, call)| call.waits_for().is_some()).map(|(id, _)| *id)
+    }
+
+    /// As [`Self::apply`], for a record with this clock, microseconds since 1970.
+    ///
+    /// # Errors
+    /// As [`Self::apply`].
+    pub fn apply_at(&mut self, time_us: u64, record: &Record) -> Result<Vec<Item>, IllegalRecord> {
+        let works = self.works();
+        let items = self.apply(record)?;
+        // The store writes these, also before a host starts; a listing leaves out the names of others.
+        let is_of_store = matches!(record, Record::Other { kind } if !kind.is_empty());
+        if !is_of_store {
+            let begins = matches!(record, Record::HostStarted(_) | Record::Recovery(_) | Record::Gap(_));
+            self.work_time = self.work_time.at(time_us, works && !begins);
+        }
+        Ok(items)
     }
 
     /// Folds one more record. Returns the items that it adds to the history: at most one, except after lost records.
@@ -547,6 +577,7 @@ impl SessionState {
             Outcome::StepLimit => self.hold(HoldCause::Budget, "the turn reached its step limit"),
             Outcome::CostLimit => self.hold(HoldCause::Budget, "the turn reached its cost limit"),
             Outcome::TokenLimit => self.hold(HoldCause::Budget, "the turn reached its token limit"),
+            Outcome::TimeLimit => self.hold(HoldCause::Budget, "the turn reached its time limit"),
             // The model would refuse the inputs that wait in the same way.
             Outcome::ModelFailed { kind: ErrorKind::Denied, message, .. } => self.hold(HoldCause::Required, message),
             Outcome::ModelFailed { kind: ErrorKind::Exhausted, message, .. } => self.hold(HoldCause::Budget, message),

@@ -63,7 +63,7 @@ impl Summary {
             let frame = frame?;
             self.prompt = self.prompt.or_else(|| input(&frame));
             let illegal = |source| RestoreError::Illegal { seq: frame.seq, source };
-            self.state.apply(&decode_lite(&frame)?).map_err(illegal)?;
+            self.state.apply_at(frame.time, &decode_lite(&frame)?).map_err(illegal)?;
             self.last_time = self.last_time.max(frame.time);
         }
         Ok(self)

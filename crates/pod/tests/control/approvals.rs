@@ -4,7 +4,7 @@ use crate::approval_scene::{
     ARGUMENTS, again, allow, answer, asked, asking, both, deny, deployments, deploys, idle, person, requested,
     resolved, scene, waits,
 };
-use crate::fixtures::{echo, live, results, sound};
+use crate::fixtures::{add_slow, echo, live, results, sound};
 use authority::{Ambient, Redactor, SandboxMode, Secret};
 use llm_worker::effect::Outcome;
 use llm_worker::tool::Touch;
@@ -19,6 +19,7 @@ use pod::record::{ApprovalDecision, ApprovalResolved, ApprovalScope, InputLimits
 use pod::session::approvals::MAX_OPEN_APPROVALS;
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
+use std::time::Duration;
 use testkit::{FnTool, Over, PodUnderTest, ScriptedAnswer};
 
 fn input(text: &str) -> NewInput {
@@ -344,7 +345,7 @@ fn a_turn_that_goes_on_has_its_input_and_the_limits_of_it() {
     {
         let (pod, _) = scene(deploys());
         let live = live(pod);
-        let limits = Some(InputLimits { max_steps, max_tokens, max_cost: None });
+        let limits = Some(InputLimits { max_steps, max_tokens, ..InputLimits::default() });
         live.ask(live.client().send(NewInput { limits, ..input("go") })).unwrap();
         let open = waits(&live).approvals;
         let more = vec![ScriptedAnswer::calls(&[("Echo", "{}")]), ScriptedAnswer::text("too far")];
@@ -358,6 +359,44 @@ fn a_turn_that_goes_on_has_its_input_and_the_limits_of_it() {
         assert_eq!(over.state().requests, 2, "the one before the stop counts");
         sound(&over.pod, "a limit");
     }
+}
+
+#[test]
+fn the_time_in_which_a_turn_waits_for_a_person_is_not_charged_to_it() {
+    let slow = || ScriptedAnswer::calls(&[("Slow", "{}")]);
+    for (max_wall_s, outcome) in [(40, Outcome::TimeLimit), (41, Outcome::Done)] {
+        let (mut pod, _) = scene(vec![slow(), ScriptedAnswer::calls(&[("Deploy", ARGUMENTS)])]);
+        add_slow(&mut pod, 20);
+        let live = live(pod);
+        let limits = Some(InputLimits { max_wall_s: Some(max_wall_s), ..InputLimits::default() });
+        live.ask(live.client().send(NewInput { limits, ..input("go") })).unwrap();
+        let open = waits(&live).approvals;
+        live.advance(Duration::from_secs(1000));
+        let stopped = live.close().pod;
+        stopped.clock.advance(1_000_000_000);
+        let live = again(stopped, vec![slow(), ScriptedAnswer::text("deployed")]);
+        waits(&live);
+        live.advance(Duration::from_secs(1000));
+        assert_eq!(answer(&live, allow(&open[0])).unwrap().decision, ApprovalDecision::Allow);
+        let over = idle(live);
+        assert_eq!(over.state().last_outcome, Some(outcome));
+        assert_eq!(over.state().spent().wall(), Duration::from_secs(40));
+        sound(&over.pod, "a limit on time");
+    }
+}
+
+#[test]
+fn the_time_in_which_no_process_ran_is_not_charged() {
+    let (mut pod, _) = scene(vec![ScriptedAnswer::calls(&[("Slow", "{}")])]);
+    add_slow(&mut pod, 20);
+    pod.points.kill("commit:tool_finished", 0);
+    let live = live(pod);
+    live.ask(live.client().send(input("go"))).ok();
+    let killed = live.wait().pod;
+    killed.clock.advance(1_000_000_000);
+    let over = idle(again(killed, Vec::new()));
+    assert!(over.state().spent().wall() <= Duration::from_secs(20), "{:?}", over.state().spent());
+    sound(&over.pod, "a crash");
 }
 
 #[test]

@@ -34,6 +34,15 @@ pub(crate) fn echo(name: &str, effect: ToolEffect) -> FnTool {
     FnTool::new(name, effect, |_, arguments| async move { said(&arguments) })
 }
 
+/// Adds a tool whose calls take so many seconds by the clock of the pod.
+pub(crate) fn add_slow(pod: &mut PodUnderTest, seconds: u64) {
+    let clock = pod.clock.clone();
+    pod.tools.push(FnTool::new("Slow", ToolEffect::ReadOnly, move |_, arguments| {
+        clock.advance(seconds * 1_000_000);
+        async move { said(&arguments) }
+    }));
+}
+
 /// A tool that says when it runs, and ends when it is told to or cancelled.
 pub(crate) fn waits(runs: &Arc<Notify>, ends: &Arc<Notify>) -> FnTool {
     let (runs, ends) = (Arc::clone(runs), Arc::clone(ends));

@@ -1,6 +1,6 @@
 //! A log folds to what its pod holds, at every record of it.
 
-use crate::fixtures::{echo, pod, printer, sound};
+use crate::fixtures::{add_slow, echo, pod, printer, sound};
 use crate::record_strategy::{self, WAYS, record};
 use llm_worker::effect::Outcome;
 use llm_worker::history::{Counters, History};
@@ -17,10 +17,11 @@ use session_store::{EncodeError, Frames, Options, Reader, Records, Session};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use testkit::{ManualClock, ScriptedAnswer};
 
-/// The state behind each record of the log that is not the store's own.
-fn prefixes(dir: &Path) -> Vec<SessionState> {
+/// The state behind each record of the log that is not the store's own, with the record's clock.
+fn prefixes(dir: &Path) -> Vec<(SessionState, u64)> {
     let mut restored = Restored::default();
     let mut states = Vec::new();
     for frame in Reader::open(dir).unwrap().frames() {
@@ -28,7 +29,7 @@ fn prefixes(dir: &Path) -> Vec<SessionState> {
         let record = decode(&frame).unwrap();
         restored.take(frame.seq, frame.time, &record).unwrap();
         if !matches!(record, Record::Other { .. }) {
-            states.push(restored.state.clone());
+            states.push((restored.state.clone(), frame.time));
         }
     }
     states
@@ -37,7 +38,7 @@ fn prefixes(dir: &Path) -> Vec<SessionState> {
 // covers: INV-03
 #[test]
 fn live_state_is_the_fold_of_the_log_at_every_record_of_a_run() {
-    let calls = [("Echo", "{\"a\":1}"), ("Print", "{}"), ("None", "{}"), ("Echo", "not json")];
+    let calls = [("Echo", "{\"a\":1}"), ("Print", "{}"), ("None", "{}"), ("Echo", "not json"), ("Slow", "{}")];
     let answers = vec![
         ScriptedAnswer::calls(&calls),
         ScriptedAnswer::text("one"),
@@ -45,7 +46,8 @@ fn live_state_is_the_fold_of_the_log_at_every_record_of_a_run() {
         ScriptedAnswer::text("two"),
     ];
     let tools = vec![echo("Echo", ToolEffect::Effectful), printer("Print", 4000)];
-    let pod = pod(answers, tools);
+    let mut pod = pod(answers, tools);
+    add_slow(&mut pod, 3);
     let (outbox, mut events) = Outbox::watched();
     let ((), end) = pod.serve(outbox, async |client| {
         let folded = client.folded();
@@ -59,17 +61,18 @@ fn live_state_is_the_fold_of_the_log_at_every_record_of_a_run() {
     });
     let live = end.state;
     let mut told = SessionState::default();
-    let mut states = Vec::new();
+    let folded = prefixes(&pod.dir);
+    let mut rest = folded.iter();
     while let Ok(event) = events.try_recv() {
         if let Event::Record { record, .. } = event {
-            told.apply(&record).unwrap();
-            states.push(told.clone());
+            let (state, time) = rest.next().unwrap();
+            told.apply_at(*time, &record).unwrap();
+            assert_eq!(&told, state);
         }
     }
-    let folded = prefixes(&pod.dir);
     assert!(folded.len() > 40 && live.outputs.len() == 2 && live.turns == 2, "{} records", folded.len());
-    assert_eq!(folded.last(), Some(&live));
-    assert_eq!(states, folded);
+    assert_eq!((rest.next(), &told), (None, &live));
+    assert_eq!(live.spent().wall(), Duration::from_secs(3));
     sound(&pod, "a run");
 }
 
@@ -95,11 +98,13 @@ impl Records for Asking {
 
 /// Writes the batches, each with the format that it asks for, into segments of this size.
 fn write(dir: &Path, batches: &[(Vec<Record>, u32)], segment_bytes: u64) {
-    let options = Options { segment_bytes, ..Options::new("s-1", ManualClock::at(1).clock()) };
+    let clock = ManualClock::at(1);
+    let options = Options { segment_bytes, ..Options::new("s-1", clock.clock()) };
     let journal =
         Session::create(dir, Options { disk: std::sync::Arc::new(testkit::FailingDisk::default()), ..options });
     let journal = journal.unwrap().journal;
     for (batch, format) in batches {
+        clock.advance(7);
         journal.append(Asking { batch: Batch::of(batch.clone()), format: *format }).wait().unwrap();
     }
     journal.close();
@@ -123,7 +128,7 @@ proptest! {
         sizes in prop::collection::vec((1..6_usize, prop_oneof![9 => Just(1_u32), 1 => Just(2)]), 120),
         segment_bytes in prop_oneof![Just(16_u64 << 20), 600..6000_u64],
     ) {
-        let (mut fold, mut states, mut records) = (Restored::default(), Vec::new(), Vec::new());
+        let (mut fold, mut records) = (Restored::default(), Vec::new());
         let mut draft = CheckpointBuilder::of(&fold);
         for (way, n) in ways {
             let next = record(way, n, Some(&fold.state));
@@ -137,7 +142,6 @@ proptest! {
                 let kept = CheckpointBuilder::read(VERSION, &draft.bytes(&fold.state).unwrap());
                 prop_assert_eq!(kept, Some((fold.clone(), draft.clone())));
                 prop_assert_eq!(&CheckpointBuilder::of(&fold), &draft);
-                states.push(fold.state.clone());
                 records.push(next);
             }
         }
@@ -161,8 +165,11 @@ proptest! {
         let asked = batches.iter().map(ask).max().unwrap_or(1);
         prop_assert_eq!(newest_format(&dir), u64::from(asked));
         let folded = prefixes(&dir);
-        states.truncate(folded.len());
-        prop_assert_eq!(folded, states);
+        let mut state = SessionState::default();
+        for ((folded, time), record) in folded.iter().zip(&records) {
+            state.apply_at(*time, record).unwrap();
+            prop_assert_eq!(folded, &state);
+        }
         let restored = Restored::from_frames(Reader::open(&dir).unwrap().frames()).unwrap();
         prop_assert_eq!(&restored.items, &items);
         // What is read at a glance comes to the same, and to the same checkpoint.

@@ -1,6 +1,6 @@
 //! The first record of format 2 starts a segment; a kill on the way there leaves the log before it or with it.
 
-use crate::fixtures::{echo, pod, said, sound};
+use crate::fixtures::{add_slow, pod, said, sound};
 use llm_worker::effect::Outcome;
 use llm_worker::{Item, ToolEffect};
 use pod::control::{Client, NewInput, Outbox};
@@ -10,6 +10,7 @@ use session_store::{Options, Reader, Session};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use testkit::{FnTool, PodUnderTest, ScriptedAnswer};
 use tokio::sync::Notify;
 
@@ -161,14 +162,19 @@ fn a_kill_at_each_point_of_the_switch_loses_nothing() {
 
 #[test]
 fn an_end_that_older_programs_do_not_know_is_of_format_2() {
-    let answers = vec![ScriptedAnswer::calls(&[("Echo", "{}")])];
-    let mut pod = pod(answers, vec![echo("Echo", ToolEffect::ReadOnly)]);
-    pod.limits.max_tokens = Some(11);
-    let (outcome, end) = pod.serve(Outbox::unwatched(), async |client| {
-        let input = NewInput { text: "one".to_owned(), ..NewInput::default() };
-        client.send(input).await.unwrap().end().await.unwrap().outcome
-    });
-    end.result.unwrap();
-    assert_eq!((outcome, formats(&pod.dir).as_slice()), (Outcome::TokenLimit, [1, 2].as_slice()));
-    sound(&pod, "a limit on tokens");
+    for wanted in [Outcome::TokenLimit, Outcome::TimeLimit] {
+        let mut pod = pod(vec![ScriptedAnswer::calls(&[("Slow", "{}")])], Vec::new());
+        add_slow(&mut pod, 1);
+        match wanted {
+            Outcome::TokenLimit => pod.limits.max_tokens = Some(11),
+            _ => pod.limits.max_wall = Some(Duration::from_secs(1)),
+        }
+        let (outcome, end) = pod.serve(Outbox::unwatched(), async |client| {
+            let input = NewInput { text: "one".to_owned(), ..NewInput::default() };
+            client.send(input).await.unwrap().end().await.unwrap().outcome
+        });
+        end.result.unwrap();
+        assert_eq!((&outcome, formats(&pod.dir).as_slice()), (&wanted, [1, 2].as_slice()));
+        sound(&pod, "an outcome of format 2");
+    }
 }

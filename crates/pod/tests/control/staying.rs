@@ -1,12 +1,12 @@
 //! A pod that stays: its queue, its holds and what ends them, also across restarts.
 
-use crate::fixtures::{echo, pod, sound, waits};
+use crate::fixtures::{add_slow, echo, pod, sound, waits};
 use llm_worker::ToolEffect;
 use llm_worker::effect::Outcome;
 use pod::control::{Activity, Client, HostMode, NewInput, Outbox, PodStatus, SubmitError};
 use pod::record::{HoldCause, InputLimits, InputMode};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use testkit::{FnTool, PATIENCE, PodUnderTest, ScriptedAnswer};
 use tokio::sync::Notify;
 
@@ -345,4 +345,26 @@ fn a_limit_on_tokens_holds_the_pod_and_counts_for_each_input_anew() {
     assert_eq!((held.cause, held.reason.as_str()), (HoldCause::Budget, "the turn reached its token limit"));
     assert_eq!((second.outcome, second.steps), (Outcome::Done, 1));
     sound(&pod, "a limit on tokens");
+}
+
+#[test]
+fn a_limit_on_time_holds_the_pod_and_counts_for_each_input_anew() {
+    let call = || ScriptedAnswer::calls(&[("Slow", "{}")]);
+    let mut pod = stays(vec![call(), call(), ScriptedAnswer::text("two")], Vec::new());
+    add_slow(&mut pod, 30);
+    pod.limits.max_wall = Some(Duration::from_secs(60));
+    let ((first, held, second), end) = pod.serve(Outbox::unwatched(), async |client| {
+        let first = client.send(input("one")).await.unwrap().end().await.unwrap();
+        until(&client, |status| status.held.is_some() && is_idle(status)).await;
+        let held = client.status().await.unwrap().held.unwrap();
+        client.resume(None).await.unwrap();
+        let second = client.send(input("two")).await.unwrap().end().await.unwrap();
+        client.close("done").await;
+        (first, held, second)
+    });
+    end.result.unwrap();
+    assert_eq!((first.outcome, first.steps), (Outcome::TimeLimit, 2));
+    assert_eq!((held.cause, held.reason.as_str()), (HoldCause::Budget, "the turn reached its time limit"));
+    assert_eq!((second.outcome, second.steps), (Outcome::Done, 1));
+    sound(&pod, "a limit on time");
 }

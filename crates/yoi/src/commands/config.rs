@@ -41,6 +41,7 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 # max_steps = 500                       # maximum number of steps (requests to the model) in one run
 # max_cost_usd = 5.0                    # maximum cost of one run in US dollars; the model must have a price
 # max_tokens = 2000000                  # maximum number of tokens of one run, read and written
+# max_wall_s = 3600                     # maximum time of one run in seconds, without what it waits for a person
 # tool_concurrency = 8                  # maximum number of calls that run at the same time, 1 to 32
 
 # [context]
@@ -204,6 +205,7 @@ fn rows(config: &Config) -> Vec<SettingRow> {
     rows.push(optional("limits.max_cost_usd", config.max_cost.as_ref(), "none"));
     rows.push(row("limits.max_steps", &config.max_steps));
     rows.push(optional("limits.max_tokens", config.max_tokens.as_ref(), "none"));
+    rows.push(optional("limits.max_wall_s", config.max_wall_s.as_ref(), "none"));
     rows.push(row("limits.tool_concurrency", &config.tool_concurrency));
     let rules = config.rules.iter().flat_map(|layer| &layer.rules);
     rows.extend(rules.map(|written| (written.key(), written.rule.to_string(), written.source.clone())));

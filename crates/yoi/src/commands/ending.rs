@@ -157,7 +157,7 @@ fn exit_of(end: &TurnEnd, output: &AnswerForm, ending: Option<Ending>) -> Exit {
         Outcome::Done if end.shortfall.is_some() => Exit::Failed,
         Outcome::Done => Exit::Done,
         Outcome::MaxTokens | Outcome::Refused | Outcome::Empty | Outcome::Interrupted => Exit::Failed,
-        Outcome::StepLimit | Outcome::CostLimit | Outcome::TokenLimit => Exit::Limit,
+        Outcome::StepLimit | Outcome::CostLimit | Outcome::TokenLimit | Outcome::TimeLimit => Exit::Limit,
         Outcome::Waiting => Exit::Waiting,
         Outcome::Aborted { .. } => Exit::Refused,
         Outcome::Cancelled => ending.map_or(Exit::Failed, Ending::exit),
@@ -172,7 +172,7 @@ fn exit_of(end: &TurnEnd, output: &AnswerForm, ending: Option<Ending>) -> Exit {
 
 /// Whether a limit of the turn ended it.
 fn is_limit(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::StepLimit | Outcome::CostLimit | Outcome::TokenLimit)
+    matches!(outcome, Outcome::StepLimit | Outcome::CostLimit | Outcome::TokenLimit | Outcome::TimeLimit)
 }
 
 /// What failed and the next step; nothing for a run that is done.
@@ -234,6 +234,7 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
         Outcome::StepLimit => ("the step limit was reached".to_owned(), Some(go_on(", or raise --max-steps"))),
         Outcome::CostLimit => ("the cost limit was reached".to_owned(), Some(go_on(", or raise --max-cost"))),
         Outcome::TokenLimit => ("the token limit was reached".to_owned(), Some(go_on(", or raise --max-tokens"))),
+        Outcome::TimeLimit => ("the time limit was reached".to_owned(), Some(go_on(", or raise --max-wall"))),
         Outcome::Aborted { reason } => {
             let help = reason.starts_with(ANSWER_NOT_STORED).then(|| "ask for a shorter answer".to_owned());
             (reason.clone(), help)

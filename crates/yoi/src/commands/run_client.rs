@@ -133,7 +133,8 @@ impl ClientRun<'_> {
         let max_steps = self.args.options.max_steps;
         let max_cost = self.args.options.max_cost.and_then(Cost::of_dollars).map(Cost::count);
         let max_tokens = self.args.options.max_tokens;
-        let budget = TurnBudget { max_steps, max_cost, max_tokens };
+        let max_wall_s = self.args.options.max_wall;
+        let budget = TurnBudget { max_steps, max_cost, max_tokens, max_wall_s };
         let limits = (budget != TurnBudget::default()).then_some(budget);
         let output_schema = self.schema.map(|schema| schema.json.clone());
         let (text, cmd_id) = (self.prompt.to_owned(), cmd_id());

@@ -36,6 +36,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use switches::{Switched, switched};
 
 /// What the model is told before the features' instructions.
@@ -124,6 +125,7 @@ pub(crate) fn limits(config: &Config) -> RunLimits {
         tool_concurrency: config.tool_concurrency.value,
         max_cost: config.max_cost.as_ref().and_then(|dollars| Cost::of_dollars(dollars.value)),
         max_tokens: config.max_tokens.as_ref().map(|tokens| tokens.value),
+        max_wall: config.max_wall_s.as_ref().map(|seconds| Duration::from_secs(seconds.value)),
     }
 }
 
@@ -134,6 +136,7 @@ fn host(config: &Config, policy: &Policy, mode: Mode, now: SandboxState) -> Host
         calls: &config.tool_concurrency.source,
         cost: config.max_cost.as_ref().map_or("", |cost| &cost.source),
         tokens: config.max_tokens.as_ref().map_or("", |tokens| &tokens.source),
+        wall: config.max_wall_s.as_ref().map_or("", |seconds| &seconds.source),
     };
     let built_in =
         config.project.too_wide.map(|why| format!("built-in, because {}", why.replacen("it", "the project", 1)));

@@ -31,6 +31,9 @@ impl Config {
         if let Some(Sourced { value, source }) = &self.max_tokens {
             range("max_tokens", *value >= 1, source, "at least 1", Some(value))?;
         }
+        if let Some(Sourced { value, source }) = &self.max_wall_s {
+            range("max_wall_s", *value >= 1, source, "at least 1 second", Some(value))?;
+        }
         let at = &self.prune_at;
         range("prune_at", (10..=95).contains(&at.value), &at.source, "10 to 95 percent", Some(&at.value))?;
         for (name, known) in &self.models {

@@ -199,6 +199,8 @@ pub(crate) struct LimitsConfig {
     pub(crate) max_cost_usd: Option<f64>,
     /// The maximum number of tokens of one run, read and written.
     pub(crate) max_tokens: Option<u64>,
+    /// The maximum time of one run in seconds, without what it waits for a person.
+    pub(crate) max_wall_s: Option<u64>,
 }
 
 /// `[context]`.

@@ -19,6 +19,7 @@ price = { input = 1.0, output = 2.0 }
 max_steps = 20
 max_cost_usd = 1.0
 max_tokens = 1000
+max_wall_s = 600
 tool_concurrency = 4
 [[permissions.rules]]
 tool = "Write"
@@ -43,6 +44,8 @@ pub fn narrows(text: &str) {
     assert!(dollars(&after) <= dollars(&before), "more dollars");
     let tokens = |config: &Config| config.max_tokens.as_ref().map_or(u64::MAX, |tokens| tokens.value);
     assert!(tokens(&after) <= tokens(&before), "more tokens");
+    let seconds = |config: &Config| config.max_wall_s.as_ref().map_or(u64::MAX, |seconds| seconds.value);
+    assert!(seconds(&after) <= seconds(&before), "more time");
     assert!(after.sandbox.value <= before.sandbox.value, "a laxer sandbox");
     assert_ne!(after.sandbox.value, Mode::Off);
     assert!(!after.any_file_system.value, "any file system");

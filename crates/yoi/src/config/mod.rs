@@ -78,6 +78,8 @@ pub(crate) struct Config {
     pub(crate) max_cost: Option<Sourced<f64>>,
     /// Tokens in one run, if there is a limit.
     pub(crate) max_tokens: Option<Sourced<u64>>,
+    /// Seconds of one run, if there is a limit.
+    pub(crate) max_wall_s: Option<Sourced<u64>>,
     pub(crate) tool_concurrency: Sourced<usize>,
     /// Tokens of the newest items that stay whole.
     pub(crate) protect_tokens: Sourced<u64>,
@@ -155,6 +157,7 @@ impl Config {
             max_steps: Sourced::built_in(500),
             max_cost: None,
             max_tokens: None,
+            max_wall_s: None,
             tool_concurrency: Sourced::built_in(8),
             protect_tokens: Sourced::built_in(ContextPolicy::default().protect_tokens),
             prune_at: Sourced::built_in(ContextPolicy::default().prune_at),

@@ -115,7 +115,7 @@ impl Config {
     }
 
     fn narrow_limits(&mut self, limits: LimitsConfig, text: &Text) {
-        let LimitsConfig { max_steps, tool_concurrency, max_cost_usd, max_tokens } = limits;
+        let LimitsConfig { max_steps, tool_concurrency, max_cost_usd, max_tokens, max_wall_s } = limits;
         let at = |key: &str| text.place(&["limits", key]);
         self.max_steps.set(max_steps.filter(|steps| *steps < self.max_steps.value), || at("max_steps"));
         let calls = tool_concurrency.filter(|calls| *calls < self.tool_concurrency.value);
@@ -127,6 +127,9 @@ impl Config {
         let more = |tokens: &u64| self.max_tokens.as_ref().is_some_and(|most| *tokens >= most.value);
         let tokens = max_tokens.filter(|tokens| !more(tokens));
         set(&mut self.max_tokens, tokens, || at("max_tokens"));
+        let longer = |seconds: &u64| self.max_wall_s.as_ref().is_some_and(|most| *seconds >= most.value);
+        let seconds = max_wall_s.filter(|seconds| !longer(seconds));
+        set(&mut self.max_wall_s, seconds, || at("max_wall_s"));
     }
 
     fn narrow_rules(&mut self, rules: Vec<Rule>, asking: &mut Narrowing<'_>) {

@@ -36,6 +36,11 @@ impl Config {
         set(&mut self.max_tokens, number(env, "YOI_MAX_TOKENS", "a whole number, at least 1", "200000")?, || {
             "YOI_MAX_TOKENS".to_owned()
         });
+        set(
+            &mut self.max_wall_s,
+            number(env, "YOI_MAX_WALL", "a whole number of seconds, at least 1", "3600")?,
+            || "YOI_MAX_WALL".to_owned(),
+        );
         let calls = number(env, "YOI_TOOL_CONCURRENCY", "a whole number from 1 to 32", "8")?;
         self.tool_concurrency.set(calls, || "YOI_TOOL_CONCURRENCY".to_owned());
         let known = |text| Mode::from_str(text, false);

@@ -72,6 +72,7 @@ fn words(remedy: &Remedy, leave: &str) -> String {
         }
         Remedy::RaiseCost => return "raise --max-cost, or choose another model with -m".to_owned(),
         Remedy::RaiseTokens => return "raise --max-tokens".to_owned(),
+        Remedy::RaiseTime => return "raise --max-wall".to_owned(),
         Remedy::PageOutput(handle) => {
             return format!("{READ_OUTPUT} {{\"handle\":\"{handle}\"}} reads the rest");
         }
@@ -130,6 +131,7 @@ mod tests {
             ),
             (words(&Remedy::RaiseCost), "raise --max-cost, or choose another model with -m".to_owned()),
             (words(&Remedy::RaiseTokens), "raise --max-tokens".to_owned()),
+            (words(&Remedy::RaiseTime), "raise --max-wall".to_owned()),
             (words(&Remedy::PageOutput("o-1".to_owned())), "ReadOutput {\"handle\":\"o-1\"} reads the rest".to_owned()),
             (
                 rule(Some("git status"), AlternativeRemedy::Nothing),

@@ -3,6 +3,8 @@
 use crate::endpoint::{Endpoint, Reply, delta};
 use crate::scene::{Scene, finish};
 use serde_json::{Value, json};
+use std::thread::sleep;
+use std::time::Duration;
 
 /// Steps of 10,000 tokens in, half of them cached, and 1,000 out.
 fn steps(scene: &Scene, count: usize) -> String {
@@ -98,6 +100,35 @@ fn a_limit_on_tokens_ends_the_run_before_the_next_request() {
     scene.config("[limits]\nmax_tokens = 1\n");
     // The built-in planner takes no tokens.
     scene.yoi(&["run", "--ephemeral", "list the files"]).ends(0);
+}
+
+#[test]
+fn a_limit_on_time_ends_the_run_before_the_next_request() {
+    let scene = Scene::new();
+    let endpoint = Endpoint::start(|_, _| {
+        // An answer takes longer than the limit.
+        sleep(Duration::from_millis(1100));
+        let call = json!({ "index": 0, "id": "x", "function": { "name": "List", "arguments": "{}" } });
+        let stop = json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "tool_calls" }] });
+        Reply::Answer(vec![delta(&json!({ "tool_calls": [call] })), stop])
+    });
+    scene.config(&endpoint.config("[limits]\nmax_wall_s = 3600\n"));
+    scene.yoi(&["config", "show"]).ends(0).prints(&["limits.max_wall_s", "3600"]);
+    let run = |args: &[&str], variable: &str| {
+        let mut command = scene.command(args);
+        finish(command.env("FAKE_KEY", "some-fake-key").env("YOI_MAX_WALL", variable).spawn().unwrap())
+    };
+    run(&["run", "--pod", "p", "--max-wall", "1", "go"], "60").ends(4).says(&[
+        "error: the time limit was reached",
+        "help: continue with `yoi run --pod p \"continue\"`, or raise --max-wall",
+        "1 step ",
+    ]);
+    run(&["run", "--ephemeral", "go"], "1").ends(4).says(&["1 step "]);
+    assert_eq!(endpoint.requests().len(), 2);
+    scene.sound("p");
+    scene.yoi(&["run", "--max-wall", "0", "go"]).ends(2).says(&["0 is not in 1.."]);
+    scene.config("[limits]\nmax_wall_s = 0\n");
+    scene.yoi(&["config", "check"]).ends(78).says(&["`max_wall_s` must be at least 1 second"]);
 }
 
 /// A token is four bytes here: nothing counts them.

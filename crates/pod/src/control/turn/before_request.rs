@@ -67,14 +67,15 @@ impl Running {
         Ok(self.turn.handle(Input::Gated(Gated { authorization, notes, stop }))?)
     }
 
-    /// The limit on cost or tokens that is reached.
+    /// The limit on cost, tokens or time that is reached.
     pub(super) fn spent_limit(&self, core: &Core) -> Option<TurnStop> {
-        let (RunLimits { max_cost, max_tokens, .. }, budget) = (self.limits, &self.info.budget);
+        let (RunLimits { max_cost, max_tokens, max_wall, .. }, budget) = (self.limits, &self.info.budget);
         if budget.is_spent(max_cost, core.state.cost.unwrap_or_default()) {
             return Some(TurnStop::CostLimit);
         }
-        let used = core.state.spent().since(self.before).usage;
-        budget.is_out_of_tokens(max_tokens, used).then_some(TurnStop::TokenLimit)
+        let used = core.state.spent_at((core.store.clock)()).since(self.before);
+        let tokens = budget.is_out_of_tokens(max_tokens, used.usage).then_some(TurnStop::TokenLimit);
+        tokens.or_else(|| max_wall.is_some_and(|most| used.wall() >= most).then_some(TurnStop::TimeLimit))
     }
 
     /// The limit that is reached, or that cannot be kept because the provider does not count.

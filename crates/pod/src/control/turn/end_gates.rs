@@ -62,7 +62,7 @@ impl Running {
             && !self.cancelled
             && may_go_on(core, &outcome)
         {
-            match self.again(core, &outcome, &gates, words) {
+            match self.again(core, &gates, words) {
                 Ok(Some(queued)) => {
                     after.again = Some(queued.input);
                     records.push(queued.into());
@@ -81,13 +81,7 @@ impl Running {
     }
 
     /// The input with which the model goes on: what is left of the limits is its own. None if it went on often enough.
-    fn again(
-        &self,
-        core: &Core,
-        outcome: &Outcome,
-        gates: &GateOutcome,
-        words: &str,
-    ) -> Result<Option<InputQueued>, Outcome> {
+    fn again(&self, core: &Core, gates: &GateOutcome, words: &str) -> Result<Option<InputQueued>, Outcome> {
         let (of, nth) = core.state.going_on.map_or((0, 1), |of| (of.input, of.nth + 1));
         let Some(run) = gates.runs.iter().find(|run| matches!(run.decision, Decision::Again { .. })) else {
             return Ok(None);
@@ -95,7 +89,7 @@ impl Running {
         if nth > MAX_AGAIN {
             return Ok(None);
         }
-        let left = self.limits.left(&self.end(core, outcome.clone(), None))?;
+        let left = self.limits.left(core.state.spent().since(self.before))?;
         let again = Again { feature: run.feature.to_string(), hook: run.hook.clone(), of, nth };
         Ok(Some(InputQueued {
             input: core.state.inputs + 1,
