@@ -60,6 +60,19 @@ pub fn escape_lines(text: &str) -> Cow<'_, str> {
     Escaper::new(Lines::Many).piece(text)
 }
 
+/// As [`escape_lines`], and no joiner or variation selector passes: for a text that a person decides about, where two
+/// different texts must not look the same in any script.
+#[must_use]
+pub fn escape_strict(text: &str) -> Cow<'_, str> {
+    let is_hidden = |c: char| misleads(c) && !matches!(c, '\n' | '\t');
+    if !text.contains(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    text.chars().for_each(|c| push(&mut out, c, is_hidden(c)));
+    Cow::Owned(out)
+}
+
 /// Escapes a text and cuts it to at most `max` bytes and a `…`, between characters or escapes.
 #[must_use]
 pub fn escape_within(text: &str, lines: Lines, max: usize) -> String {

@@ -1,7 +1,8 @@
 //! The table of characters that mislead, against Unicode's own categories.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
-use authority::text::{Escaper, Lines, escape_line, escape_lines, escape_within, find, misleads, strip};
+use authority::text::{Escaper, Lines, escape_line, escape_lines, escape_strict, escape_within, find, misleads, strip};
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 /// Categories Cc, Cf, Zl and Zp of Unicode 16.
@@ -120,4 +121,13 @@ fn a_cut_is_at_a_character_or_an_escape() {
     assert_eq!(escape_within("ab\u{202e}cd", Lines::One, 9), "ab…");
     assert_eq!(escape_within("a\nb", Lines::Many, 3), "a\nb");
     assert_eq!(escape_within("ééé", Lines::One, 5), "éé…");
+}
+
+#[test]
+fn a_strict_text_hides_no_joiner() {
+    let text = "ک\u{200c}ه 👨\u{200d}👩 ❤\u{fe0f} 葛\u{e0100}\n\tend";
+    assert_eq!(escape_lines(text), text);
+    assert_eq!(escape_strict(text), "ک\\u{200c}ه 👨\\u{200d}👩 ❤\\u{fe0f} 葛\\u{e0100}\n\tend");
+    assert!(matches!(escape_strict("日本 é\n"), Cow::Borrowed(_)));
+    assert_eq!(escape_strict("a\u{202e}b\u{1b}"), r"a\u{202e}b\u{1b}");
 }

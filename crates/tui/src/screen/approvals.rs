@@ -5,9 +5,11 @@ use super::cell::{argument_lines, texts};
 use super::composer::Composer;
 use super::exchange::{Intent, Key};
 use super::status::left;
+use crate::arguments::asked_fields;
 use crate::line::Line;
 use crate::note::joined;
 use crate::style::Tone;
+use authority::text::escape_strict;
 use protocol::method::{AllowOrDeny, AllowScope};
 use protocol::record::ApprovalRequested;
 use serde_json::Value;
@@ -322,9 +324,9 @@ impl Asking {
         let (margin, deep) = margins();
         // What would be written comes first: it is what the next answer is about.
         let mut lines = self.rule.as_ref().map(|rule| rule.lines(width)).unwrap_or_default();
-        lines.extend(argument_lines(&asked.arguments, Tone::Code, width, &margin, &deep));
+        lines.extend(argument_lines(asked_fields(&asked.arguments), Tone::Code, width, &margin, &deep));
         let mut say = |text: &str, tone| lines.extend(texts(text, tone, width, &margin, &deep));
-        asked.question.lines().for_each(|line| say(line, Tone::Plain));
+        escape_strict(&asked.question).lines().for_each(|line| say(line, Tone::Plain));
         say(&format!("sandbox: {}", asked.sandbox), Tone::Dim);
         if self.rule.is_none()
             && let Some(rules) = rules(asked)

@@ -51,6 +51,8 @@ pub(super) struct Notice {
     pub(super) text: String,
     /// The question whose answer this is.
     pub(super) approval: Option<u64>,
+    /// The record that it is about.
+    pub(super) about: Option<u64>,
 }
 
 /// What records say about a call.
@@ -109,7 +111,7 @@ impl CallFacts {
     fn details(&self, width: usize, is_diff: bool) -> Vec<Line> {
         let (margin, deep) = (Line::of("  ", Tone::Plain), Line::of("    ", Tone::Plain));
         let mut lines = Vec::new();
-        lines.extend(argument_lines(&self.arguments, Tone::Plain, width, &margin, &deep));
+        lines.extend(argument_lines(fields(&self.arguments), Tone::Plain, width, &margin, &deep));
         for fact in self.facts.iter().flat_map(|fact| fact.lines()) {
             lines.extend(Line::of_output(fact, Tone::Dim).wrap(width, &margin, &deep));
         }
@@ -228,10 +230,16 @@ impl Cell {
 /// Columns for the value behind the name of an argument, at least.
 const VALUE: usize = 12;
 
-/// The arguments of a call in full; what replaces a text as the lines that go and that come.
-pub(super) fn argument_lines(arguments: &str, tone: Tone, width: usize, margin: &Line, deep: &Line) -> Vec<Line> {
+/// The names and values of a call's arguments in full; what replaces a text as the lines that go and that come.
+pub(super) fn argument_lines(
+    fields: Vec<(String, String)>,
+    tone: Tone,
+    width: usize,
+    margin: &Line,
+    deep: &Line,
+) -> Vec<Line> {
     let mut lines = Vec::new();
-    for (name, value) in fields(arguments) {
+    for (name, value) in fields {
         let label = Line::of(&format!("{name}: "), Tone::Dim);
         let mut first = margin.clone();
         // A name as wide as the terminal would leave no margin that tells the value from lines of the host.

@@ -16,6 +16,7 @@ pub(super) const COMMANDS: &[CommandHelp] = &[
     CommandHelp { name: "editor", about: "write the input in your editor (Ctrl-G)" },
     CommandHelp { name: "help", about: "show the keys (F1)" },
     CommandHelp { name: "pause", about: "hold the pod before its next request" },
+    CommandHelp { name: "pods", about: "show all pods, and go to another one (F4)" },
     CommandHelp { name: "resume", about: "end a hold" },
     CommandHelp { name: "search", about: "search the transcript (Ctrl-F)" },
     CommandHelp { name: "status", about: "show tasks, jobs and the pod (F3)" },

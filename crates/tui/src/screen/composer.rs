@@ -154,6 +154,25 @@ impl Composer {
         self.kind = kind;
     }
 
+    /// What is written of a file's path at the caret, behind an `@` that begins a word, and where the `@` stands.
+    pub(super) fn file_word(&self) -> Option<(usize, &str)> {
+        let before = self.now.text.get(..self.now.caret)?;
+        let gap = before.char_indices().rev().find(|(_, c)| c.is_whitespace());
+        let start = gap.map_or(0, |(at, c)| at + c.len_utf8());
+        before.get(start..)?.strip_prefix('@').map(|path| (start, path))
+    }
+
+    /// Replaces what stands between this place and the caret; `false` if there is no room.
+    pub(super) fn replace_from(&mut self, start: usize, text: &str) -> bool {
+        let text = clean(text);
+        if !self.fits(text.len()) {
+            return false;
+        }
+        self.erase(start, self.now.caret, EditKind::Other);
+        self.put(&text);
+        true
+    }
+
     pub(super) fn undo(&mut self) {
         self.kind = EditKind::Other;
         if let Some(past) = self.undo.pop() {

@@ -107,6 +107,12 @@ pub enum Intent {
     Copy(String),
     /// Edit the text in the person's editor; [`Reply::Edited`].
     OpenEditor(String),
+    /// Look up the files below this directory; [`Reply::Files`].
+    ListFiles(String),
+    /// Look at all pods; [`Reply::Pods`].
+    ListPods,
+    /// Leave this pod for another one; it keeps running.
+    Switch(String),
     /// Leave; the pod keeps running.
     Detach,
 }
@@ -138,6 +144,24 @@ pub enum Reply {
     Page(RecordPage),
     PageFailed(String),
     Edited(String),
+    /// Paths below the directory, separated by `/`.
+    Files(Vec<String>),
+    /// What needs a person first; or why they cannot be listed.
+    Pods(Result<Vec<PodEntry>, String>),
+}
+
+/// A pod that runs or needs a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodEntry {
+    pub name: String,
+    /// In words.
+    pub state: String,
+    /// A process has it: it can be attached to.
+    pub is_live: bool,
+    /// A call waits for a person.
+    pub waits: bool,
+    /// What else there is to say, such as what the call is.
+    pub details: Vec<String>,
 }
 
 /// The connection to the pod, as its driver sees it.

@@ -53,6 +53,18 @@ struct SincePerson {
     in_doubt: u64,
     cost: u64,
     failed: Option<String>,
+    /// The first record of each.
+    first: AwayRecords,
+}
+
+/// The records that the lines about an absence lead to.
+#[derive(Clone, Copy, Debug, Default)]
+struct AwayRecords {
+    turn: Option<u64>,
+    change: Option<u64>,
+    refusal: Option<u64>,
+    doubt: Option<u64>,
+    failure: Option<u64>,
 }
 
 /// The transcript, as far as its records were seen and kept.
@@ -183,29 +195,44 @@ impl Fold {
         self.notice(LOCAL + self.locals, sign, tone, text);
     }
 
-    /// What happened while nobody was there, in a text; none if nothing did.
-    pub(super) fn away(&self) -> Option<String> {
-        let SincePerson { is_whole, turns, calls, changed, refused, in_doubt, cost, failed } = &self.since;
-        if *turns == 0 && *in_doubt == 0 {
-            return None;
+    /// Adds what happened while nobody was there, if something did: a line for each kind, which leads to its first record.
+    pub(super) fn tell_away(&mut self) {
+        let SincePerson { is_whole, turns, calls, changed, refused, in_doubt, cost, failed, first } =
+            std::mem::take(&mut self.since);
+        if turns == 0 && in_doubt == 0 {
+            return;
         }
-        let begin = if *is_whole { "While you were away:" } else { "While you were away, at least:" };
-        let mut lines = vec![begin.to_owned()];
-        let mut facts = vec![count(*turns, "turn"), count(*calls, "call")];
-        facts.extend((*cost > 0).then(|| dollars(*cost)));
-        lines.push(facts.join(" · "));
+        let begin = if is_whole { "While you were away:" } else { "While you were away, at least:" };
+        let mut facts = vec![count(turns, "turn"), count(calls, "call")];
+        facts.extend((cost > 0).then(|| dollars(cost)));
+        let mut lines = vec![(begin.to_owned(), None), (facts.join(" · "), first.turn)];
         if !changed.is_empty() {
             let names: Vec<&str> = changed.iter().take(4).map(String::as_str).collect();
             let more = changed.len().saturating_sub(names.len());
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            lines.push(format!("changed {}: {}{more}", count(changed.len() as u64, "file"), names.join(", ")));
+            let files = count(changed.len() as u64, "file");
+            lines.push((format!("changed {files}: {}{more}", names.join(", ")), first.change));
         }
-        lines.extend((*refused > 0).then(|| format!("{} refused", count(*refused, "call"))));
-        lines.extend(
-            (*in_doubt > 0).then(|| format!("{} in doubt: interrupted, outcome unknown", count(*in_doubt, "call"))),
-        );
-        lines.extend(failed.iter().map(|why| format!("the newest turn: {why}")));
-        Some(lines.join("\n"))
+        lines.extend((refused > 0).then(|| (format!("{} refused", count(refused, "call")), first.refusal)));
+        let doubt = || format!("{} in doubt: interrupted, outcome unknown", count(in_doubt, "call"));
+        lines.extend((in_doubt > 0).then(|| (doubt(), first.doubt)));
+        lines.extend(failed.map(|why| (format!("the newest turn: {why}"), first.failure)));
+        for (text, about) in lines {
+            self.local("", if about.is_none() { Tone::Heading } else { Tone::Plain }, text);
+            if let Some(Cell { kind: CellKind::Notice(notice), .. }) = self.cells.back_mut() {
+                notice.about = about;
+            }
+        }
+    }
+
+    /// The cell of the record that this cell is about.
+    pub(super) fn target(&self, id: u64) -> Option<u64> {
+        let CellKind::Notice(Notice { about: Some(about), .. }) = &self.cells.iter().find(|cell| cell.id == id)?.kind
+        else {
+            return None;
+        };
+        let before = |cell: &&Cell| cell.id <= *about;
+        self.cells.iter().rev().filter(|cell| cell.id < LOCAL).find(before).or(self.cells.front()).map(|cell| cell.id)
     }
 
     /// The cells that a call's records change, the newest first.
@@ -240,7 +267,7 @@ impl Fold {
     }
 
     fn notice(&mut self, id: u64, sign: &'static str, tone: Tone, text: String) {
-        self.push(id, CellKind::Notice(Notice { sign, tone, text, approval: None }));
+        self.push(id, CellKind::Notice(Notice { sign, tone, text, approval: None, about: None }));
     }
 
     fn person(&mut self, by: Option<&Who>) {
@@ -254,6 +281,7 @@ impl Fold {
         match &record.body {
             RecordBody::SurfaceSet(set) if set.surface.model == self.model => {}
             RecordBody::TurnStarted(started) => {
+                self.since.first.turn.get_or_insert(seq);
                 self.turn = Some(TurnClock { turn: started.turn, seq, since_us: record.time_us });
             }
             RecordBody::Request(_) => self.request_us = Some(record.time_us),
@@ -279,6 +307,8 @@ impl Fold {
                     self.since.changed.insert(change.path.clone());
                 }
                 self.changed(seq, change.call.as_deref(), "changes", &change.path);
+                let cell = change.call.as_ref().and_then(|call| self.call(call)).map_or(seq, |cell| cell.id);
+                self.since.first.change.get_or_insert(cell);
             }
             RecordBody::DirectoryMoved(moved) => {
                 self.changed(seq, moved.call.as_deref(), "moves", &format!("{} to {}", moved.from, moved.to));
@@ -361,6 +391,7 @@ impl Fold {
         self.since.turns += 1;
         let text = outcome(&finished.outcome);
         self.since.failed = (finished.outcome.outcome != "done").then(|| text.clone());
+        self.since.first.failure = Some(seq);
         let seconds = since.map(|turn| Duration::from_micros(time_us.saturating_sub(turn.since_us)).as_secs());
         let took = seconds.filter(|seconds| *seconds > 0).map(|seconds| duration(Duration::from_secs(seconds)));
         let took = took.map_or_else(String::new, |took| format!(" · {took}"));
@@ -430,7 +461,10 @@ impl Fold {
             }),
             None => {
                 let (text, approval) = (format!("approval {}: {text}", answer.approval), Some(answer.approval));
-                self.push(seq, CellKind::Notice(Notice { sign: "? ", tone: Tone::Waiting, text, approval }));
+                self.push(
+                    seq,
+                    CellKind::Notice(Notice { sign: "? ", tone: Tone::Waiting, text, approval, about: None }),
+                );
             }
         }
     }
@@ -444,6 +478,13 @@ impl Fold {
         };
         self.since.refused += u64::from(state == CallState::Refused);
         self.since.in_doubt += u64::from(done.outcome.status == "interrupted");
+        let cell = self.call(&done.call).map_or(seq, |cell| cell.id);
+        let first = &mut self.since.first;
+        match done.outcome.status.as_str() {
+            "refused" => drop(first.refusal.get_or_insert(cell)),
+            "interrupted" => drop(first.doubt.get_or_insert(cell)),
+            _ => {}
+        }
         self.questions.retain(|_, asked| asked.call != done.call);
         let stored = done
             .output

@@ -188,6 +188,7 @@ impl Screen {
 
     fn selection_row(&self) -> Option<Line> {
         let text = match self.selected.filter(|_| self.search.is_none())? {
+            Selected::Cell(id) if self.fold.target(id).is_some() => "Enter goes there · c copies · Esc",
             Selected::Cell(id) if self.fold.cells.iter().any(|cell| cell.id == id && cell.opens()) => {
                 "Enter opens or closes · c copies · Esc"
             }
@@ -213,6 +214,11 @@ impl Screen {
         if self.search.is_some() || self.role != Role::Driver {
             return Vec::new();
         }
+        if let Some((_, paths)) = self.paths() {
+            let first = |at: usize| if at == 0 { Tone::Strong } else { Tone::Dim };
+            let paths = paths.iter().take(most).enumerate();
+            return paths.map(|(at, path)| Line::of(&format!("  @{path}"), first(at)).cut(columns)).collect();
+        }
         let found = completions(self.composer.marked());
         let line = |name: &str, about: &str| {
             Line::of(&format!("  /{name:<10}"), Tone::Strong).with(&format!(" {about}"), Tone::Dim).cut(columns)
@@ -222,6 +228,13 @@ impl Screen {
 
     pub(super) fn panel(&mut self, panel: PanelKind, columns: usize, room: usize, now_ms: u64) -> Vec<Line> {
         let (title, lines) = match panel {
+            PanelKind::Pods => {
+                let (lines, chosen) = self.pods.lines(&self.model.status().pod, columns);
+                // The one that is chosen is seen.
+                let last = (chosen.end + 1).saturating_sub(room);
+                self.panel_scroll = self.panel_scroll.max(last).min(chosen.start);
+                ("pods", lines)
+            }
             PanelKind::Keys => ("keys", panels::keys(&self.digest(), columns)),
             PanelKind::Context => ("next request", panels::context(self.model.status(), columns)),
             PanelKind::Status => ("pod", panels::status(self.model.status(), now_ms, columns)),

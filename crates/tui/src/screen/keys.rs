@@ -3,8 +3,9 @@
 mod composing;
 
 use super::approvals::{KeyResult, TakesAnswer};
-use super::exchange::{ConnectionState, Intent, Key};
+use super::exchange::{ConnectionState, Intent, Key, PodEntry};
 use super::panels::PanelKind;
+use super::pods::PodList;
 use super::state::{Screen, Selected};
 use super::writing::edit;
 use crate::style::Tone;
@@ -30,6 +31,7 @@ impl Screen {
             self.asking.typed(now_ms);
         }
         if self.role == Role::Driver {
+            self.follow_path();
             self.send_draft();
         }
         self.intents()
@@ -46,6 +48,7 @@ impl Screen {
             Key::Ctrl('f') => self.search_begin(""),
             Key::Ctrl('o') => self.toggle_all(),
             _ if self.search.is_some() => self.search_key(key),
+            _ if self.panel == Some(PanelKind::Pods) && key != Key::Esc => self.pods_key(key),
             _ if self.question_key(key, now_ms) => {}
             Key::Esc if self.panel.is_some() => self.panel = None,
             Key::AltUp => self.select_next(true),
@@ -105,11 +108,40 @@ impl Screen {
         self.panel = if self.panel == Some(panel) { None } else { Some(panel) };
     }
 
+    /// To the question of this pod; from there, or without one, to those of all pods.
     fn answer_question(&mut self) {
-        if self.question().is_some() {
-            self.asking.focus = !self.asking.focus;
+        let is_shut = self.panel != Some(PanelKind::Pods);
+        if is_shut && self.question().is_some() && (!self.asking.focus || self.asking.words.is_some()) {
+            self.asking.focus = true;
         } else {
-            self.tell("nothing waits for you", Tone::Dim);
+            self.open_pods();
+        }
+    }
+
+    pub(super) fn open_pods(&mut self) {
+        self.asking.focus = false;
+        self.open_panel(PanelKind::Pods);
+        if self.panel.is_some() {
+            self.pods = PodList::default();
+            self.outbox.push(Intent::ListPods);
+        }
+    }
+
+    fn pods_key(&mut self, key: Key) {
+        if key != Key::Enter {
+            return self.pods.key(key);
+        }
+        let Some(chosen) = self.pods.chosen().cloned() else { return };
+        self.panel = None;
+        match chosen {
+            PodEntry { name, .. } if name == self.model.status().pod => {}
+            PodEntry { name, is_live: true, .. } => self.outbox.push(Intent::Switch(name)),
+            PodEntry { name, .. } => {
+                self.tell(
+                    &format!("{name} does not run; `yoi start {name}` starts it, then F4 goes there"),
+                    Tone::Waiting,
+                );
+            }
         }
     }
 
@@ -201,7 +233,10 @@ impl Screen {
         match (self.selected, key) {
             (None, _) => return false,
             (_, Key::Esc) => self.selected = None,
-            (Some(Selected::Cell(id)), Key::Enter) => self.toggle(id),
+            (Some(Selected::Cell(id)), Key::Enter) => match self.fold.target(id) {
+                Some(target) => self.select(Selected::Cell(target)),
+                None => self.toggle(id),
+            },
             (Some(Selected::Cell(id)), Key::Char('c')) => {
                 let text = self.fold.cells.iter().find(|cell| cell.id == id).map(|cell| cell.text());
                 self.outbox.extend(text.map(Intent::Copy));

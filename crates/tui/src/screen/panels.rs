@@ -11,6 +11,7 @@ use std::time::Duration;
 /// A panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PanelKind {
+    Pods,
     Keys,
     Status,
     Context,
@@ -22,7 +23,7 @@ const KEYS: &[(&str, &str)] = &[
     ("Ctrl-D", "detach when nothing is written (also Ctrl-\\, Ctrl-C twice)"),
     ("PgUp PgDn", "scroll · Ctrl-Home, Ctrl-End: begin and end"),
     ("Alt-Up Alt-Down", "select a waiting input or a part of the transcript"),
-    ("  Enter, c", "open or close it · copy it"),
+    ("  Enter, c", "open or close it, or go to its record · copy it"),
     ("  e x u d s", "a waiting input: edit, withdraw, up, down, send now"),
     ("Ctrl-O", "open or close all calls"),
     ("Ctrl-F", "search the transcript · Enter: the next one before"),
@@ -31,8 +32,9 @@ const KEYS: &[(&str, &str)] = &[
     ("Ctrl-Z Ctrl-Y", "undo · redo"),
     ("F3 F5", "the pod, its tasks and jobs · what the next request has"),
     ("F4", "answer what waits for you while something is written"),
+    ("  again", "all pods: what waits for you there, and the way to them"),
     ("y p r n w", "a question: once, this pod, by a rule, deny, deny with words"),
-    ("/", "commands · Tab completes"),
+    ("/ @", "commands · files of the directory; Tab completes"),
 ];
 
 /// The keys, and what identifies the state of this screen.

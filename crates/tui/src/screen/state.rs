@@ -5,9 +5,11 @@ use super::cache::CellCache;
 use super::cell::CellKind;
 use super::composer::Composer;
 use super::exchange::{ConnectionState, Intent, Reply};
+use super::files::FilePaths;
 use super::fold::Fold;
 use super::live::LiveLines;
 use super::panels::PanelKind;
+use super::pods::PodList;
 use super::search::Search;
 use crate::style::{Theme, Tone};
 use client::model::{PodModel, digest};
@@ -58,6 +60,8 @@ pub struct Screen {
     pub(super) asking: Asking,
     pub(super) panel: Option<PanelKind>,
     pub(super) panel_scroll: usize,
+    pub(super) pods: PodList,
+    pub(super) files: FilePaths,
     pub(super) search: Option<Search>,
     pub(super) toast: Option<Toast>,
     drafts: VecDeque<String>,
@@ -97,9 +101,7 @@ impl Screen {
             page.records.iter().for_each(|line| drop(screen.fold_line(line)));
         }
         screen.adopt(&attached.draft.text);
-        if let Some(away) = screen.fold.away() {
-            screen.fold.local("", Tone::Heading, away);
-        }
+        screen.fold.tell_away();
         screen.changed();
         screen
     }
@@ -134,6 +136,8 @@ impl Screen {
             asking: Asking::default(),
             panel: None,
             panel_scroll: 0,
+            pods: PodList::default(),
+            files: FilePaths::default(),
             search: None,
             toast: None,
             drafts: VecDeque::new(),
@@ -227,6 +231,8 @@ impl Screen {
                 self.tell(&why, Tone::Failed);
             }
             Reply::Edited(text) => self.composer.set(&text),
+            Reply::Files(paths) => self.files.know(paths),
+            Reply::Pods(pods) => self.pods.know(pods),
         }
         self.changed();
     }

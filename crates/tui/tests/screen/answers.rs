@@ -147,3 +147,16 @@ fn rules_that_are_not_understood_are_not_offered() {
         assert_eq!(shown.contains("p in this pod"), offered, "{shown}");
     }
 }
+
+#[test]
+fn no_joiner_hides_in_a_question() {
+    let text = "rm ک\u{200c}ه 👨\u{200d}👩 ❤\u{fe0f}";
+    let edits = json!([{ "old": "ه\u{200d}", "new": "ه" }]);
+    for arguments in [json!({ "command": text }), json!({ "path": text, "edits": edits })] {
+        let (mut screen, now) = question(&arguments, 80, 24);
+        let shown = rows(&mut screen, 80, 24, now).join("\n");
+        for escape in [r"ک\u{200c}ه", r"👨\u{200d}👩", r"❤\u{fe0f}"] {
+            assert!(shown.contains(escape), "{escape}:\n{shown}");
+        }
+    }
+}

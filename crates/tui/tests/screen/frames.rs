@@ -4,7 +4,7 @@ use crate::pod::{SIZES, Story, alert, delta, drawn, size, text, types};
 use protocol::event::DeltaPart;
 use protocol::method::Role;
 use serde_json::json;
-use tui::{ConnectionState, Key, Screen, Theme};
+use tui::{ConnectionState, Key, PodEntry, Reply, Screen, Theme};
 
 /// The frames of a screen at every size.
 fn frames(now: u64, screen: impl Fn() -> Screen) -> String {
@@ -156,6 +156,36 @@ fn the_panel_of_keys() {
     insta::assert_snapshot!(frames(story.now(), || {
         let mut screen = story.screen(Theme::Plain);
         screen.key(Key::F(1), story.now());
+        screen
+    }));
+}
+
+#[test]
+fn the_panel_of_all_pods() {
+    let story = Story::new();
+    let pods = [
+        (
+            "build",
+            true,
+            "waiting for you",
+            "waiting for approval 3: the rule `Bash: ask` requires your approval; ends in 9 min",
+        ),
+        ("old", false, "waiting for you", "waiting for approval 1: the gate of confirm asks, and 19 more"),
+        ("nightly-日本語", true, "held", "held: the turn reached its cost limit"),
+        ("night", true, "working", ""),
+    ];
+    let entry = |(name, is_live, state, detail): (&str, bool, &str, &str)| PodEntry {
+        name: name.to_owned(),
+        state: state.to_owned(),
+        is_live,
+        waits: state == "waiting for you",
+        details: Some(detail.to_owned()).into_iter().filter(|detail| !detail.is_empty()).collect(),
+    };
+    insta::assert_snapshot!(frames(story.now(), || {
+        let mut screen = story.screen(Theme::Plain);
+        screen.key(Key::F(4), story.now());
+        screen.answered(Reply::Pods(Ok(pods.map(entry).to_vec())));
+        screen.key(Key::Down, story.now());
         screen
     }));
 }

@@ -5,7 +5,7 @@ use protocol::event::{AlertEvent, Event, Severity};
 use protocol::method::{AllowOrDeny, AllowScope, Draft, RecordPage, Role};
 use protocol::status::DeliveryMode;
 use serde_json::json;
-use tui::{ConnectionState, Intent, Key, Reply, Screen, Theme};
+use tui::{ConnectionState, Intent, Key, PodEntry, Reply, Screen, Theme};
 
 fn asked(command: &str) -> (Screen, u64) {
     let story = Story::new().input(1, "go").turn(1, 1).calls("c1", "Bash", json!({"command": command}));
@@ -500,4 +500,120 @@ fn a_frame_that_is_not_at_the_terminal_was_not_seen() {
     assert_eq!(press(&mut screen, Key::Char('y'), now + 6299), []);
     screen.key(Key::Backspace, now + 6299);
     assert_eq!(press(&mut screen, Key::Char('y'), now + 7000), allow(AllowScope::Once));
+}
+
+fn entry(name: &str, is_live: bool, waits: bool) -> PodEntry {
+    let state = if waits { "waiting for you" } else { "idle" };
+    let details = if waits { vec![format!("waiting for approval 1: a call of {name}")] } else { Vec::new() };
+    PodEntry { name: name.to_owned(), state: state.to_owned(), is_live, waits, details }
+}
+
+/// A screen of the pod `night`, which lists these pods.
+fn listed() -> Screen {
+    let mut screen = Story::new().screen(Theme::Plain);
+    assert_eq!(press(&mut screen, Key::F(4), BEGIN), [Intent::ListPods]);
+    assert!(frame(&mut screen, BEGIN).contains("listing the pods"));
+    let pods = [("build", true, true), ("gone", false, true), ("night", true, false), ("notes", true, false)];
+    screen.answered(Reply::Pods(Ok(pods.map(|(name, is_live, waits)| entry(name, is_live, waits)).to_vec())));
+    screen
+}
+
+#[test]
+fn the_list_of_pods_leads_to_another_one() {
+    let mut screen = listed();
+    let shown = frame(&mut screen, BEGIN);
+    assert!(shown.contains("▶ build · waiting for you") && shown.contains("approval 1: a call of build"), "{shown}");
+    assert!(shown.contains("night · idle · this one"), "{shown}");
+    assert_eq!(press(&mut screen, Key::Enter, BEGIN), [Intent::Switch("build".to_owned())]);
+    // One that does not run cannot be attached to.
+    let mut screen = listed();
+    assert_eq!(press(&mut screen, Key::Down, BEGIN), []);
+    assert_eq!(press(&mut screen, Key::Enter, BEGIN), []);
+    assert!(frame(&mut screen, BEGIN).contains("`yoi start gone` starts it"));
+    // Letters narrow the list, and are no text.
+    let mut screen = listed();
+    keys(&mut screen, &[Key::Char('n'), Key::Char('o'), Key::Char('x'), Key::Backspace]);
+    let shown = frame(&mut screen, BEGIN);
+    assert!(shown.contains("▶ notes") && !shown.contains("build"), "{shown}");
+    assert_eq!(press(&mut screen, Key::Enter, BEGIN), [Intent::Switch("notes".to_owned())]);
+    assert!(!frame(&mut screen, BEGIN).contains("› no"));
+    // Its own pod.
+    let mut screen = listed();
+    keys(&mut screen, &[Key::Char('g'), Key::Backspace, Key::Down, Key::Down]);
+    assert_eq!(press(&mut screen, Key::Enter, BEGIN), []);
+    assert!(!frame(&mut screen, BEGIN).contains("── pods"));
+}
+
+#[test]
+fn the_chosen_pod_of_a_long_list_is_seen() {
+    let mut screen = listed();
+    let pods = (0..60).map(|n| entry(&format!("pod-{n}"), true, false)).collect();
+    screen.answered(Reply::Pods(Ok(pods)));
+    for n in 0..60 {
+        let shown = frame(&mut screen, BEGIN);
+        assert!(shown.contains(&format!("▶ pod-{n} ")), "{n}:\n{shown}");
+        press(&mut screen, Key::Down, BEGIN);
+    }
+    screen.answered(Reply::Pods(Err("the disk is gone".to_owned())));
+    assert!(frame(&mut screen, BEGIN).contains("the disk is gone"));
+}
+
+#[test]
+fn keys_for_the_list_of_pods_answer_no_question() {
+    let (mut screen, now) = asked("touch made");
+    frame(&mut screen, now);
+    let later = now + 1000;
+    press(&mut screen, Key::F(4), later);
+    assert_eq!(press(&mut screen, Key::F(4), later), [Intent::ListPods]);
+    frame(&mut screen, later);
+    frame(&mut screen, later + 1000);
+    assert_eq!(press(&mut screen, Key::Char('y'), later + 1000), []);
+    keys(&mut screen, &[Key::Esc]);
+    let shown = frame(&mut screen, later + 1000);
+    assert!(!shown.contains("── pods") && shown.contains("y allow once"), "{shown}");
+}
+
+#[test]
+fn a_line_about_an_absence_leads_to_its_record() {
+    let story = Story::new().input(1, "go").turn(1, 1).calls("c00000001", "Bash", json!({"command": "rm -r x"}));
+    let story = story.ends("c00000001", "refused", "not allowed", "").says("so I did not").finished(1);
+    let mut screen = Screen::begin(&story.attached(), Role::Driver, Theme::Plain);
+    let now = story.now();
+    assert!(frame(&mut screen, now).contains("1 call refused"));
+    press(&mut screen, Key::AltUp, now);
+    assert!(frame(&mut screen, now).contains("Enter goes there"));
+    press(&mut screen, Key::Enter, now);
+    let shown = frame(&mut screen, now);
+    assert!(shown.contains("▶ ⊘ Bash rm -r x"), "{shown}");
+    // From there on it is a part of the transcript like others.
+    assert!(shown.contains("Enter opens or closes"), "{shown}");
+}
+
+#[test]
+fn an_at_sign_begins_the_path_of_a_file() {
+    let mut screen = Story::new().screen(Theme::Plain);
+    let asks = |screen: &mut Screen, text: &str| {
+        let typed = text.chars().flat_map(|c| press(screen, Key::Char(c), BEGIN));
+        typed.filter(|intent| matches!(intent, Intent::ListFiles(_))).collect::<Vec<_>>()
+    };
+    assert_eq!(asks(&mut screen, "mail a@b, see "), []);
+    assert_eq!(asks(&mut screen, "@WID"), [Intent::ListFiles("/src/app".to_owned())]);
+    assert!(!frame(&mut screen, BEGIN).contains("@src"));
+    let paths = ["docs/widths.md", "src/narrow.rs", "src/unwidened.rs", "src/width.rs", "wide notes.txt"];
+    screen.answered(Reply::Files(paths.map(str::to_owned).to_vec()));
+    let shown = frame(&mut screen, BEGIN);
+    let order: Vec<_> = shown.lines().filter_map(|line| line.trim_matches(['│', ' ']).strip_prefix('@')).collect();
+    assert_eq!(order, ["src/width.rs", "docs/widths.md", "wide notes.txt", "src/unwidened.rs"]);
+    press(&mut screen, Key::Tab, BEGIN);
+    assert_eq!(asks(&mut screen, "and @wide n"), [Intent::ListFiles("/src/app".to_owned())]);
+    // The name has a space, and what is written has one: the word at the caret is `n`.
+    assert!(!frame(&mut screen, BEGIN).contains("wide notes"));
+    keys(&mut screen, &[Key::Backspace, Key::Backspace, Key::Tab]);
+    let sent = press(&mut screen, Key::Enter, BEGIN);
+    let text = "mail a@b, see @src/width.rs and @\"wide notes.txt\"";
+    assert!(sent.contains(&Intent::Send { text: text.to_owned(), mode: DeliveryMode::Queue }), "{sent:?}");
+    // With no file Tab changes nothing.
+    asks(&mut screen, "@zzz");
+    press(&mut screen, Key::Tab, BEGIN);
+    assert!(frame(&mut screen, BEGIN).contains("› @zzz"));
 }

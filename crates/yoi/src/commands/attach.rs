@@ -5,7 +5,7 @@ mod full;
 mod screen;
 mod typed;
 
-use self::full::Left;
+use self::full::{Left, words};
 use self::screen::{PAGE, Screen, note};
 use self::typed::{HELP, Lines, Typed};
 use crate::cli::AttachArgs;
@@ -29,6 +29,7 @@ use protocol::method::{Ask, Attach, Cancel, GetStatus, Pause, Resume, Role, Send
 use protocol::status::{DeliveryMode, Status};
 use session_store::Owner;
 use std::convert::Infallible;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::pin::pin;
@@ -69,25 +70,58 @@ pub(super) fn show(pods: &Pods, name: &str, args: &AttachArgs, hint: Option<&str
         _ if args.inline => &[Takes::RowsBelow],
         _ => &[screen, screen, Takes::RowsBelow],
     };
-    let mut failed = None;
-    for (at, takes) in ways.iter().enumerate() {
+    let full =
+        |name: &str, hint: Option<&str>, takes| block_on(full::run(pods, name, hint, takes, env)).and_then(|left| left);
+    let place = Place { name: name.to_owned(), hint: hint.map(str::to_owned) };
+    let Place { name, hint } = match on_screens(ways, place, full, |text| note(&text))? {
+        ControlFlow::Break(exit) => return Ok(exit),
+        ControlFlow::Continue(place) => place,
+    };
+    block_on(in_lines(pods, &name, hint.as_deref(), env))?
+}
+
+/// The pod that is shown, and what a person is told there first.
+struct Place {
+    name: String,
+    hint: Option<String>,
+}
+
+/// Shows pods in the first of these ways that works, until the person leaves. Where none works, gives what was to be shown.
+fn on_screens(
+    ways: &[Takes],
+    mut place: Place,
+    mut full: impl FnMut(&str, Option<&str>, Takes) -> Result<Left, Failure>,
+    mut tell: impl FnMut(String),
+) -> Result<ControlFlow<Exit, Place>, Failure> {
+    let (mut at, mut failed, mut before) = (0, None, None);
+    while let Some(takes) = ways.get(at) {
         if let Some(why) = failed.take().filter(|_| at > 1) {
-            note(&format!("the full screen failed twice: {why}; --inline follows"));
+            tell(format!("the full screen failed twice: {why}; --inline follows"));
         }
-        let full = || block_on(full::run(pods, name, hint, *takes, env));
+        let shown = || full(&place.name, place.hint.as_deref(), *takes);
         // The terminal was given back before the message of a panic.
-        failed = match catch_unwind(AssertUnwindSafe(full)) {
-            Ok(done) => match done?? {
-                Left::Detached(exit) => return Ok(exit),
-                Left::NoScreen(why) => Some(why),
-            },
-            Err(_panicked) => Some("an internal error".to_owned()),
+        failed = match (catch_unwind(AssertUnwindSafe(shown)), before.take()) {
+            (Ok(Ok(Left::Detached(exit))), _) => return Ok(ControlFlow::Break(exit)),
+            (Ok(Ok(Left::Switched { to, unsent })), _) => {
+                let hint = (!unsent.is_empty()).then(|| format!("not sent to {}: {}", place.name, unsent.join("\n")));
+                before = Some(std::mem::replace(&mut place, Place { name: to, hint }).name);
+                continue;
+            }
+            // The pod has ended meanwhile: back to the one before.
+            (Ok(Err(failure)), Some(name)) => {
+                place = Place { name, hint: Some(words(&failure)) };
+                continue;
+            }
+            (Ok(Err(failure)), None) => return Err(failure),
+            (Ok(Ok(Left::NoScreen(why))), _) => Some(why),
+            (Err(_panicked), _) => Some("an internal error".to_owned()),
         };
+        at += 1;
     }
     if let Some(why) = failed {
-        note(&format!("the screen failed: {why}; plain lines follow"));
+        tell(format!("the screen failed: {why}; plain lines follow"));
     }
-    block_on(in_lines(pods, name, hint, env))?
+    Ok(ControlFlow::Continue(place))
 }
 
 async fn in_lines(pods: &Pods, name: &str, hint: Option<&str>, env: &Env) -> Result<Exit, Failure> {
@@ -302,5 +336,54 @@ impl<'a> Session<'a> {
         };
         let told = self.ask(ask).await?;
         Ok(told.map(|_| note(&done(self.name, &before))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCREEN: Takes = Takes::Screen { mouse: true };
+
+    fn place() -> Place {
+        Place { name: "p".to_owned(), hint: None }
+    }
+
+    #[test]
+    fn after_two_failed_starts_the_pod_is_shown_in_the_rows_below() {
+        for works in [true, false] {
+            let (mut tried, mut told) = (Vec::new(), Vec::new());
+            let full = |name: &str, _: Option<&str>, takes| {
+                assert_eq!(name, "p");
+                tried.push(matches!(takes, Takes::RowsBelow));
+                match tried[..] {
+                    [false] => panic!("a bug of the screen"),
+                    [false, false, true] if works => Ok(Left::Detached(Exit::Done)),
+                    _ => Ok(Left::NoScreen("no modes".to_owned())),
+                }
+            };
+            let done = on_screens(&[SCREEN, SCREEN, Takes::RowsBelow], place(), full, |text| told.push(text)).unwrap();
+            assert_eq!(matches!(done, ControlFlow::Break(Exit::Done)), works);
+            assert_eq!(tried, [false, false, true]);
+            let mut wanted = vec!["the full screen failed twice: no modes; --inline follows"];
+            wanted.extend((!works).then_some("the screen failed: no modes; plain lines follow"));
+            assert_eq!(told, wanted);
+        }
+    }
+
+    #[test]
+    fn a_pod_that_cannot_be_shown_leads_back_to_the_one_before() {
+        let mut shown = Vec::new();
+        let full = |name: &str, hint: Option<&str>, _| {
+            shown.push(format!("{name}: {}", hint.unwrap_or_default()));
+            match shown.len() {
+                1 => Ok(Left::Switched { to: "q".to_owned(), unsent: vec!["a thought".to_owned()] }),
+                2 => Err(Failure::new(Exit::Unavailable, "q is not running")),
+                _ => Err(Failure::new(Exit::Unavailable, "p is not running")),
+            }
+        };
+        let done = on_screens(&[SCREEN], place(), full, |text| panic!("{text}"));
+        assert!(matches!(done, Err(failure) if failure.message == "p is not running"));
+        assert_eq!(shown, ["p: ", "q: not sent to p: a thought", "p: q is not running"]);
     }
 }

@@ -24,7 +24,7 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
-use tui::{Line, Theme, Tone, duration};
+use tui::{Line, PodEntry, Theme, Tone, duration};
 
 /// Columns that a prompt needs to stand in a row; with fewer, it stands below.
 const PROMPT: usize = 16;
@@ -40,6 +40,9 @@ const COST_COLUMN: usize = 3;
 
 /// How much of the reason of a hold is shown, in characters.
 const WHY: usize = 60;
+
+/// Pods in the list of a screen.
+const MAX_ENTRIES: usize = 200;
 
 /// How long all live pods together may take to answer: a hung one is listed with what its files tell.
 const ASKED: Duration = Duration::from_millis(300);
@@ -146,6 +149,23 @@ pub(crate) fn run(args: &LsArgs, env: &Env) -> Result<Exit, Failure> {
         others.chain(of_rows).for_each(|line| out::line(&line));
     }
     Ok(Exit::Done)
+}
+
+/// The pods that run or need a person, for a screen that lists them; what needs a person first.
+pub(super) fn entries(env: &Env) -> Result<Vec<PodEntry>, Failure> {
+    let pods = Pods::of(env)?;
+    let mut rows: Vec<PodRow> = pods.names()?.iter().map(|name| row(&pods, name, None, &mut || {})).collect();
+    ask_live(&pods, &mut rows)?;
+    rows.retain(|row| row.live || !row.approvals.is_empty());
+    rows.sort_by_key(|row| (row.rank(), Reverse(row.last)));
+    let entry = |row: PodRow| PodEntry {
+        state: row.shown().to_owned(),
+        is_live: row.live,
+        waits: row.shown() == WAITING,
+        details: details(&row),
+        name: row.name,
+    };
+    Ok(rows.into_iter().take(MAX_ENTRIES).map(entry).collect())
 }
 
 /// Asks every live pod for its state. One that does not answer in time has the state of its files.

@@ -2,6 +2,7 @@
 //! an answer is sent.
 
 use super::terminal::{Terminal, TypedLine};
+use authority::text::escape_strict;
 use pod::permission::Rule;
 use pod::record::ProposedRule;
 use pod::session::restore::utc;
@@ -9,7 +10,7 @@ use protocol::method::AllowScope;
 use protocol::record::ApprovalRequested;
 use serde_json::Value;
 use std::time::Duration;
-use tui::arguments::fields;
+use tui::arguments::asked_fields;
 use tui::duration;
 
 /// An answer of a person.
@@ -42,12 +43,12 @@ pub(crate) fn end(expires_ms: Option<u64>, now_ms: Option<u64>) -> Option<String
 /// Everything that will run and what asks, and when that ends, in lines.
 pub(crate) fn lines(asked: &ApprovalRequested, now_ms: Option<u64>) -> Vec<String> {
     let mut lines = Vec::new();
-    for (field, value) in fields(&asked.arguments) {
+    for (field, value) in asked_fields(&asked.arguments) {
         let mut parts = value.split('\n');
         lines.push(format!("    {field}: {}", parts.next().unwrap_or_default()));
         lines.extend(parts.map(|more| format!("      {more}")));
     }
-    lines.extend(asked.question.lines().map(|text| format!("  {text}")));
+    lines.extend(escape_strict(&asked.question).lines().map(|text| format!("  {text}")));
     let expires_ms = asked.expires.as_ref().map(|expires| expires.at_ms);
     lines.extend(end(expires_ms, now_ms).map(|text| format!("  {text}")));
     lines
@@ -149,6 +150,17 @@ fn read(line: &str, scopes: usize) -> Option<TypedAnswer> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_joiner_hides_in_a_question() {
+        let arguments = serde_json::json!({ "command": "rm ک\u{200c}ه\n❤\u{fe0f}" }).to_string();
+        let asked = serde_json::json!({"approval": 1, "call": "c00000001", "tool": "Bash", "feature": "builtin:shell",
+            "effect": "effectful", "arguments": arguments, "arguments_digest": "d", "question": "ه\u{200d}?", "rule": "r",
+            "sandbox": "off"});
+        let asked: ApprovalRequested = serde_json::from_value(asked).unwrap();
+        let wanted = [r"    command: rm ک\u{200c}ه", r"      ❤\u{fe0f}", r"  ه\u{200d}?"];
+        assert_eq!(lines(&asked, None), wanted);
+    }
 
     #[test]
     fn an_end_is_shown_until_it_comes() {

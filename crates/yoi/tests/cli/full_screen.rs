@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 const DETACH: &str = "\u{1c}";
+const F4: &str = "\u{1b}OS";
 
 /// The question of a call, under it the keys that answer.
 const KEYS: &str = "y allow once";
@@ -247,6 +248,69 @@ fn an_approval_that_is_answered_disappears_at_the_other_terminal() {
     two.ends(0);
     host.end(Signal::TERM);
     scene.sound("p");
+}
+
+#[test]
+fn what_waits_in_another_pod_is_answered_from_here() {
+    let (scene, host) = asking();
+    let model = scene.script("other.jsonl", &[json!({ "text": "here" })]);
+    let other = Host::of(&scene.yoi(&["start", "q", "--json", "-q", "-m", &model]).ends(0));
+    let mut first = AtScreen::start(&scene, &["attach", "p"]);
+    first.types("make the file\r");
+    first.sees(KEYS);
+    first.types(DETACH);
+    first.ends(0);
+    let mut person = AtScreen::start(&scene, &["attach", "q"]);
+    person.sees("idle");
+    person.types("half a thought");
+    person.sees("half a thought");
+    person.types(F4);
+    person.sees("▶ p · waiting for you");
+    person.types("\r");
+    answers(&mut person, "y");
+    person.sees("all is done");
+    assert!(scene.file("made").exists());
+    // And back, where the draft is.
+    person.types(F4);
+    person.sees("── pods");
+    person.types("q");
+    person.sees("▶ q · idle");
+    person.types("\r");
+    person.sees("half a thought");
+    // One that ended meanwhile leaves the screen where it is.
+    person.types(F4);
+    person.sees("p · idle");
+    person.types("p");
+    person.sees("▶ p · idle");
+    scene.yoi(&["stop", "p"]).ends(0);
+    person.types("\r");
+    person.sees("p is not running");
+    person.sees("half a thought");
+    person.types(DETACH);
+    let left = person.ends(0);
+    assert!(left.contains("[detached: q keeps running]"), "{left}");
+    assert!(host.is_gone());
+    other.end(Signal::TERM);
+    scene.sound("p");
+    scene.sound("q");
+}
+
+#[test]
+fn the_path_of_a_file_is_completed() {
+    let (scene, host) = scene(&[json!({ "text": "seen" })]);
+    scene.write("docs/long name of a note.md", "");
+    scene.write("docs/other.md", "");
+    let mut person = AtScreen::start(&scene, &["attach", "p"]);
+    person.sees("idle");
+    person.types("read @oth");
+    person.sees("  @docs/other.md");
+    person.types("\t");
+    person.sees("› read @docs/other.md");
+    person.types("\r");
+    person.sees("seen");
+    person.types(DETACH);
+    assert!(person.ends(0).contains("> read @docs/other.md"));
+    host.end(Signal::TERM);
 }
 
 /// What the kernel counts as waiting, of all threads.

@@ -45,6 +45,7 @@ pub(super) fn outcome(outcome: &Outcome) -> String {
         "step_limit" => "step limit reached".to_owned(),
         "cost_limit" => "cost limit reached".to_owned(),
         "token_limit" => "token limit reached".to_owned(),
+        "time_limit" => "time limit reached".to_owned(),
         "aborted" => format!("ended: {}", said(&outcome.reason)),
         "waiting" => "waiting for approval".to_owned(),
         other => other.replace('_', " "),

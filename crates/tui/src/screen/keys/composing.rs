@@ -79,6 +79,7 @@ impl Screen {
         let live = self.connection == ConnectionState::Live;
         match name {
             "approvals" => self.answer_question(),
+            "pods" => self.open_pods(),
             "help" => self.open_panel(PanelKind::Keys),
             "context" => self.open_panel(PanelKind::Context),
             "status" => self.open_panel(PanelKind::Status),
@@ -98,6 +99,9 @@ impl Screen {
     }
 
     fn complete(&mut self) {
+        if self.complete_path() {
+            return;
+        }
         if let Some(first) = commands::completions(&self.composer.text()).first() {
             self.composer.set(&format!("/{} ", first.name));
         }

@@ -1,9 +1,11 @@
 //! The full screen of `yoi attach`: the screen of `tui` on a terminal that this takes over. Keys go in, frames come out;
 //! the pod is followed in a task of its own, so that nothing here waits for it.
 
+mod files;
 mod link;
 mod outside;
 
+pub(super) use self::link::words;
 use self::link::{Link, Update};
 use self::outside::Outside;
 use crate::commands::attach::screen::{PAGE, note};
@@ -48,6 +50,8 @@ const MAX_WAITING: usize = 64;
 pub(super) enum Left {
     /// With the exit code.
     Detached(Exit),
+    /// For another pod; with what the pod before did not accept of what was written.
+    Switched { to: String, unsent: Vec<String> },
     /// The terminal cannot be taken over: nothing was shown.
     NoScreen(String),
 }
@@ -101,6 +105,7 @@ pub(super) async fn run(pods: &Pods, name: &str, hint: Option<&str>, takes: Take
     let (unsent, is_ended) = (full.unsent(), full.is_ended);
     drop(full);
     let exit = match stop {
+        Stop::Switched(to) => return Ok(Left::Switched { to, unsent }),
         Stop::Detached => Ok(Exit::Done),
         // Nobody reads what would be written.
         Stop::HungUp => return Ok(Left::Detached(Exit::Signal(HANGUP))),
@@ -116,6 +121,7 @@ pub(super) async fn run(pods: &Pods, name: &str, hint: Option<&str>, takes: Take
 
 enum Stop {
     Detached,
+    Switched(String),
     HungUp,
     Signal(u8),
     Failed(Failure),
@@ -354,6 +360,9 @@ impl Full<'_> {
         for intent in intents {
             match intent {
                 Intent::Detach => return Err(Stop::Detached),
+                Intent::Switch(to) => return Err(Stop::Switched(to)),
+                Intent::ListFiles(dir) => self.outside.list_files(dir),
+                Intent::ListPods => self.outside.list_pods(),
                 Intent::Copy(text) => {
                     let (bytes, reply) = self.outside.copy(&text);
                     self.terminal.send(&bytes);
@@ -399,9 +408,10 @@ impl Full<'_> {
         }
     }
 
-    /// The program outside has ended.
+    /// What was begun outside has ended.
     fn came_back(&mut self, reply: Reply) -> Result<(), Stop> {
-        if self.is_away {
+        // The editor has ended; listings do not need the terminal.
+        if self.is_away && matches!(reply, Reply::Edited(_) | Reply::Failed(_)) {
             self.come_back()?;
         }
         self.screen.answered(reply);

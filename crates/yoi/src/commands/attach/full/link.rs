@@ -193,7 +193,12 @@ impl Link {
                 self.approve(approve).await
             }
             // The driver does these itself.
-            Intent::Copy(_) | Intent::OpenEditor(_) | Intent::Detach => Ok(None),
+            Intent::Copy(_)
+            | Intent::OpenEditor(_)
+            | Intent::ListFiles(_)
+            | Intent::ListPods
+            | Intent::Switch(_)
+            | Intent::Detach => Ok(None),
         }
     }
 
@@ -264,7 +269,7 @@ fn another(recorded: &ApprovalResolved, decision: AllowOrDeny) -> Option<String>
 }
 
 /// A failure in one text.
-pub(super) fn words(failure: &Failure) -> String {
+pub(in crate::commands::attach) fn words(failure: &Failure) -> String {
     let help = failure.help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
     format!("{}{help}", failure.message)
 }

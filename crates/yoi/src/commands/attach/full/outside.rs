@@ -1,5 +1,8 @@
 //! What the full screen does outside of it: copying, and a person's editor. Programs run in threads of their own.
 
+use super::files;
+use super::link::words;
+use crate::commands::ls;
 use crate::env::Env;
 use authority::text::{Lines, strip};
 use base64::Engine;
@@ -67,6 +70,17 @@ impl<'a> Outside<'a> {
             Ok(text) => Reply::Edited(text),
             Err(why) => Reply::Failed(format!("the editor {}: {why}", authority::escape(Path::new(&editor)))),
         });
+    }
+
+    /// Lists the files below a directory.
+    pub(super) fn list_files(&self, dir: String) {
+        self.begin(dir, |dir| Reply::Files(files::below(Path::new(&dir))));
+    }
+
+    /// Lists all pods.
+    pub(super) fn list_pods(&self) {
+        let env = self.env.clone();
+        self.begin(String::new(), move |_| Reply::Pods(ls::entries(&env).map_err(|failure| words(&failure))));
     }
 
     fn begin(&self, text: String, run: impl FnOnce(String) -> Reply + Send + 'static) {
