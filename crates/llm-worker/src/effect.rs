@@ -135,6 +135,8 @@ pub enum Outcome {
     TokenLimit,
     /// The host stopped it at its limit on time.
     TimeLimit,
+    /// The next request did not fit the model's context window.
+    ContextLimit,
     /// A gate, or the host, ended it; the reason is for people.
     Aborted { reason: String },
     /// The host left during the turn ([`Input::Leave`]), or it stopped without an end; then recovery writes this.
@@ -320,6 +322,8 @@ pub enum TurnStop {
     TokenLimit,
     /// The host's limit on time is reached.
     TimeLimit,
+    /// The next request does not fit the model's context window.
+    ContextLimit,
     /// A gate ended the turn; the reason is for people.
     Aborted { reason: String },
 }
@@ -330,6 +334,7 @@ impl From<TurnStop> for Outcome {
             TurnStop::CostLimit => Self::CostLimit,
             TurnStop::TokenLimit => Self::TokenLimit,
             TurnStop::TimeLimit => Self::TimeLimit,
+            TurnStop::ContextLimit => Self::ContextLimit,
             TurnStop::Aborted { reason } => Self::Aborted { reason },
         }
     }

@@ -212,6 +212,7 @@ fn turn_ended(status: &mut Status, outcome: &str, crashes: u32) {
         "cost_limit" => hold(status, "budget", "the turn reached its cost limit"),
         "token_limit" => hold(status, "budget", "the turn reached its token limit"),
         "time_limit" => hold(status, "budget", "the turn reached its time limit"),
+        "context_limit" => hold(status, "budget", "the next request does not fit the model's context"),
         _ => {}
     }
 }

@@ -59,7 +59,9 @@ impl ModelBackoff {
 fn has_answered(end: &TurnEnd) -> bool {
     match end.outcome {
         Outcome::Done | Outcome::MaxTokens | Outcome::Refused | Outcome::Empty => true,
-        Outcome::StepLimit | Outcome::CostLimit | Outcome::TokenLimit | Outcome::TimeLimit => end.steps > 0,
+        Outcome::StepLimit | Outcome::CostLimit | Outcome::TokenLimit | Outcome::TimeLimit | Outcome::ContextLimit => {
+            end.steps > 0
+        }
         Outcome::ModelFailed { .. }
         | Outcome::Cancelled
         | Outcome::Aborted { .. }

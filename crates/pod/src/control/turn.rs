@@ -148,7 +148,7 @@ fn limit_reached(core: &Core, stop: &TurnStop) -> ModelError {
     let (limit, remedy) = match stop {
         TurnStop::TokenLimit => ("token", Remedy::RaiseTokens),
         TurnStop::TimeLimit => ("time", Remedy::RaiseTime),
-        TurnStop::CostLimit | TurnStop::Aborted { .. } => ("cost", Remedy::RaiseCost),
+        TurnStop::CostLimit | TurnStop::ContextLimit | TurnStop::Aborted { .. } => ("cost", Remedy::RaiseCost),
     };
     let message = format!("the {limit} limit was reached by attempts that gave no answer");
     let help = Some((core.permission.policy.terms.remedy)(&remedy));

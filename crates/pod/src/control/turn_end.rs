@@ -39,6 +39,7 @@ pub(super) fn outcome_name(outcome: &Outcome) -> &'static str {
         Outcome::CostLimit => "cost_limit",
         Outcome::TokenLimit => "token_limit",
         Outcome::TimeLimit => "time_limit",
+        Outcome::ContextLimit => "context_limit",
         Outcome::Aborted { .. } => "aborted",
         Outcome::Interrupted => "interrupted",
         Outcome::Waiting => "waiting",

@@ -182,7 +182,10 @@ impl Record {
             | Self::RulesForgotten(_)
             | Self::Pruned(_) => 2,
             Self::InputQueued(queued) if queued.mode == InputMode::DenyParked => 2,
-            Self::TurnFinished(finished) if matches!(finished.outcome, Outcome::TokenLimit | Outcome::TimeLimit) => 2,
+            Self::TurnFinished(TurnFinished {
+                outcome: Outcome::TokenLimit | Outcome::TimeLimit | Outcome::ContextLimit,
+                ..
+            }) => 2,
             Self::HostStarted(_)
             | Self::HostStopped(_)
             | Self::Recovery(_)

@@ -164,6 +164,17 @@ impl ContextMeter {
         }
     }
 
+    /// Tokens that the next request of this surface has at least: the ratio of the newest request may be far from that of
+    /// what was added since, so only half of it counts. 0 if the provider has counted nothing.
+    pub(super) fn at_least(&self, surface: &Surface) -> u64 {
+        let Some(counted) = self.counted else { return 0 };
+        let bytes: u64 = self.parts(surface).iter().map(|(part, _)| part.tokens).sum();
+        match bytes.checked_sub(counted.bytes) {
+            Some(added) => counted.input.saturating_add(self.tokens(added) / 2),
+            None => self.tokens(bytes) / 2,
+        }
+    }
+
     /// The next request of this surface: the counted tokens per byte of the newest request, times today's bytes.
     #[must_use]
     pub fn usage(&self, surface: &Surface, window: Option<u64>) -> ContextUsage {

@@ -578,6 +578,7 @@ impl SessionState {
             Outcome::CostLimit => self.hold(HoldCause::Budget, "the turn reached its cost limit"),
             Outcome::TokenLimit => self.hold(HoldCause::Budget, "the turn reached its token limit"),
             Outcome::TimeLimit => self.hold(HoldCause::Budget, "the turn reached its time limit"),
+            Outcome::ContextLimit => self.hold(HoldCause::Budget, "the next request does not fit the model's context"),
             // The model would refuse the inputs that wait in the same way.
             Outcome::ModelFailed { kind: ErrorKind::Denied, message, .. } => self.hold(HoldCause::Required, message),
             Outcome::ModelFailed { kind: ErrorKind::Exhausted, message, .. } => self.hold(HoldCause::Budget, message),

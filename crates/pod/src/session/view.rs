@@ -1,7 +1,7 @@
 //! Changes of the view: which old results leave the requests, and what the items are then. Pure; does not depend on the
 //! journal.
 
-use super::context::{OTHER, bytes, share};
+use super::context::{ContextMeter, OTHER, bytes, share};
 use super::fold::SessionState;
 use crate::record::{Pruned, PrunedContent, Record, View};
 use llm_worker::projection::Surface;
@@ -51,10 +51,19 @@ pub(crate) struct NextRequest<'a> {
 impl NextRequest<'_> {
     /// Tokens of the request, estimated from the newest one.
     fn used(&self) -> u64 {
+        self.measured(|meter, surface| meter.usage(surface, None).used)
+    }
+
+    /// Whether the request cannot fit the window: the provider would refuse it.
+    pub(crate) fn is_too_large(&self) -> bool {
+        self.measured(ContextMeter::at_least) > self.window
+    }
+
+    fn measured(&self, tokens: impl Fn(&ContextMeter, &Surface) -> u64) -> u64 {
         let Some((surface, _)) = &self.state.surface else { return 0 };
         let mut meter = self.state.context.clone();
         self.pending.iter().for_each(|item| meter.add(item, None));
-        meter.usage(surface, None).used
+        tokens(&meter, surface)
     }
 
     /// Tokens up to which nothing is masked. The answer needs room, too.

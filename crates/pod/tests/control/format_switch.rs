@@ -1,6 +1,7 @@
 //! The first record of format 2 starts a segment; a kill on the way there leaves the log before it or with it.
 
 use crate::fixtures::{add_slow, pod, said, sound};
+use crate::views::{full, prunes};
 use llm_worker::effect::Outcome;
 use llm_worker::{Item, ToolEffect};
 use pod::control::{Client, NewInput, Outbox};
@@ -177,4 +178,13 @@ fn an_end_that_older_programs_do_not_know_is_of_format_2() {
         assert_eq!((&outcome, formats(&pod.dir).as_slice()), (&wanted, [1, 2].as_slice()));
         sound(&pod, "an outcome of format 2");
     }
+}
+
+#[test]
+fn an_end_by_a_full_context_is_of_format_2() {
+    let pod = full();
+    assert_eq!(pod.run("one").end().outcome, Outcome::ContextLimit);
+    assert!(prunes(&pod).is_empty());
+    assert_eq!(formats(&pod.dir), [1, 2]);
+    sound(&pod, "a full context");
 }

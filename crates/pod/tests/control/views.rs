@@ -8,7 +8,7 @@ use llm_worker::projection::neutral::NeutralRequest;
 use llm_worker::tool::LineRange;
 use llm_worker::{Item, ToolEffect, ToolOutput};
 use pod::control::{HostMode, NewInput};
-use pod::record::{Pruned, Record};
+use pod::record::{HoldCause, Pruned, Record};
 use session_store::Reader;
 use std::time::Duration;
 use testkit::{ENOSPC, Fault, FnTool, ModelScript, PodUnderTest, ScriptedAnswer};
@@ -227,6 +227,37 @@ fn what_the_model_has_not_seen_stays() {
         assert!(results.iter().rev().take(12).all(|(_, content)| content.len() > 1000), "{results:?}");
     }
     sound(&pod, "parallel calls");
+}
+
+/// A pod whose turn gets more results by parallel calls than its window takes; it has not run.
+pub(crate) fn full() -> PodUnderTest {
+    let mut pod = pod(Vec::new(), vec![teller()]);
+    let answers = vec![ScriptedAnswer::calls(&[("Tell", "{}"); 32]), ScriptedAnswer::text("done")];
+    pod.script = ModelScript::new(answers).windowed(SMALL);
+    pod
+}
+
+/// The results of one step, which the model has not seen, exceed the window: the request is not sent.
+#[test]
+fn what_cannot_fit_ends_the_turn_and_holds_the_pod() {
+    let mut pod = full();
+    pod.mode = HostMode::Stay { missing: None };
+    let live = live(pod);
+    let new = |text: &str| NewInput { text: text.to_owned(), ..NewInput::default() };
+    live.ask(live.client().send(new("one"))).unwrap();
+    let status = live.until(|status| status.held.is_some());
+    assert_eq!(status.last_outcome, Some(Outcome::ContextLimit));
+    let held = status.held.unwrap();
+    assert_eq!(
+        (held.cause, held.reason.as_str()),
+        (HoldCause::Budget, "the next request does not fit the model's context")
+    );
+    // An input waits; it is not refused.
+    live.ask(live.client().send(new("two"))).unwrap();
+    assert_eq!(live.until(|status| !status.queued.is_empty()).queued.len(), 1);
+    let over = live.close();
+    assert_eq!(over.pod.script.requests().len(), 1);
+    sound(&over.pod, "a full context");
 }
 
 /// While the disk refuses the change, the turn waits with it, also if it is to end: its history is then that of the record.

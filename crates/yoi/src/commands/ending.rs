@@ -157,7 +157,9 @@ fn exit_of(end: &TurnEnd, output: &AnswerForm, ending: Option<Ending>) -> Exit {
         Outcome::Done if end.shortfall.is_some() => Exit::Failed,
         Outcome::Done => Exit::Done,
         Outcome::MaxTokens | Outcome::Refused | Outcome::Empty | Outcome::Interrupted => Exit::Failed,
-        Outcome::StepLimit | Outcome::CostLimit | Outcome::TokenLimit | Outcome::TimeLimit => Exit::Limit,
+        Outcome::StepLimit | Outcome::CostLimit | Outcome::TokenLimit | Outcome::TimeLimit | Outcome::ContextLimit => {
+            Exit::Limit
+        }
         Outcome::Waiting => Exit::Waiting,
         Outcome::Aborted { .. } => Exit::Refused,
         Outcome::Cancelled => ending.map_or(Exit::Failed, Ending::exit),
@@ -172,12 +174,15 @@ fn exit_of(end: &TurnEnd, output: &AnswerForm, ending: Option<Ending>) -> Exit {
 
 /// Whether a limit of the turn ended it.
 fn is_limit(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::StepLimit | Outcome::CostLimit | Outcome::TokenLimit | Outcome::TimeLimit)
+    matches!(
+        outcome,
+        Outcome::StepLimit | Outcome::CostLimit | Outcome::TokenLimit | Outcome::TimeLimit | Outcome::ContextLimit
+    )
 }
 
 /// What failed and the next step; nothing for a run that is done.
 fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<String>)> {
-    let FinishedRun { end: TurnEnd { outcome, refused, shortfall, .. }, ending, output, .. } = ended;
+    let FinishedRun { end: TurnEnd { outcome, .. }, ending, .. } = ended;
     // A limit holds a pod that stays.
     let held = pod.name.filter(|_| pod.live && is_limit(outcome));
     let held = held.map(|name| format!("`yoi resume {name}` ends the hold; then ")).unwrap_or_default();
@@ -193,21 +198,7 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
         None => format!("run the command again{or}"),
     };
     Some(match outcome {
-        Outcome::Done => match (output, refused, shortfall) {
-            (AnswerForm::Misfit(problems), _, _) => misfit(problems, pod),
-            (_, Some(refusal), _) => refusal_text(refusal),
-            (AnswerForm::Missing, None, Some(Shortfall::NotUnderstood)) => {
-                (NO_JSON.to_owned(), Some("choose a language model with -m; `yoi models` lists them".to_owned()))
-            }
-            (_, None, Some(Shortfall::NotUnderstood)) => ("the prompt was not understood".to_owned(), None),
-            (_, None, Some(Shortfall::NotDone)) => {
-                let text = "the prompt was not carried out; the answer says why".to_owned();
-                let examples =
-                    pod.is_planner.then(|| "`yoi run -m offline help` prints examples of prompts".to_owned());
-                (text, answer_hint(output, pod).or(examples))
-            }
-            (AnswerForm::Free | AnswerForm::Fits { .. } | AnswerForm::Missing, None, None) => return None,
-        },
+        Outcome::Done => return unmet(ended, pod),
         Outcome::MaxTokens => (
             "the answer reached the model's output limit".to_owned(),
             Some(go_on(", ask for less, or raise `max_output` under [models.\"PROVIDER/MODEL\"] in the configuration")),
@@ -235,6 +226,10 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
         Outcome::CostLimit => ("the cost limit was reached".to_owned(), Some(go_on(", or raise --max-cost"))),
         Outcome::TokenLimit => ("the token limit was reached".to_owned(), Some(go_on(", or raise --max-tokens"))),
         Outcome::TimeLimit => ("the time limit was reached".to_owned(), Some(go_on(", or raise --max-wall"))),
+        Outcome::ContextLimit => {
+            let help = "start another pod, or use a model with a larger context (-m)";
+            ("the next request does not fit the model's context".to_owned(), Some(format!("{held}{help}")))
+        }
         Outcome::Aborted { reason } => {
             let help = reason.starts_with(ANSWER_NOT_STORED).then(|| "ask for a shorter answer".to_owned());
             (reason.clone(), help)
@@ -244,6 +239,25 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
             Some(Ending::Signal(_)) | None => ("cancelled".to_owned(), Some(go_on(""))),
         },
         Outcome::ModelFailed { message, help, .. } => (message.clone(), help.clone()),
+    })
+}
+
+/// What an answer that came leaves undone.
+fn unmet(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<String>)> {
+    let FinishedRun { end: TurnEnd { refused, shortfall, .. }, output, .. } = ended;
+    Some(match (output, refused, shortfall) {
+        (AnswerForm::Misfit(problems), _, _) => misfit(problems, pod),
+        (_, Some(refusal), _) => refusal_text(refusal),
+        (AnswerForm::Missing, None, Some(Shortfall::NotUnderstood)) => {
+            (NO_JSON.to_owned(), Some("choose a language model with -m; `yoi models` lists them".to_owned()))
+        }
+        (_, None, Some(Shortfall::NotUnderstood)) => ("the prompt was not understood".to_owned(), None),
+        (_, None, Some(Shortfall::NotDone)) => {
+            let text = "the prompt was not carried out; the answer says why".to_owned();
+            let examples = pod.is_planner.then(|| "`yoi run -m offline help` prints examples of prompts".to_owned());
+            (text, answer_hint(output, pod).or(examples))
+        }
+        (AnswerForm::Free | AnswerForm::Fits { .. } | AnswerForm::Missing, None, None) => return None,
     })
 }
 

@@ -419,6 +419,7 @@ pub(crate) fn outcome_text(outcome: &Outcome) -> String {
         Outcome::CostLimit => "cost limit reached".to_owned(),
         Outcome::TokenLimit => "token limit reached".to_owned(),
         Outcome::TimeLimit => "time limit reached".to_owned(),
+        Outcome::ContextLimit => "the context is full".to_owned(),
         Outcome::Aborted { reason } => format!("ended: {reason}"),
         Outcome::Interrupted => "interrupted".to_owned(),
         Outcome::Waiting => "waiting for approval".to_owned(),

@@ -210,6 +210,23 @@ fn the_context_is_shown_with_its_contributors() {
 }
 
 #[test]
+fn a_request_that_does_not_fit_the_context_is_not_sent() {
+    let scene = Scene::new();
+    let model = steps(&scene, 5);
+    let run = |context: u64| {
+        scene.config(&format!("[models.\"{model}\"]\ncontext = {context}\n"));
+        scene.yoi(&["run", "--pod", &format!("p{context}"), "-m", &model, "go"])
+    };
+    run(9_000).ends(4).says(&[
+        "error: the next request does not fit the model's context",
+        "help: start another pod, or use a model with a larger context (-m)",
+        "1 step ",
+    ]);
+    assert_eq!(scene.sound("p9000"), 1);
+    run(20_000).ends(0).says(&["5 steps"]);
+}
+
+#[test]
 fn what_has_no_price_has_no_budget() {
     let scene = Scene::new();
     let model = steps(&scene, 2);

@@ -26,6 +26,9 @@ impl Running {
         if self.wants_view(core)? {
             return Ok(());
         }
+        if self.is_too_large(core) {
+            return self.gated(core, None, Some(TurnStop::ContextLimit));
+        }
         let stuck = core.callbacks.stuck() >= MAX_STUCK;
         if stuck || !core.registry.hooks().any::<PreRequest>("") {
             return self.gated(core, None, stuck.then(|| TurnStop::Aborted { reason: Fatal::Stuck.to_string() }));

@@ -18,9 +18,7 @@ impl Running {
             return Ok(false);
         }
         self.view_change = ViewChange::Settled;
-        let pending: Vec<Item> =
-            self.turn.before_request().iter().filter_map(Fact::item).map(Cow::into_owned).collect();
-        if plan(core, &pending).is_none() {
+        if plan(core, &self.pending()).is_none() {
             return Ok(false);
         }
         self.view_change = ViewChange::Wanted;
@@ -28,6 +26,16 @@ impl Running {
         // The gates were not asked, and are once the turn goes on.
         self.turn.handle(Input::Gated(Gated::default()))?;
         Ok(true)
+    }
+
+    /// Whether the next request cannot fit the model's window, with nothing left that could be masked.
+    pub(super) fn is_too_large(&self, core: &Core) -> bool {
+        next(core, &self.pending()).is_some_and(|next| next.is_too_large())
+    }
+
+    /// The items that wait for the next request.
+    fn pending(&self) -> Vec<Item> {
+        self.turn.before_request().iter().filter_map(Fact::item).map(Cow::into_owned).collect()
     }
 
     /// Records the change of the view, once the turn is held.
@@ -62,11 +70,14 @@ impl Running {
     }
 }
 
+/// The next request; none without a known window.
+fn next<'a>(core: &'a Core, pending: &'a [Item]) -> Option<NextRequest<'a>> {
+    Some(NextRequest { state: &core.state, pending, window: core.context_window?, policy: core.context_policy })
+}
+
 /// The change of the view that the next request needs and that can be made. Without a known window there is none.
 fn plan(core: &Core, pending: &[Item]) -> Option<Pruned> {
-    let (window, policy) = (core.context_window?, core.context_policy);
-    let next = NextRequest { state: &core.state, pending, window, policy };
     let remedy = (core.permission.policy.terms.remedy)(&Remedy::PageOutput(Pruned::CALL.to_owned()));
     let mark = format!("({} bytes left the context: {remedy})", Pruned::BYTES);
-    next.plan(|| core.draft.items(), &mark)
+    next(core, pending)?.plan(|| core.draft.items(), &mark)
 }

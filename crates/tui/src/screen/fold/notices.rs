@@ -46,6 +46,7 @@ pub(super) fn outcome(outcome: &Outcome) -> String {
         "cost_limit" => "cost limit reached".to_owned(),
         "token_limit" => "token limit reached".to_owned(),
         "time_limit" => "time limit reached".to_owned(),
+        "context_limit" => "the context is full".to_owned(),
         "aborted" => format!("ended: {}", said(&outcome.reason)),
         "waiting" => "waiting for approval".to_owned(),
         other => other.replace('_', " "),
