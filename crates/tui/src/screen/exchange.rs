@@ -107,6 +107,10 @@ pub enum Intent {
     Copy(String),
     /// Edit the text in the person's editor; [`Reply::Edited`].
     OpenEditor(String),
+    /// Open the whole conversation in the person's editor; [`Reply::Note`].
+    OpenConversation,
+    /// Write the whole conversation above the screen, where the terminal keeps it; [`Reply::Note`].
+    PrintConversation,
     /// Look up the files below this directory; [`Reply::Files`].
     ListFiles(String),
     /// Look at all pods; [`Reply::Pods`].

@@ -241,6 +241,8 @@ impl Screen {
                 let text = self.fold.cells.iter().find(|cell| cell.id == id).map(|cell| cell.text());
                 self.outbox.extend(text.map(Intent::Copy));
             }
+            (Some(Selected::Cell(_)), Key::Char('v')) => self.outbox.push(Intent::OpenConversation),
+            (Some(Selected::Cell(_)), Key::Char('[')) => self.outbox.push(Intent::PrintConversation),
             (Some(Selected::Queued(input)), key) => return self.queue_key(input, key),
             _ => return false,
         }

@@ -24,6 +24,7 @@ const KEYS: &[(&str, &str)] = &[
     ("PgUp PgDn", "scroll · Ctrl-Home, Ctrl-End: begin and end"),
     ("Alt-Up Alt-Down", "select a waiting input or a part of the transcript"),
     ("  Enter, c", "open or close it, or go to its record · copy it"),
+    ("  v [", "the whole conversation: in your editor · printed into the terminal"),
     ("  e x u d s", "a waiting input: edit, withdraw, up, down, send now"),
     ("Ctrl-O", "open or close all calls"),
     ("Ctrl-F", "search the transcript · Enter: the next one before"),

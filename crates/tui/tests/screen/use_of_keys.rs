@@ -49,6 +49,22 @@ fn a_key_answers_a_question_that_was_seen_for_300_ms() {
 }
 
 #[test]
+fn the_whole_conversation_is_a_key_away() {
+    let mut screen = Story::new().input(1, "go").turn(1, 1).screen(Theme::Plain);
+    assert_eq!(press(&mut screen, Key::Char('v'), BEGIN), []);
+    keys(&mut screen, &[Key::Backspace, Key::AltUp]);
+    assert_eq!(press(&mut screen, Key::Char('v'), BEGIN), [Intent::OpenConversation]);
+    assert_eq!(press(&mut screen, Key::Char('['), BEGIN), [Intent::PrintConversation]);
+    keys(&mut screen, &[Key::Esc]);
+    let typed = |screen: &mut Screen, command: &str| {
+        types(screen, command, BEGIN);
+        press(screen, Key::Enter, BEGIN)
+    };
+    assert_eq!(typed(&mut screen, "/log"), [Intent::OpenConversation]);
+    assert_eq!(typed(&mut screen, "/print"), [Intent::PrintConversation]);
+}
+
+#[test]
 fn a_question_that_no_frame_had_gets_no_answer() {
     let story = Story::new().input(1, "go").turn(1, 1).asks(1, "c1", "make", false);
     let mut screen = story.screen(Theme::Plain);

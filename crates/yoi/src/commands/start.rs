@@ -45,7 +45,7 @@ const WAIT: Duration = Duration::from_millis(5);
 const ENDS: u32 = 5_000;
 
 /// This program, also after its file was replaced.
-const SELF: &str = "/proc/self/exe";
+pub(crate) const SELF: &str = "/proc/self/exe";
 
 /// Starts the pod, or tells that it runs. `placed`: the command line says in which directory.
 pub(crate) fn run(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result<Exit, Failure> {

@@ -29,6 +29,8 @@ pub(crate) struct AtScreen {
     keys: File,
     program: Child,
     shown: Arc<(Mutex<Shown>, Condvar)>,
+    /// Held by whoever reads from the terminal.
+    reads: Arc<Mutex<()>>,
     before: Modes,
 }
 
@@ -51,17 +53,21 @@ impl AtScreen {
         let mut command = Command::new("setsid");
         command.arg("-c").arg(model.get_program()).args(model.get_args()).current_dir(scene.path("project"));
         command.env_clear().envs(model.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.env("TERM", kind).env("EDITOR", "true");
+        command.env("TERM", kind).env("EDITOR", "cat");
         command.stdin(end.try_clone().unwrap()).stdout(end.try_clone().unwrap()).stderr(end);
         let program = command.spawn().unwrap();
         drop(command);
         let shown = Shown { parser: Parser::new(some(rows), some(columns), 0), raw: Vec::new(), over: false };
         let shown = Arc::new((Mutex::new(shown), Condvar::new()));
         let told = Arc::clone(&shown);
+        let reads = Arc::new(Mutex::new(()));
+        let may_read = Arc::clone(&reads);
         thread::spawn(move || {
             let mut reader = shows;
             let mut bytes = [0; 4096];
-            while let Ok(read @ 1..) = reader.read(&mut bytes) {
+            loop {
+                drop(may_read.lock().unwrap());
+                let Ok(read @ 1..) = reader.read(&mut bytes) else { break };
                 let mut shown = told.0.lock().unwrap();
                 shown.parser.process(&bytes[..read]);
                 shown.raw.extend_from_slice(&bytes[..read]);
@@ -70,7 +76,7 @@ impl AtScreen {
             told.0.lock().unwrap().over = true;
             told.1.notify_all();
         });
-        Self { keys, program, shown, before }
+        Self { keys, program, shown, reads, before }
     }
 
     /// Waits until the screen is so; gives its text.
@@ -99,6 +105,13 @@ impl AtScreen {
 
     pub(crate) fn types(&mut self, text: &str) {
         self.keys.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Does this while nobody reads what the program shows, but for one piece at most.
+    pub(crate) fn unread<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
+        let reads = Arc::clone(&self.reads);
+        let _stopped = reads.lock().unwrap();
+        act(self)
     }
 
     pub(crate) fn resize(&mut self, columns: u16, rows: u16) {

@@ -313,6 +313,67 @@ fn the_path_of_a_file_is_completed() {
     host.end(Signal::TERM);
 }
 
+#[test]
+fn the_whole_conversation_is_opened_and_printed() {
+    let (scene, host) = scene(&[json!({ "text": "the answer" })]);
+    let mut person = AtScreen::start(&scene, &["attach", "p"]);
+    person.resize(80, 60);
+    person.types("the input\r");
+    person.sees("turn 1: done");
+    // The editor of this terminal prints the file.
+    person.types("/log\r");
+    person.sees("what was changed in the editor is not kept");
+    person.types("/print\r");
+    person.sees("the conversation is in the terminal's scrollback");
+    let left = fs::read_dir(scene.path("tmp")).unwrap().map(|entry| entry.unwrap().path());
+    assert!(left.into_iter().all(|path| path.extension().is_none()), "the file stays");
+    let log = scene.yoi(&["log", "p"]).ends(0).out.clone();
+    assert!(person.raw().replace('\r', "").contains(log.trim_end()), "{log}");
+    fs::rename(scene.path("state"), scene.path("away")).unwrap();
+    person.types("/log\r");
+    person.sees("`yoi log p`: error: ");
+    fs::rename(scene.path("away"), scene.path("state")).unwrap();
+    person.types(DETACH);
+    let left = person.ends(0);
+    assert_eq!(left.matches("11  the answer").count(), 2, "{left}");
+    host.end(Signal::TERM);
+}
+
+/// Frames are left out while the terminal takes none; a question that waits behind them is answered by no key.
+#[test]
+fn a_terminal_that_nobody_reads_costs_no_memory_and_answers_nothing() {
+    const TURNS: usize = 100;
+    let page = |turn: usize| (0..24).map(|line| format!("{turn} {line} {}\n\n", "x".repeat(70))).collect::<String>();
+    let mut answers: Vec<Value> = (0..TURNS).map(|turn| json!({ "text": page(turn) })).collect();
+    answers.extend([json!({ "calls": [bash("touch made")] }), json!({ "text": "all is done" })]);
+    let (scene, host) = scene(&answers);
+    let mut person = AtScreen::start(&scene, &["attach", "p"]);
+    person.sees("idle");
+    let before = person.raw().len();
+    person.unread(|person| {
+        for turn in 0..TURNS {
+            // A frame for another size is drawn whole.
+            person.resize(80, if turn % 2 == 0 { 30 } else { 24 });
+            scene.yoi(&["send", "--wait", "p", "go"]).ends(0);
+        }
+        scene.yoi(&["send", "p", "go"]).ends(0);
+        until("it asks", || scene.yoi(&["approve", "p"]).out.contains("touch made"));
+        thread::sleep(Duration::from_millis(400));
+        person.types("y");
+        thread::sleep(Duration::from_millis(400));
+    });
+    person.sees("› y");
+    let shown = person.raw().len() - before;
+    assert!(shown < 64 << 10, "{shown} bytes");
+    assert!(!scene.file("made").exists());
+    person.types("\u{7f}");
+    self::answers(&mut person, "y");
+    person.sees("all is done");
+    person.types(DETACH);
+    person.ends(0);
+    host.end(Signal::TERM);
+}
+
 /// What the kernel counts as waiting, of all threads.
 fn waits(pid: u32) -> u64 {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();

@@ -86,6 +86,8 @@ impl Screen {
             "search" => self.search_begin(rest),
             "detach" => self.outbox.push(Intent::Detach),
             "editor" => self.outbox.push(Intent::OpenEditor(String::new())),
+            "log" => self.outbox.push(Intent::OpenConversation),
+            "print" => self.outbox.push(Intent::PrintConversation),
             "copy" => match self.newest_answer() {
                 Some(text) => self.outbox.push(Intent::Copy(text)),
                 None => self.tell("there is no answer yet", Tone::Dim),

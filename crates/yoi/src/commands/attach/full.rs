@@ -7,7 +7,7 @@ mod outside;
 
 pub(super) use self::link::words;
 use self::link::{Link, Update};
-use self::outside::Outside;
+use self::outside::{Done, Outside};
 use crate::commands::attach::screen::{PAGE, note};
 use crate::commands::attach::{COMMAND, detached, ended};
 use crate::commands::live::live;
@@ -76,7 +76,7 @@ pub(super) async fn run(pods: &Pods, name: &str, hint: Option<&str>, takes: Take
     // It ends with the screen, which holds the other ends of its channels.
     drop(tokio::spawn(link.run()));
     let mut full = Full {
-        outside: Outside::new(env),
+        outside: Outside::new(name, env),
         screen,
         terminal,
         painter: match takes {
@@ -175,14 +175,14 @@ struct Full<'a> {
     /// As far as the terminal tells it: `tmux` does not, unless it is set up for it.
     has_focus: Option<bool>,
     last_key: Instant,
-    /// The terminal is the editor's.
+    /// The terminal is another program's, such as the editor's.
     is_away: bool,
     is_dirty: bool,
     next_frame: Instant,
     title: String,
 }
 
-impl Full<'_> {
+impl<'a> Full<'a> {
     async fn run(&mut self) -> Stop {
         let mut signals = match Signals::listen() {
             Ok(signals) => signals,
@@ -206,7 +206,7 @@ impl Full<'_> {
             typed = self.terminal.exchange(), if !self.is_away => self.typed(typed?)?,
             came = signals.next() => self.signal(came)?,
             () = sleep_until(wakes.unwrap_or_else(Instant::now)), if wakes.is_some() => self.is_dirty = true,
-            reply = self.outside.next() => self.came_back(reply)?,
+            done = self.outside.next() => self.came_back(done)?,
             update = self.updates.recv() => match update {
                 Some(update) => self.update(update)?,
                 // Its task panicked, and the terminal was given back.
@@ -323,7 +323,7 @@ impl Full<'_> {
             Came::Stopping if !self.is_away => self.suspend()?,
             Came::Continued if !self.is_away && self.terminal.was_set() => self.come_back()?,
             Came::Stopping | Came::Continued => {}
-            // At the editor's terminal, Ctrl-C is the editor's.
+            // At another program's terminal, Ctrl-C is that program's.
             Came::Ending(INTERRUPT) if self.is_away => {}
             Came::Ending(number) => return Err(Stop::Signal(number)),
         }
@@ -369,16 +369,21 @@ impl Full<'_> {
                     self.terminal.flush()?;
                     reply.into_iter().for_each(|reply| self.screen.answered(reply));
                 }
-                Intent::OpenEditor(text) if !self.is_away => {
-                    self.leave();
-                    self.is_away = true;
-                    self.outside.edit(text);
-                }
-                Intent::OpenEditor(_) => {}
+                Intent::OpenEditor(_) | Intent::OpenConversation | Intent::PrintConversation if self.is_away => {}
+                Intent::OpenEditor(text) => self.lend(|outside| outside.edit(text)),
+                Intent::OpenConversation => self.lend(Outside::open_conversation),
+                Intent::PrintConversation => self.lend(Outside::print_conversation),
                 intent => self.queue(intent),
             }
         }
         Ok(())
+    }
+
+    /// Gives the terminal to a program until it ends.
+    fn lend(&mut self, begin: impl FnOnce(&Outside<'a>)) {
+        self.leave();
+        self.is_away = true;
+        begin(&self.outside);
     }
 
     /// Of drafts that were not sent, only the newest counts.
@@ -409,9 +414,8 @@ impl Full<'_> {
     }
 
     /// What was begun outside has ended.
-    fn came_back(&mut self, reply: Reply) -> Result<(), Stop> {
-        // The editor has ended; listings do not need the terminal.
-        if self.is_away && matches!(reply, Reply::Edited(_) | Reply::Failed(_)) {
+    fn came_back(&mut self, Done { reply, had_terminal }: Done) -> Result<(), Stop> {
+        if had_terminal {
             self.come_back()?;
         }
         self.screen.answered(reply);

@@ -195,6 +195,8 @@ impl Link {
             // The driver does these itself.
             Intent::Copy(_)
             | Intent::OpenEditor(_)
+            | Intent::OpenConversation
+            | Intent::PrintConversation
             | Intent::ListFiles(_)
             | Intent::ListPods
             | Intent::Switch(_)

@@ -1,8 +1,10 @@
-//! What the full screen does outside of it: copying, and a person's editor. Programs run in threads of their own.
+//! What the full screen does outside of it: copying, listings, a person's editor, the whole conversation. Each runs in a thread of
+//! its own.
 
 use super::files;
 use super::link::words;
 use crate::commands::ls;
+use crate::commands::start::SELF;
 use crate::env::Env;
 use authority::text::{Lines, strip};
 use base64::Engine;
@@ -11,8 +13,8 @@ use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use tokio::sync::mpsc;
 use tui::Reply;
@@ -23,22 +25,31 @@ const MAX_COPY: usize = 72 << 10;
 /// Bytes of a text that an editor gives back.
 const MAX_EDITED: u64 = 1 << 20;
 
+/// What came of something that has ended.
+pub(super) struct Done {
+    pub(super) reply: Reply,
+    /// The terminal was its own until now.
+    pub(super) had_terminal: bool,
+}
+
 pub(super) struct Outside<'a> {
+    /// The pod.
+    name: &'a str,
     env: &'a Env,
-    replies: mpsc::Receiver<Reply>,
-    sender: mpsc::Sender<Reply>,
+    ended: mpsc::Receiver<Done>,
+    sender: mpsc::Sender<Done>,
 }
 
 impl<'a> Outside<'a> {
-    pub(super) fn new(env: &'a Env) -> Self {
-        let (sender, replies) = mpsc::channel(8);
-        Self { env, replies, sender }
+    pub(super) fn new(name: &'a str, env: &'a Env) -> Self {
+        let (sender, ended) = mpsc::channel(8);
+        Self { name, env, ended, sender }
     }
 
-    /// What came of the next program that ended. Cancel-safe.
-    pub(super) async fn next(&mut self) -> Reply {
-        match self.replies.recv().await {
-            Some(reply) => reply,
+    /// What came of the next one that ended. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Done {
+        match self.ended.recv().await {
+            Some(done) => done,
             None => std::future::pending().await,
         }
     }
@@ -51,7 +62,7 @@ impl<'a> Outside<'a> {
             return (Vec::new(), Some(Reply::Failed(why)));
         }
         if self.env.var("TMUX").is_some() {
-            self.begin(text, |text| match to_tmux(&text) {
+            self.beside(move || match to_tmux(&text) {
                 Ok(()) => Reply::Note("copied to the buffer of tmux, which passes it to the terminal".to_owned()),
                 Err(why) => Reply::Failed(format!("not copied: tmux: {why}")),
             });
@@ -63,31 +74,58 @@ impl<'a> Outside<'a> {
 
     /// Opens a text in the person's editor, which has the terminal until [`Self::next`].
     pub(super) fn edit(&self, text: String) {
-        let named = ["VISUAL", "EDITOR"].into_iter().find_map(|name| self.env.var(name));
-        let editor = named.map_or_else(|| OsString::from("vi"), OsString::from);
-        let dir = self.env.temp_dir();
-        self.begin(text, move |text| match edited(&editor, &dir, &text) {
+        let (editor, dir) = (self.editor(), self.env.temp_dir());
+        self.begin(true, move || match edited(&editor, &dir, &text) {
             Ok(text) => Reply::Edited(text),
-            Err(why) => Reply::Failed(format!("the editor {}: {why}", authority::escape(Path::new(&editor)))),
+            Err(why) => Reply::Failed(why),
         });
+    }
+
+    /// Opens the whole conversation in the person's editor, which has the terminal until [`Self::next`].
+    pub(super) fn open_conversation(&self) {
+        let (name, editor, dir) = (self.name.to_owned(), self.editor(), self.env.temp_dir());
+        self.begin(true, move || match conversation_in(&editor, &dir, &name) {
+            Ok(()) => Reply::Note("what was changed in the editor is not kept".to_owned()),
+            Err(why) => Reply::Failed(why),
+        });
+    }
+
+    /// Prints the whole conversation into the terminal, until [`Self::next`].
+    pub(super) fn print_conversation(&self) {
+        let name = self.name.to_owned();
+        self.begin(true, move || match conversation(&name, Stdio::inherit()) {
+            Ok(()) => Reply::Note("the conversation is in the terminal's scrollback".to_owned()),
+            Err(why) => Reply::Failed(why),
+        });
+    }
+
+    fn editor(&self) -> OsString {
+        let named = ["VISUAL", "EDITOR"].into_iter().find_map(|name| self.env.var(name));
+        named.map_or_else(|| OsString::from("vi"), OsString::from)
     }
 
     /// Lists the files below a directory.
     pub(super) fn list_files(&self, dir: String) {
-        self.begin(dir, |dir| Reply::Files(files::below(Path::new(&dir))));
+        self.beside(move || Reply::Files(files::below(Path::new(&dir))));
     }
 
     /// Lists all pods.
     pub(super) fn list_pods(&self) {
         let env = self.env.clone();
-        self.begin(String::new(), move |_| Reply::Pods(ls::entries(&env).map_err(|failure| words(&failure))));
+        self.beside(move || Reply::Pods(ls::entries(&env).map_err(|failure| words(&failure))));
     }
 
-    fn begin(&self, text: String, run: impl FnOnce(String) -> Reply + Send + 'static) {
+    /// Runs without the terminal.
+    fn beside(&self, run: impl FnOnce() -> Reply + Send + 'static) {
+        self.begin(false, run);
+    }
+
+    fn begin(&self, had_terminal: bool, run: impl FnOnce() -> Reply + Send + 'static) {
         let sender = self.sender.clone();
-        let job = move || drop(sender.blocking_send(run(text)));
+        let job = move || drop(sender.blocking_send(Done { reply: run(), had_terminal }));
         if let Err(error) = thread::Builder::new().name("outside".to_owned()).spawn(job) {
-            drop(self.sender.try_send(Reply::Failed(format!("no thread: {}", authority::explain(&error)))));
+            let reply = Reply::Failed(format!("no thread: {}", authority::explain(&error)));
+            drop(self.sender.try_send(Done { reply, had_terminal }));
         }
     }
 }
@@ -103,19 +141,52 @@ fn to_tmux(text: &str) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(status.to_string()) }
 }
 
+/// Writes the transcript of a pod, by this program.
+fn conversation(name: &str, to: Stdio) -> Result<(), String> {
+    let mut command = Command::new(SELF);
+    command.args(["log", name]).stdin(Stdio::null()).stdout(to).stderr(Stdio::piped());
+    let ended = command.spawn().and_then(Child::wait_with_output).map_err(|error| authority::explain(&error))?;
+    if ended.status.success() {
+        return Ok(());
+    }
+    let why = String::from_utf8_lossy(&ended.stderr);
+    let why = why.lines().next().map_or_else(|| ended.status.to_string(), str::to_owned);
+    Err(format!("`yoi log {name}`: {why}"))
+}
+
+fn conversation_in(editor: &OsString, dir: &Path, name: &str) -> Result<(), String> {
+    let (path, file) = private(dir)?;
+    let done = conversation(name, file.into()).and_then(|()| in_editor(editor, &path));
+    drop(fs::remove_file(&path));
+    done
+}
+
+/// A new file for a person's editor, which nobody else reads.
+fn private(dir: &Path) -> Result<(PathBuf, File), String> {
+    let path = dir.join(format!("yoi-{}.md", client::cmd_id::cmd_id()));
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+    let file = file.map_err(|error| format!("{}: {}", authority::escape(&path), authority::explain(&error)))?;
+    Ok((path, file))
+}
+
+/// Runs the editor, with options as `git` reads them.
+fn in_editor(editor: &OsString, path: &Path) -> Result<(), String> {
+    let mut command = Command::new("sh");
+    command.args(["-c", "$YOI_EDITOR \"$1\"", "sh"]).arg(path).env("YOI_EDITOR", editor);
+    let why = match command.status() {
+        Ok(status) if status.success() => return Ok(()),
+        Ok(status) => status.to_string(),
+        Err(error) => authority::explain(&error),
+    };
+    Err(format!("the editor {}: {why}", authority::escape(Path::new(editor))))
+}
+
 fn edited(editor: &OsString, dir: &Path, text: &str) -> Result<String, String> {
     let fail = |error: io::Error| authority::explain(&error);
-    let path = dir.join(format!("yoi-{}.md", client::cmd_id::cmd_id()));
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(fail)?;
+    let (path, mut file) = private(dir)?;
     let done = (|| {
         file.write_all(text.as_bytes()).map_err(fail)?;
-        // An editor with options, as `git` reads it.
-        let mut command = Command::new("sh");
-        command.args(["-c", "$YOI_EDITOR \"$1\"", "sh"]).arg(&path).env("YOI_EDITOR", editor);
-        let status = command.status().map_err(fail)?;
-        if !status.success() {
-            return Err(status.to_string());
-        }
+        in_editor(editor, &path)?;
         let mut bytes = Vec::new();
         File::open(&path).and_then(|file| file.take(MAX_EDITED + 1).read_to_end(&mut bytes)).map_err(fail)?;
         if bytes.len() as u64 > MAX_EDITED {
@@ -167,7 +238,7 @@ mod tests {
     #[test]
     fn what_is_copied_cannot_act_where_it_is_pasted() {
         let env = Env::default();
-        let (bytes, _) = Outside::new(&env).copy("a\tb\x1b[201~\u{200b}\u{202e}c\nd\r");
+        let (bytes, _) = Outside::new("p", &env).copy("a\tb\x1b[201~\u{200b}\u{202e}c\nd\r");
         let wanted = format!("\x1b]52;c;{}\x07", STANDARD.encode("a\tb[201~c\nd"));
         assert_eq!(String::from_utf8(bytes).unwrap(), wanted);
     }
