@@ -21,7 +21,8 @@ enable -n [ alias bg bind caller cd compgen complete compopt declare dirs disown
   help history jobs let local logout mapfile popd pushd pwd read readarray shift shopt suspend test times true type \
   typeset umask unalias unset
 command_not_found_handle() {
-  builtin printf '\0%s %s\1' "$JAIL_AT" "${1//$'\n'/$'\2'}" >>"$JAIL_LOG"
+  set -- "${1//$'\2'/$'\2b'}"
+  builtin printf '\0%s %s\1' "$JAIL_AT" "${1//$'\n'/$'\2n'}" >>"$JAIL_LOG"
   ((SECONDS > 1)) && builtin kill -KILL -- "-$JAIL_GROUP"
   return $((RANDOM % 4 == 0))
 }
@@ -129,18 +130,25 @@ impl Jail {
 }
 
 /// The number of a text and a name that it looked for, for each entry of the log. A text that is killed while it writes
-/// leaves the beginning of an entry, which is skipped. Bash writes line by line, so a line feed in a name stands as another
-/// character: between two lines of an entry, another process could write.
+/// leaves the beginning of an entry, which is skipped. Bash writes line by line, so a line feed in a name stands as two other
+/// characters: between two lines of an entry, another process could write.
 fn entries(log: &[u8]) -> impl Iterator<Item = (usize, String)> {
     log.split(|byte| *byte == 0).filter_map(|entry| {
         let entry = String::from_utf8_lossy(entry.strip_suffix(&[1])?);
         let (text, name) = entry.split_once(' ').unwrap();
-        Some((text.parse().unwrap(), name.replace('\u{2}', "\n")))
+        Some((text.parse().unwrap(), name.replace("\u{2}n", "\n").replace("\u{2}b", "\u{2}")))
     })
 }
 
 #[test]
 fn an_entry_that_a_kill_cut_off_is_skipped() {
-    let log = b"\x000 p1\x01\x001\x001 p\x022\x01\x002 p";
-    assert_eq!(entries(log).collect::<Vec<_>>(), [(0, "p1".to_owned()), (1, "p\n2".to_owned())]);
+    let log = b"\x000 p1\x01\x001\x001 p\x02n2\x02bn\x01\x002 p";
+    assert_eq!(entries(log).collect::<Vec<_>>(), [(0, "p1".to_owned()), (1, "p\n2\u{2}n".to_owned())]);
+}
+
+#[test]
+fn a_name_is_kept_whatever_its_characters_are() {
+    let Some(jail) = Jail::new() else { return };
+    let found = jail.run(&["$'\\2m'".to_owned(), "$'a\\nb'".to_owned(), "$'\\2n'".to_owned()]).unwrap();
+    assert_eq!(found, ["\u{2}m", "a\nb", "\u{2}n"].map(|name| BTreeSet::from([name.to_owned()])));
 }

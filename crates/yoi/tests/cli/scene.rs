@@ -155,6 +155,14 @@ impl Scene {
         command
     }
 
+    /// A copy of the program. Not written by this process: a child that another test starts meanwhile would hold the file open
+    /// for writing, and then it cannot run.
+    pub(crate) fn own_program(&self) -> PathBuf {
+        let copy = self.path("yoi");
+        assert!(Command::new("cp").arg(env!("CARGO_BIN_EXE_yoi")).arg(&copy).status().unwrap().success());
+        copy
+    }
+
     /// Runs the program to its end.
     pub(crate) fn yoi(&self, args: &[&str]) -> Done {
         finish(self.command(args).spawn().unwrap())

@@ -187,8 +187,7 @@ fn a_second_signal_leaves_at_once() {
 #[test]
 fn a_program_that_is_replaced_meanwhile_still_starts_its_pod() {
     let scene = Scene::new();
-    let copy = scene.path("yoi");
-    fs::copy(env!("CARGO_BIN_EXE_yoi"), &copy).unwrap();
+    let copy = scene.own_program();
     let file = copy.display();
     scene.config(&format!(
         "[providers.x]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\n\

@@ -83,8 +83,7 @@ fn a_terminal_that_closes_is_nothing_to_the_pod_that_was_started_there() {
 #[test]
 fn a_program_file_that_is_replaced_is_still_the_program_of_a_live_pod() {
     let around = Around::new();
-    let copy = around.scene.path("yoi");
-    fs::copy(env!("CARGO_BIN_EXE_yoi"), &copy).unwrap();
+    let copy = around.scene.own_program();
     let mut start = around.copy(&copy, &["start", "p", "go", "-m", &around.model, "--json"]);
     let host = Host::of(&finish(start.spawn().unwrap()).ends(0));
     reached(&around.scene.file("started"));
