@@ -56,7 +56,7 @@ impl Theme {
             Tone::Removed => "31",
             Tone::Failed => "1;31",
             Tone::Refused => "33",
-            Tone::Waiting => "1;33",
+            Tone::Waiting => "1;35",
         })
     }
 }

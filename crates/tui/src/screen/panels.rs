@@ -87,11 +87,11 @@ pub(super) fn context(status: &Status, width: usize) -> Vec<Line> {
         return vec![Line::of("known once the first turn begins", Tone::Dim).cut(width)];
     };
     let window = context.window.map_or_else(String::new, |window| format!(" of {}", tokens(window)));
-    let how = if context.measured { "" } else { " · reckoned from bytes" };
+    let how = if context.measured { "" } else { " · estimated from the size of the texts" };
     let whole = format!("{}{window}{how} · {} cached", tokens(context.used), tokens(context.cached));
     let mut lines = Line::of(&whole, Tone::Strong).wrap(width, &Line::default(), &Line::of("  ", Tone::Plain));
     lines.extend(context.parts.iter().map(|part| {
-        let name = part.name.as_ref().map_or_else(String::new, |name| format!(" {name}"));
+        let name = part.name.as_ref().or(part.feature.as_ref()).map_or_else(String::new, |name| format!(": {name}"));
         let kind = context_kind(&part.kind);
         Line::of(&format!("{:>13}  ", tokens(part.tokens)), Tone::Dim)
             .with(&format!("{kind}{name}"), Tone::Plain)
