@@ -109,8 +109,8 @@ impl History {
         Ok(())
     }
 
-    /// Encodes the items again as another view of the session shows them: as many, with the same calls. Called only by
-    /// `turn`, while it is held.
+    /// Encodes the items again as another view of the session shows them: not more than before. Called only by `turn`,
+    /// while it is held.
     pub(crate) fn reviewed<I>(&mut self, items: I) -> Result<(), HistoryError>
     where
         I: IntoIterator,
@@ -118,7 +118,7 @@ impl History {
     {
         let dialect = Arc::clone(self.projection.dialect());
         let reviewed = Self::restore(self.surface.clone(), dialect, items, self.counters)?;
-        if reviewed.items() != self.items() {
+        if reviewed.items() > self.items() {
             return Err(HistoryError::OtherItems { have: self.items(), given: reviewed.items() });
         }
         *self = reviewed;

@@ -99,6 +99,12 @@ methods! {
     Notify = "notify" -> Done,
     /// Calls a tool that its feature opens to clients.
     CallTool = "call_tool" -> ToolAnswer,
+    /// Has a text stay in the context, word for word.
+    Pin = "pin" -> Done,
+    /// Takes back a pin.
+    Unpin = "unpin" -> Done,
+    /// Has the next request show as little as the rules allow.
+    Compact = "compact" -> Done,
     /// Replaces the text that a person is writing; all clients see it. In memory only.
     SetDraft = "draft" -> Done,
     /// Ends the running turn; of an input: withdraws it, or ends its turn.
@@ -136,6 +142,9 @@ impl Method {
             | Self::Withdraw(Withdraw { cmd_id, .. })
             | Self::MoveInput(MoveInput { cmd_id, .. })
             | Self::Notify(Notify { cmd_id, .. })
+            | Self::Pin(Pin { cmd_id, .. })
+            | Self::Unpin(Unpin { cmd_id, .. })
+            | Self::Compact(Compact { cmd_id, .. })
             | Self::SetDraft(SetDraft { cmd_id, .. })
             | Self::Cancel(Cancel { cmd_id, .. })
             | Self::Pause(Pause { cmd_id })
@@ -497,6 +506,30 @@ pub struct ToolAnswer {
     pub summary: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub content: String,
+}
+
+/// Parameters of `pin`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Pin {
+    /// At most 4 KiB; all pins have at most 32 KiB, and there are at most 64.
+    pub text: String,
+    pub cmd_id: String,
+}
+
+/// Parameters of `unpin`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unpin {
+    pub pin: u64,
+    pub cmd_id: String,
+}
+
+/// Parameters of `compact`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Compact {
+    /// The oldest turns leave the context, too; a hold because of a full context ends.
+    #[serde(default)]
+    pub drop_turns: bool,
+    pub cmd_id: String,
 }
 
 /// Parameters of `draft`.

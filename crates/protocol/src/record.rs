@@ -182,6 +182,9 @@ bodies! {
     ApprovalResolved = "approval_resolved",
     RulesForgotten = "rules_forgotten",
     Pruned = "pruned",
+    Pinned = "pinned",
+    Unpinned = "unpinned",
+    CompactRequested = "compact_requested",
     ToolStarted = "tool_started",
     ToolRepeated = "tool_repeated",
     ToolFinished = "tool_finished",
@@ -331,8 +334,10 @@ mirrors! {
         items: u64,
         bytes: u64,
     }
-    /// Old results left the requests that follow.
+    /// Old results or steps left the requests that follow.
     Pruned {
+        /// `results`, `steps` or `turns`; none is `results`.
+        level?: String,
         left: PrunedContent,
     }
     /// What left the requests; part of [`Pruned`].
@@ -340,6 +345,30 @@ mirrors! {
         results: u64,
         /// Bytes by tool.
         bytes: BTreeMap<String, u64>,
+        /// Bytes of reasoning.
+        reasoning?: u64,
+        /// Bytes of calls.
+        calls?: u64,
+        /// Bytes of inputs.
+        inputs?: u64,
+        /// Bytes of answers.
+        answers?: u64,
+    }
+    /// A text stays in the context.
+    Pinned {
+        pin: u64,
+        text: String,
+        by?: Who,
+    }
+    /// A pinned text may leave the context.
+    Unpinned {
+        pin: u64,
+        by?: Who,
+    }
+    /// A person wishes a smaller context.
+    CompactRequested {
+        drop_turns?: bool,
+        by?: Who,
     }
     /// An answer arrived completely.
     Response {

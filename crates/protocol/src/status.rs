@@ -42,6 +42,12 @@ pub struct Status {
     /// The tokens of the next request; absent before the first turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<ContextStatus>,
+    /// What stays in the context, by number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pins: Vec<PinStatus>,
+    /// The next request shows as little as the rules allow.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compact_due: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_outcome: Option<Outcome>,
     /// The model's name.
@@ -61,6 +67,13 @@ pub struct Status {
     /// The newest record that can be read.
     pub seq: u64,
     pub host: Host,
+}
+
+/// A text that stays in the context.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PinStatus {
+    pub pin: u64,
+    pub text: String,
 }
 
 /// The tokens of the next request.

@@ -8,6 +8,18 @@ pub fn count(number: u64, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
+/// What left the context: `results`, `steps` or `turns`, how many results, and bytes by part.
+#[must_use]
+pub fn left_context(level: &str, results: u64, parts: &[(String, u64)]) -> String {
+    let what = match level {
+        "turns" => "the oldest turns and their steps left the context".to_owned(),
+        "steps" => format!("old steps with {} left the context", count(results, "result")),
+        _ => format!("{} left the context", count(results, "old result")),
+    };
+    let parts = parts.iter().filter(|(_, bytes)| *bytes > 0).map(|(part, bytes)| format!("{part} {bytes} bytes"));
+    format!("{what}: {}", parts.collect::<Vec<_>>().join(", "))
+}
+
 /// A length of time in at most two units: `0.4 s`, `12 s`, `3 min 5 s`, `2 h`, `12 d 4 h`.
 #[must_use]
 pub fn duration(time: Duration) -> String {

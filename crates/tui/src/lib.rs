@@ -16,7 +16,7 @@ mod style;
 mod table;
 
 pub use call::{CallBody, CallCell, CallState, unrepeated};
-pub use count::{count, duration};
+pub use count::{count, duration, left_context};
 pub use diff::diff;
 pub use finished::finished;
 pub use line::{Line, Span, columns};

@@ -81,6 +81,12 @@ pub(crate) enum Command {
     Resume(PodArgs),
     /// Cancel the running turn of a pod
     Cancel(PodArgs),
+    /// Have the next request of a pod to the model show as little as the rules allow; the log keeps everything
+    #[command(after_help = EXIT_CODES)]
+    Compact(CompactArgs),
+    /// Keep a text in the context of a pod word for word, list such texts, or take one back
+    #[command(after_help = EXIT_CODES)]
+    Pin(PinArgs),
     /// List the calls that wait for your approval, or allow or deny one of them
     #[command(after_help = EXIT_CODES)]
     Approve(ApproveArgs),
@@ -279,6 +285,29 @@ pub(crate) struct NotifyArgs {
     /// If the pod is idle, start a turn that delivers the notification
     #[arg(long)]
     pub(crate) wake: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompactArgs {
+    /// Name of the pod, or a unique prefix of it
+    #[arg(add = ArgValueCandidates::new(pods))]
+    pub(crate) name: String,
+    /// The oldest turns leave the context, too; a pod continues that is held because its context is full
+    #[arg(long)]
+    pub(crate) drop_turns: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PinArgs {
+    /// Name of the pod, or a unique prefix of it
+    #[arg(add = ArgValueCandidates::new(pods))]
+    pub(crate) name: String,
+    /// The text, at most 4 KiB; `-` reads it from stdin. Without it, the pinned texts are listed
+    #[arg(value_name = "TEXT")]
+    pub(crate) text: Option<OsString>,
+    /// Take back the pin of this number
+    #[arg(long, value_name = "NUMBER", conflicts_with = "text")]
+    pub(crate) remove: Option<u64>,
 }
 
 #[derive(Debug, Args)]

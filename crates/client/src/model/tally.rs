@@ -4,7 +4,9 @@
 //! that is started on it has a status behind them.
 
 use protocol::record::{RecordBody, RecordView, Usage};
-use protocol::status::{ApprovalStatus, DeliveryMode, HoldStatus, Host, Queued, ReloadReport, State, Status};
+use protocol::status::{
+    ApprovalStatus, DeliveryMode, HoldStatus, Host, PinStatus, Queued, ReloadReport, State, Status,
+};
 use serde_json::{Map, Value};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -44,6 +46,8 @@ pub(super) fn before_any_record(pod: &str) -> Status {
         usage: Usage::default(),
         cost: None,
         context: None,
+        pins: Vec::new(),
+        compact_due: false,
         last_outcome: None,
         model: String::new(),
         stuck: 0,
@@ -109,7 +113,7 @@ pub(super) fn fold(status: &mut Status, record: &RecordView, crashes: u32) {
             (status.turns, status.turn, status.step) = (started.turn, Some(started.turn), Some(0));
         }
         RecordBody::Request(request) => {
-            status.requests = request.number;
+            (status.requests, status.compact_due) = (request.number, false);
             status.step = status.step.map(|step| step.saturating_add(1));
         }
         RecordBody::Response(response) => spend(status, &response.usage, response.cost),
@@ -134,6 +138,15 @@ pub(super) fn fold(status: &mut Status, record: &RecordView, crashes: u32) {
         RecordBody::ApprovalResolved(answer) => {
             status.approvals.retain(|waiting| waiting.approval != answer.approval);
         }
+        RecordBody::CompactRequested(_) => {
+            status.compact_due = true;
+            compacts(status);
+        }
+        RecordBody::Pinned(pinned) => {
+            status.pins.push(PinStatus { pin: pinned.pin, text: pinned.text.clone() });
+            status.pins.truncate(MAX_WAITING);
+        }
+        RecordBody::Unpinned(unpinned) => status.pins.retain(|pin| pin.pin != unpinned.pin),
         // A cancelled call waits no more.
         RecordBody::ToolFinished(finished) => status.approvals.retain(|waiting| waiting.call != finished.call),
         body => queue(status, body),
@@ -188,6 +201,12 @@ fn queue(status: &mut Status, body: &RecordBody) {
 
 fn shown(text: &str) -> String {
     text.chars().take(protocol::MAX_SHOWN).collect()
+}
+
+/// A person answered a full context: its hold ends.
+fn compacts(status: &mut Status) {
+    let is_full = status.last_outcome.as_ref().is_some_and(|outcome| outcome.outcome == "context_limit");
+    status.held.take_if(|held| is_full && held.cause == "budget");
 }
 
 /// A pause by a person outlasts every other cause.

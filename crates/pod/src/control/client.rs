@@ -15,7 +15,9 @@ use crate::feature::{FeatureRegistry, Lines, MAX_NOTIFICATION, MAX_PER_TURN, Reg
 use crate::hook::MAX_OUTPUT_SCHEMA;
 use crate::mailbox::events::Event;
 use crate::mailbox::requests::{Declined, Notification, answered};
-use crate::record::{ApprovalId, ApprovalResolved, ClientCall, InputId, InputLimits, InputMode, Record, Who};
+use crate::record::{
+    ApprovalId, ApprovalResolved, ClientCall, CompactRequested, InputId, InputLimits, InputMode, Record, Who,
+};
 use crate::session::view::ContextPolicy;
 use llm_worker::Price;
 use std::path::Path;
@@ -44,6 +46,11 @@ pub(super) enum Command {
     /// Takes back rules of these numbers.
     ForgetRules(Vec<u64>, Option<Who>, Reply<()>),
     PastCalls(ApprovalId, Reply<Box<PastSearch>>),
+    /// Pins a text.
+    Pin(String, Option<Who>, Reply<()>),
+    /// Takes back the pin of this number.
+    Unpin(u64, Option<Who>, Reply<()>),
+    Compact(CompactRequested, Reply<()>),
     Notify(Notification, oneshot::Sender<Result<u64, Declined>>),
     /// Journals a call that is about to run.
     Call(ClientCall, Reply<()>),
@@ -385,6 +392,34 @@ impl Client {
     pub async fn forget_rules(&self, numbers: Vec<u64>, by: Option<Who>) -> Result<(), SubmitError> {
         let (reply, done) = oneshot::channel();
         self.ask(Command::ForgetRules(numbers, by, reply), done).await
+    }
+
+    /// Has this text stay in the context. Returns once that is durable; the next request brings it.
+    ///
+    /// # Errors
+    /// The text is empty, too long or one too many, the disk refused, or the pod has ended.
+    pub async fn pin(&self, text: String, by: Option<Who>) -> Result<(), SubmitError> {
+        let (reply, done) = oneshot::channel();
+        self.ask(Command::Pin(text, by, reply), done).await
+    }
+
+    /// Takes back a pin. Returns once that is durable.
+    ///
+    /// # Errors
+    /// There is no pin of this number, the disk refused, or the pod has ended.
+    pub async fn unpin(&self, pin: u64, by: Option<Who>) -> Result<(), SubmitError> {
+        let (reply, done) = oneshot::channel();
+        self.ask(Command::Unpin(pin, by, reply), done).await
+    }
+
+    /// Has the next request show as little as the rules allow; with `drop_turns` the oldest turns leave it, too, and a hold
+    /// ends that came from a full context. Returns once that is durable.
+    ///
+    /// # Errors
+    /// The disk refused, or the pod has ended.
+    pub async fn compact(&self, drop_turns: bool, by: Option<Who>) -> Result<(), SubmitError> {
+        let (reply, done) = oneshot::channel();
+        self.ask(Command::Compact(CompactRequested { drop_turns, by }, reply), done).await
     }
 
     /// Leaves the model a text, which the next step delivers; with `wake` an idle pod begins a turn for it. Returns once

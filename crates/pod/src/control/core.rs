@@ -62,6 +62,10 @@ pub struct Core {
     pub(crate) pending: Pending,
     pub(crate) jobs: JobBoard,
     pub(crate) pipeline: Pipeline,
+    /// Changes of the view in a row that left the next request above its limit.
+    pub(crate) stalled_views: u32,
+    /// The newest number given to a pin.
+    pub(crate) pins: u64,
     pub(crate) drivers: Drivers,
     /// Whether the pod is one of [`HostMode::Stay`].
     pub(crate) stays: bool,
@@ -197,10 +201,10 @@ impl Core {
         let (first, time, mut checkpoint, last) = (*done.seqs().start(), done.time(), done.seal(), done.mark());
         let (ack, records) = Ack::of(done);
         for (seq, record) in (first..).zip(records) {
-            let before = self.state.view;
+            let before = self.state.shown.clone();
             let items = self.state.apply_at(time, &record)?;
             self.draft.take(&items, time, matches!(record, Record::ToolStarted(_)));
-            self.draft.change_view(&record, before, &self.state);
+            self.draft.change_view(&record, &before, &self.state);
             (self.store.probe)(record.kind());
             if matches!(record, Record::HostStopped(_)) && self.draft.due(last.seq()) {
                 checkpoint = checkpoint.or(Some(last));

@@ -68,6 +68,16 @@ impl RunLimits {
         Self { max_steps, max_cost, max_tokens, max_wall, ..self }
     }
 
+    /// What is left of these limits after `used`, for the model.
+    pub(super) fn left_words(self, used: Spent) -> String {
+        let left = self.less(used);
+        let mut words = vec![format!("{} of {} steps left", left.max_steps, self.max_steps)];
+        words.extend(left.max_tokens.map(|tokens| format!("{tokens} tokens left")));
+        words.extend(left.max_cost.map(|cost| format!("{cost} left")));
+        words.extend(left.max_wall.map(|wall| format!("{} s left", wall.as_secs())));
+        words.join(", ")
+    }
+
     /// The limits of the next turn of a run after `used`.
     ///
     /// # Errors

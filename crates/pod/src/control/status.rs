@@ -9,6 +9,7 @@ use crate::session::tasks::{OpenTaskRun, TaskEnd, TaskState};
 use llm_worker::effect::Outcome;
 use llm_worker::{Cost, Usage};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What a live pod does now, from its memory.
@@ -36,6 +37,10 @@ pub struct PodStatus {
     pub cost: Option<Cost>,
     /// The tokens of the next request; none before the first turn.
     pub context: Option<ContextUsage>,
+    /// Texts that stay in the context, by number.
+    pub pins: BTreeMap<u64, String>,
+    /// The next request shows as little as the rules allow.
+    pub compact_due: bool,
     pub last_outcome: Option<Outcome>,
     /// The model's name.
     pub model: String,

@@ -50,6 +50,12 @@ pub enum SubmitError {
     /// No rule of this number is allowed for the pod.
     #[error("there is no rule {0}")]
     NoRuleNumber(u64),
+    /// No pin has this number.
+    #[error("there is no pin {0}")]
+    NoPin(u64),
+    /// The text cannot be pinned, with the reason.
+    #[error("{0}")]
+    NotPinned(String),
     /// Past calls could not be judged.
     #[error("the past calls could not be judged: {0}")]
     Unjudged(String),
@@ -93,7 +99,9 @@ impl SubmitError {
             | Self::OtherArguments(_)
             | Self::NoRule(_)
             | Self::NoConfigurableRule(_)
-            | Self::NoRuleNumber(_) => ErrorKind::FixInput,
+            | Self::NoRuleNumber(_)
+            | Self::NoPin(_)
+            | Self::NotPinned(_) => ErrorKind::FixInput,
             Self::Closed | Self::Disk(_) | Self::Required(_) | Self::Unjudged(_) => ErrorKind::Unavailable,
         }
     }

@@ -126,6 +126,8 @@ enum ViewChange {
     Open,
     /// The turn is to be held.
     Wanted,
+    /// Hooks are asked about it.
+    Asking,
     /// Its record is on its way; an early end of the turn waits for it.
     Recording(Option<Box<Input<Journaled>>>),
     /// It was made, or is not needed.
@@ -236,7 +238,8 @@ impl Running {
 
     fn of(core: &Core, turn: Turn, (number, generation): (u64, u64), before: Spent, limits: RunLimits) -> Self {
         let budget = Budget::new(core.price, before.cost.unwrap_or_default());
-        let info = TurnInfo { number, generation, budget, cancelled_by: None, end_gates: false, view: core.state.view };
+        let info =
+            TurnInfo { number, generation, budget, cancelled_by: None, end_gates: false, view: core.state.shown.view };
         let (gates, reviews, judges, answers) = (JoinSet::new(), JoinSet::new(), JoinSet::new(), JoinSet::new());
         let tasks = TurnTasks { gates, reviews, judges, answers, calls: Calls::new() };
         Self {
@@ -360,7 +363,12 @@ impl Running {
                 *ends = Some(Box::new(how));
                 Ok(())
             }
-            (TurnStage::Machine, _) => Ok(self.turn.handle(how)?),
+            (TurnStage::Machine, change) => {
+                if matches!(change, ViewChange::Wanted | ViewChange::Asking) {
+                    *change = ViewChange::Settled;
+                }
+                Ok(self.turn.handle(how)?)
+            }
             (
                 TurnStage::Settling(_)
                 | TurnStage::Asking(_)

@@ -32,10 +32,10 @@ pub use point::{FailureRule, HookClass, HookPoint};
 pub(crate) use private::begin as private_panics;
 pub use private::silence_private_panics;
 pub use typed::{
-    AnswerView, ErrorView, Event, EventView, Gate, Observe, Point, PostAssistant, PreRequest, PreToolCall,
-    PromptSubmit, PromptView, ProposedCall, RequestView, SeesOutputSchema, ToolArguments, ToolCallView, ToolOutcome,
-    ToolOutcomeView, ToolRepeat, ToolRepeatView, ToolRun, ToolRunView, ToolShape, ToolShapeView, Transform, TurnEnd,
-    TurnEndView, TurnError,
+    AnswerView, Compaction, CompactionPlan, CompactionView, ErrorView, Event, EventView, Gate, LeavingResult,
+    MAX_KEPT_CALLS, Observe, Point, PostAssistant, PreCompaction, PreRequest, PreToolCall, PromptSubmit, PromptView,
+    ProposedCall, RequestView, SeesOutputSchema, ToolArguments, ToolCallView, ToolOutcome, ToolOutcomeView, ToolRepeat,
+    ToolRepeatView, ToolRun, ToolRunView, ToolShape, ToolShapeView, Transform, TurnEnd, TurnEndView, TurnError,
 };
 pub use verdict::{
     Change, MAX_AGAIN, MAX_AGAIN_WORDS, MAX_EXPIRY, MAX_REASON, MAX_RETRIES, MAX_RETRY_WAIT, MayAbort, MayAllow,

@@ -12,6 +12,8 @@ pub enum HookPoint {
     PromptSubmit,
     /// A request to the model, before it is recorded.
     PreRequest,
+    /// Old results or steps, before they leave the requests.
+    PreCompaction,
     /// An answer that is whole, before its calls are judged.
     PostAssistant,
     /// A request that brought no answer.
@@ -30,6 +32,8 @@ pub enum HookPoint {
     ToolShape,
     /// A call's result, before it is recorded and shown.
     ToolOutcome,
+    /// A change that takes old results or steps out of the requests: which results stay.
+    Compaction,
     /// A record that became durable.
     Event,
 }
@@ -41,13 +45,17 @@ impl HookPoint {
         match self {
             Self::PromptSubmit
             | Self::PreRequest
+            | Self::PreCompaction
             | Self::PostAssistant
             | Self::TurnError
             | Self::PreToolCall
             | Self::TurnEnd => HookClass::Gate,
-            Self::ToolArguments | Self::ToolRun | Self::ToolRepeat | Self::ToolShape | Self::ToolOutcome => {
-                HookClass::Transform
-            }
+            Self::ToolArguments
+            | Self::ToolRun
+            | Self::ToolRepeat
+            | Self::ToolShape
+            | Self::ToolOutcome
+            | Self::Compaction => HookClass::Transform,
             Self::Event => HookClass::Observe,
         }
     }

@@ -4,7 +4,7 @@ use super::chain::{HookChain, HookRegistry, HookRegistryBuilder};
 use super::point::{HookClass, HookPoint};
 use super::verdict::{Change, Verdict};
 use crate::feature::{FeatureId, secret};
-use crate::record::{Decision, Record};
+use crate::record::{Decision, Record, ViewLevel};
 use authority::Redactor;
 use llm_worker::effect::Outcome;
 use llm_worker::tool::Touch;
@@ -112,6 +112,8 @@ points! {
     PromptSubmit(PromptView) -> Verdict<Self>, prompt_submit;
     /// The point of a request to the model, before it is recorded.
     PreRequest(RequestView) -> Verdict<Self>, pre_request;
+    /// The point of a change that takes old results or steps out of the requests. Refused, it is not made.
+    PreCompaction(CompactionView) -> Verdict<Self>, pre_compaction;
     /// The point of an answer that is whole, before its calls are judged.
     PostAssistant(AnswerView) -> Verdict<Self>, post_assistant;
     /// The point of a request that brought no answer, after the attempts of the host.
@@ -132,6 +134,8 @@ points! {
     ToolShape(ToolShapeView) -> Change<ToolOutput>, tool_shape;
     /// The point of a call's result, before it is recorded and shown.
     ToolOutcome(ToolOutcomeView) -> Change<ToolOutput>, tool_outcome;
+    /// The point of such a change: which results stay whole in it. It never sees or changes words.
+    Compaction(CompactionView) -> Change<CompactionPlan>, compaction;
     /// The point of a record that became durable.
     Event(EventView) -> (), event;
 }
@@ -155,6 +159,13 @@ impl Gate for PromptSubmit {
 impl Gate for PreRequest {
     fn refusal(reason: String) -> Decision {
         Decision::Abort { reason }
+    }
+}
+
+/// A gate that fails refuses: the context stays as it is.
+impl Gate for PreCompaction {
+    fn refusal(reason: String) -> Decision {
+        Decision::Refuse { reason }
     }
 }
 
@@ -282,6 +293,23 @@ impl Transform for ToolOutcome {
     }
 }
 
+impl Transform for Compaction {
+    type Value = CompactionPlan;
+
+    fn with(input: &CompactionView, value: &CompactionPlan) -> CompactionView {
+        CompactionView { keep: value.keep.clone(), ..input.clone() }
+    }
+
+    fn digest(input: &CompactionView) -> String {
+        let keep: Vec<String> = input.keep.iter().map(ToString::to_string).collect();
+        blake3::hash(keep.join(" ").as_bytes()).to_hex().to_string()
+    }
+
+    fn secret(_: &CompactionView, _: &Redactor) -> Option<String> {
+        None
+    }
+}
+
 impl Observe for Event {}
 
 /// An input as a [`PromptSubmit`] gate sees it, before it is queued.
@@ -301,6 +329,64 @@ pub struct RequestView {
     pub number: u64,
     /// Number of items that are durable so far.
     pub items: u64,
+}
+
+/// A change that takes old results or steps out of the requests, as [`PreCompaction`] gates and [`Compaction`] transforms
+/// see it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CompactionView {
+    pub turn: u64,
+    pub level: ViewLevel,
+    /// Whether a person asked for it.
+    pub by_hand: bool,
+    /// Tokens of the next request without the change.
+    pub used: u64,
+    /// The model's context window in tokens, if it is known.
+    pub window: Option<u64>,
+    /// The results that leave, oldest first; the log keeps them.
+    pub results: Arc<[LeavingResult]>,
+    /// What the transforms so far have stay.
+    pub keep: Vec<CallId>,
+}
+
+/// A result that leaves the requests; part of [`CompactionView`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeavingResult {
+    pub call: CallId,
+    pub tool: String,
+    /// Bytes of its content.
+    pub bytes: u64,
+}
+
+/// What a [`Compaction`] transform may choose.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CompactionPlan {
+    /// Calls whose results stay whole in this change, at most [`MAX_KEPT_CALLS`] of those that would leave.
+    pub keep: Vec<CallId>,
+}
+
+/// Calls that a [`CompactionPlan`] may name.
+pub const MAX_KEPT_CALLS: usize = 256;
+
+impl CompactionView {
+    /// A view for a test of a hook.
+    #[must_use]
+    pub fn new(level: ViewLevel, used: u64, window: Option<u64>, results: Vec<LeavingResult>) -> Self {
+        Self { turn: 1, level, by_hand: false, used, window, results: results.into(), keep: Vec::new() }
+    }
+
+    /// The view, if what stays is within its bounds.
+    pub(crate) fn checked(self) -> Result<Self, String> {
+        let leaves = |call: &CallId| self.results.iter().any(|result| result.call == *call);
+        if self.keep.len() > MAX_KEPT_CALLS {
+            return Err(format!("it keeps {} results; at most {MAX_KEPT_CALLS} are allowed", self.keep.len()));
+        }
+        match self.keep.iter().find(|call| !leaves(call)) {
+            Some(call) => Err(format!("the result of {call} does not leave")),
+            None => Ok(self),
+        }
+    }
 }
 
 /// An answer as a [`PostAssistant`] gate sees it: nothing of it is durable yet.

@@ -2,7 +2,7 @@
 //!
 //! An author's gate returns a [`Verdict`]; it contains the [`Decision`] that the host journals.
 
-use super::typed::{Point, PostAssistant, PreRequest, PreToolCall, PromptSubmit, TurnEnd, TurnError};
+use super::typed::{Point, PostAssistant, PreCompaction, PreRequest, PreToolCall, PromptSubmit, TurnEnd, TurnError};
 use crate::feature::millis;
 use crate::record::Decision;
 use std::marker::PhantomData;
@@ -148,6 +148,8 @@ impl MayAllow for PromptSubmit {}
 impl MayAbort for PromptSubmit {}
 impl MayAllow for PreRequest {}
 impl MayAbort for PreRequest {}
+impl MayAllow for PreCompaction {}
+impl MayDeny for PreCompaction {}
 impl MayAllow for PostAssistant {}
 impl MayAbort for PostAssistant {}
 impl MayRetry for TurnError {}

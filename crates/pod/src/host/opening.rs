@@ -105,7 +105,10 @@ impl Opening {
         // Its doors are shut at once, without waiting for running uses.
         let callbacks = callbacks.serving(pending.sender(), move |feature| drop(holds.leave(feature)));
         let pipeline = Pipeline::default();
+        let (stalled_views, pins) = (0, state.standing.pin_numbers);
         let core = Core {
+            stalled_views,
+            pins,
             store,
             state,
             draft,

@@ -19,7 +19,7 @@ use protocol::method::{
 use protocol::record as mirror;
 use protocol::status::{
     ApprovalStatus, BackgroundTaskStatus, ContextPart, ContextStatus, DeliveryMode, EndedRunStatus, HoldStatus, Host,
-    JobStatus, ModelRetry, OpenRunStatus, Queued, State, Status,
+    JobStatus, ModelRetry, OpenRunStatus, PinStatus, Queued, State, Status,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -54,6 +54,8 @@ pub(super) fn status(status: PodStatus, pod: &str, host: &Host) -> Status {
         usage: same(&status.usage),
         cost: status.cost.map(Cost::count),
         context: status.context.map(context),
+        pins: status.pins.into_iter().map(|(pin, text)| PinStatus { pin, text }).collect(),
+        compact_due: status.compact_due,
         last_outcome: status.last_outcome.as_ref().map(same),
         model: status.model,
         stuck: status.stuck as u64,
@@ -253,7 +255,11 @@ pub(super) fn error(error: &SubmitError) -> Error {
         SubmitError::TooLong(_) | SubmitError::Unstorable(_) => ErrorKind::TooLong,
         SubmitError::Refused(_) => ErrorKind::Refused,
         SubmitError::ToolFailed(_) => ErrorKind::Failed,
-        SubmitError::NoTool(_) | SubmitError::Arguments(_) | SubmitError::NoRuleNumber(_) => ErrorKind::Params,
+        SubmitError::NoTool(_)
+        | SubmitError::Arguments(_)
+        | SubmitError::NoRuleNumber(_)
+        | SubmitError::NoPin(_)
+        | SubmitError::NotPinned(_) => ErrorKind::Params,
         SubmitError::ReadOnly(_) => ErrorKind::NotAllowed,
         SubmitError::Busy | SubmitError::TooMany(_) => ErrorKind::Busy,
         SubmitError::NotWaiting(_) => ErrorKind::NotWaiting,

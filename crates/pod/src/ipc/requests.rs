@@ -10,8 +10,9 @@ use crate::record::Who;
 use llm_worker::ToolOutput;
 use protocol::error::{Error, ErrorKind};
 use protocol::method::{
-    AcceptedInput, Attach, Attached, CallTool, Cancel, Done, EditInput, ForgetRules, GetPastCalls, Method, MoveInput,
-    Notify, Page, RecordPage, Report, SendInput, SetDraft, Shutdown, ToolAnswer, Undo, Wait, Withdraw,
+    AcceptedInput, Attach, Attached, CallTool, Cancel, Compact, Done, EditInput, ForgetRules, GetPastCalls, Method,
+    MoveInput, Notify, Page, Pin, RecordPage, Report, SendInput, SetDraft, Shutdown, ToolAnswer, Undo, Unpin, Wait,
+    Withdraw,
 };
 use protocol::record::{ApprovalResolved, RecordLine};
 use protocol::{MAX_CMD_ID, MAX_PAGE, MAX_PAGE_BYTES};
@@ -86,6 +87,9 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
             let ToolOutput { summary, content } = client.call_tool(call).await.map_err(refused)?;
             return answer(&ToolAnswer { summary, content });
         }
+        Method::Pin(Pin { text, .. }) => client.pin(text, by).await,
+        Method::Unpin(Unpin { pin, .. }) => client.unpin(pin, by).await,
+        Method::Compact(Compact { drop_turns, .. }) => client.compact(drop_turns, by).await,
         Method::SetDraft(SetDraft { text, .. }) => hub.set_draft(text, by.as_ref().map(convert::who)),
         Method::Cancel(Cancel { input: Some(input), .. }) => client.cancel_input(input, by).await,
         Method::Cancel(Cancel { input: None, .. }) => {

@@ -27,7 +27,7 @@ pub(crate) const MAX_WAKES: u32 = 12;
 const MAX_ALL_WAKES: u32 = 60;
 
 /// The sender of notifications of clients, in the journal.
-const CLIENT: &str = "client";
+pub(crate) const CLIENT: &str = "client";
 
 /// Between turns the allowances are renewed after this time.
 const HOUR: Duration = Duration::from_secs(60 * 60);

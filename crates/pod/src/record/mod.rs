@@ -33,7 +33,7 @@ pub use turn::{
     InputWithdrawn, ItemAdded, Request, Response, SurfaceSet, SurfaceSources, SystemItem, SystemSource, TurnFinished,
     TurnStarted, Unanswered,
 };
-pub use view::{Pruned, PrunedContent, View};
+pub use view::{CompactRequested, KeptItem, Pinned, Pruned, PrunedContent, Unpinned, View, ViewLevel, ViewParameters};
 
 use llm_worker::effect::Outcome;
 use session_store::{EncodeError, Frames};
@@ -159,6 +159,12 @@ records! {
     Suspended = "suspended" / 1,
     /// The requests that follow show less of old results.
     Pruned = "pruned" / 1,
+    /// A text stays in the context.
+    Pinned = "pinned" / 1,
+    /// A pinned text may leave the context.
+    Unpinned = "unpinned" / 1,
+    /// A person wishes a smaller context.
+    CompactRequested = "compact_requested" / 1,
     /// A hold has ended, or the disk accepts commits again.
     Resumed = "resumed" / 1,
     /// A turn ended.
@@ -180,7 +186,11 @@ impl Record {
             | Self::ApprovalRequested(_)
             | Self::ApprovalResolved(_)
             | Self::RulesForgotten(_)
-            | Self::Pruned(_) => 2,
+            | Self::Pruned(_)
+            | Self::Pinned(_)
+            | Self::Unpinned(_)
+            | Self::CompactRequested(_)
+            | Self::SystemItem(SystemItem::Context { .. }) => 2,
             Self::InputQueued(queued) if queued.mode == InputMode::DenyParked => 2,
             Self::TurnFinished(TurnFinished {
                 outcome: Outcome::TokenLimit | Outcome::TimeLimit | Outcome::ContextLimit,
@@ -245,6 +255,9 @@ impl Record {
             | Self::ApprovalResolved(_)
             | Self::RulesForgotten(_)
             | Self::Pruned(_)
+            | Self::Pinned(_)
+            | Self::Unpinned(_)
+            | Self::CompactRequested(_)
             | Self::ToolStarted(_)
             | Self::ToolRepeated(_)
             | Self::FeatureState(_)

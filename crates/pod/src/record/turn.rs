@@ -200,6 +200,13 @@ pub enum SystemItem {
         /// The exact model-visible text.
         text: String,
     },
+    /// The state of the pod, after old steps left the context or a pin changed.
+    Context {
+        /// The generation of the surface it was made under.
+        generation: u64,
+        /// The exact model-visible text.
+        text: String,
+    },
     /// A queued notification, delivered.
     Notification {
         number: u64,
@@ -217,7 +224,7 @@ impl SystemItem {
     #[must_use]
     pub fn source(&self) -> &str {
         match self {
-            Self::Environment { .. } | Self::Recovery { .. } => "host",
+            Self::Environment { .. } | Self::Recovery { .. } | Self::Context { .. } => "host",
             Self::Notification { feature, .. } => feature,
         }
     }
@@ -226,7 +233,10 @@ impl SystemItem {
     #[must_use]
     pub fn text(&self) -> &str {
         match self {
-            Self::Environment { text, .. } | Self::Recovery { text, .. } | Self::Notification { text, .. } => text,
+            Self::Environment { text, .. }
+            | Self::Recovery { text, .. }
+            | Self::Context { text, .. }
+            | Self::Notification { text, .. } => text,
         }
     }
 

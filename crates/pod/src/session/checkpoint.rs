@@ -7,14 +7,14 @@
 
 use super::fold::SessionState;
 use super::restore::Restored;
-use super::view::project;
-use crate::record::{Record, View};
+use super::view::{ShownItems, project};
+use crate::record::Record;
 use llm_worker::{CallId, Item, ProviderSignature, ResultStatus, SealedReasoning, ToolOutcome};
 use serde::{Deserialize, Serialize};
 use session_store::MAX_CHECKPOINT_BYTES;
 
 /// The version of the bytes and of the fold's result: raised when either changes.
-pub const VERSION: u32 = 21;
+pub const VERSION: u32 = 22;
 
 /// The parts of a checkpoint besides the state, collected during the fold: items and clocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl CheckpointBuilder {
     }
 
     /// Changes the items with the view, if this record, which was just folded, changed it from `before`.
-    pub fn change_view(&mut self, record: &Record, before: View, state: &SessionState) {
+    pub fn change_view(&mut self, record: &Record, before: &ShownItems, state: &SessionState) {
         if let Record::Pruned(_) = record
             && let Some(mut items) = self.items()
         {
@@ -115,7 +115,7 @@ impl CheckpointBuilder {
         let items = decoded(encoded)?;
         let draft = Self { items: Some(encoded.to_vec()), times, behind: 0 };
         let (last_time, started_at) = (times.newest, times.started);
-        let whole = state.items == items.len() as u64;
+        let whole = state.shown.count(state.items) == items.len() as u64;
         whole.then_some((Restored { state, items, last_time, started_at }, draft))
     }
 }

@@ -1,6 +1,7 @@
 //! The tokens of the next request, by contributor. A pure fold over surface, items and answers; it needs no tokenizer, because
 //! the provider counts every request that it answers.
 
+use super::view::GAP_SOURCE;
 use crate::record::{PrunedContent, SurfaceSources};
 use llm_worker::projection::Surface;
 use llm_worker::{Item, Usage};
@@ -32,6 +33,8 @@ pub struct ContextMeter {
     results: BTreeMap<String, u64>,
     /// By source.
     notes: BTreeMap<String, u64>,
+    /// Marks in the gaps of the view.
+    gaps: u64,
     /// Bytes of the newest request.
     requested: u64,
     counted: Option<CountedRequest>,
@@ -129,9 +132,20 @@ impl ContextMeter {
         *sum = sum.saturating_add(bytes);
     }
 
-    /// The content of old results, and seals, are not shown any more.
+    /// This is not shown any more.
     pub(super) fn left(&mut self, left: &PrunedContent) {
-        self.reasoning = self.reasoning.saturating_sub(left.seals);
+        self.reasoning = self.reasoning.saturating_sub(left.seals).saturating_sub(left.reasoning);
+        self.calls = self.calls.saturating_sub(left.calls);
+        self.inputs = self.inputs.saturating_sub(left.inputs);
+        self.answers = self.answers.saturating_sub(left.answers);
+        self.gaps = left.gaps;
+        for (source, bytes) in &left.notes {
+            // Above the limit on names, it was counted with the others.
+            let source = if self.notes.contains_key(source) { source } else { OTHER };
+            if let Some(sum) = self.notes.get_mut(source) {
+                *sum = sum.saturating_sub(*bytes);
+            }
+        }
         for (tool, bytes) in &left.bytes {
             let mut rest = *bytes;
             // The surface may have gained or lost the tool since its results were counted.
@@ -236,7 +250,8 @@ impl ContextMeter {
         parts.extend(sums.map(|(kind, bytes)| (part(kind, None, None, bytes), false)));
         let results = self.results.iter().map(|(tool, bytes)| part(ContextKind::Results, Some(tool), None, *bytes));
         let notes = self.notes.iter().map(|(source, bytes)| part(ContextKind::Notes, Some(source), None, *bytes));
-        parts.extend(results.chain(notes).map(|part| (part, false)));
+        let gaps = part(ContextKind::Notes, Some(GAP_SOURCE), None, self.gaps);
+        parts.extend(results.chain(notes).chain([gaps]).map(|part| (part, false)));
         parts
     }
 }

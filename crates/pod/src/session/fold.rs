@@ -6,11 +6,13 @@ use super::context::{ContextMeter, ContextUsage};
 use super::lost::{LostRecords, bridged};
 use super::queue::{InputQueue, RecentKeys};
 use super::spent::{Spent, WorkTime};
+use super::standing::StandingFacts;
 use super::tasks::TaskState;
+use super::view::ShownItems;
 use crate::record::{
-    ApprovalDecision, ApprovalRequested, ApprovalResolved, ChildProcess, Decision, Encoder, FeatureState, FileChanged,
-    HoldCause, HostStarted, InputId, InputLimits, NotificationQueued, Output, Record, Request, SystemItem,
-    ToolFinished, VerdictGiven, View,
+    ApprovalDecision, ApprovalRequested, ApprovalResolved, ChildProcess, CompactRequested, Decision, Encoder,
+    FeatureState, FileChanged, HoldCause, HostStarted, InputId, InputLimits, NotificationQueued, Output, Record,
+    Request, SystemItem, ToolFinished, VerdictGiven,
 };
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
@@ -73,8 +75,12 @@ pub struct SessionState {
     /// The number of the newest item.
     pub items: u64,
     /// What of the items the next request shows.
-    pub view: View,
+    pub shown: ShownItems,
     pub context: ContextMeter,
+    /// What stays in the context, and what the next note of the host is about.
+    pub standing: StandingFacts,
+    /// A person wishes a smaller context from the next request on.
+    pub compact_due: Option<CompactRequested>,
     /// The highest call number given.
     pub calls: u64,
     pub requests: u64,
@@ -212,6 +218,9 @@ impl SessionState {
             let begins = matches!(record, Record::HostStarted(_) | Record::Recovery(_) | Record::Gap(_));
             self.work_time = self.work_time.at(time_us, works && !begins);
         }
+        if matches!(record, Record::InputConsumed(_)) {
+            self.standing.taken_at(time_us);
+        }
         Ok(items)
     }
 
@@ -290,6 +299,7 @@ impl SessionState {
                 let Some(queued) = open.and_then(|input| self.queued.take(input)) else {
                     return illegal("no turn is open, or its input was not queued or was already taken");
                 };
+                self.standing.taken(&queued, self.items + 1);
                 // A steered input only adds to what the turn does.
                 if !queued.mode.steers() || queued.output_schema.is_some() {
                     self.output_schema = queued.output_schema;
@@ -325,6 +335,7 @@ impl SessionState {
                 (self.turns, self.turn_open) = (started.turn, true);
                 if !matches!(self.last_outcome, Some(Outcome::Interrupted | Outcome::Waiting)) {
                     (self.going_on, self.output_schema) = (None, None);
+                    self.standing.inputs.clear();
                 }
                 (self.last_answer, self.refused, self.shortfall) = (None, None, None);
                 self.turn_began = self.spent();
@@ -336,19 +347,33 @@ impl SessionState {
                 if let Some(why) = self.misfit(request) {
                     return illegal(why);
                 }
-                self.requests = request.number;
+                (self.requests, self.compact_due) = (request.number, None);
                 if let Some((surface, _)) = &self.surface {
                     self.context.request(surface);
                 }
             }
             Record::Pruned(pruned) => {
-                let upto = pruned.view.pruned;
-                if self.surface.is_none() || upto <= self.view.pruned || upto > self.items {
+                if self.surface.is_none() || !self.shown.precedes(pruned, self.items) {
                     return illegal("its view does not follow the last one");
                 }
-                self.view = pruned.view;
+                if pruned.kept.is_some() && !self.open_calls.is_empty() {
+                    return illegal("a call has no result");
+                }
+                self.shown = self.shown.after(pruned);
                 self.context.left(&pruned.left);
+                self.standing.note_due |= pruned.kept.is_some();
             }
+            Record::CompactRequested(wish) => {
+                self.compact_due = Some(wish.clone());
+                let is_full = self.last_outcome == Some(Outcome::ContextLimit) && !self.turn_open;
+                self.held.take_if(|hold| is_full && hold.cause == HoldCause::Budget);
+            }
+            Record::Pinned(pinned) => {
+                if let Err(why) = self.standing.pin(pinned) {
+                    return illegal(why);
+                }
+            }
+            Record::Unpinned(unpinned) => self.standing.unpin(unpinned.pin),
             Record::Response(response) => {
                 self.context.response(&response.usage);
                 self.usage = self.usage.plus(response.usage);
@@ -458,10 +483,10 @@ impl SessionState {
         if !self.open_calls.is_empty() {
             return Some("a call has no result");
         }
-        if request.items != self.items {
+        if request.items != self.shown.count(self.items) {
             return Some("it does not contain all items before it");
         }
-        if request.view != self.view.named() {
+        if request.view != self.shown.view.named() {
             return Some("it does not show what the view in force does");
         }
         if request.number != self.requests + 1 {
@@ -478,6 +503,7 @@ impl SessionState {
         }
         match said {
             SystemItem::Environment { text, .. } => self.environment = Some(text.clone()),
+            SystemItem::Context { .. } => self.standing.note_due = false,
             SystemItem::Recovery { .. } if self.lost.is_none() => self.untold = None,
             SystemItem::Recovery { .. } => {}
             SystemItem::Notification { number, feature, text, .. } => match self.notices.remove(number) {
@@ -602,6 +628,7 @@ impl SessionState {
 
     fn change(&mut self, change: &FileChanged) {
         self.file_changes += 1;
+        self.standing.file_changed(&change.path);
         if let Some(image) = change.before.as_ref().filter(|image| !self.images.contains(&image.digest)) {
             Arc::make_mut(&mut self.images).insert(image.digest);
         }

@@ -162,6 +162,9 @@ impl Bridge {
             | Record::ToolRepeated(_)
             | Record::Gap(_)
             | Record::RulesForgotten(_)
+            | Record::CompactRequested(_)
+            | Record::Pinned(_)
+            | Record::Unpinned(_)
             | Record::Other { .. } => {}
         }
         true
@@ -247,7 +250,9 @@ impl Bridge {
         self.within_turn();
         self.close_calls_with_lost_results();
         match said {
-            SystemItem::Environment { generation, .. } | SystemItem::Recovery { generation, .. } => {
+            SystemItem::Environment { generation, .. }
+            | SystemItem::Recovery { generation, .. }
+            | SystemItem::Context { generation, .. } => {
                 raise(&mut self.state.surface_generation, *generation);
             }
             SystemItem::Notification { number, feature, registry_generation, text } => {

@@ -16,6 +16,7 @@ pub mod replay;
 pub mod restore;
 pub mod resume;
 pub mod spent;
+pub mod standing;
 pub mod summary;
 pub mod tasks;
 pub mod view;

@@ -131,20 +131,20 @@ impl Replay {
         found: &mut Verification,
     ) -> Result<(), RestoreError> {
         let record = decode(frame)?;
-        let view = self.state.view;
+        let before_view = self.state.shown.clone();
         let items = fold(&mut self.state, frame.seq, &record)?;
         if let Some(rebuilt) = &mut self.projection {
             items.iter().for_each(|item| rebuilt.projection.push(item));
         }
         if let Some(all) = &mut self.items {
             all.extend(items);
-        } else if self.state.view != view {
+        } else if self.state.shown != before_view {
             let mut all = Vec::new();
             before(frames(), frame.seq, |item| all.push(item))?;
             self.items = Some(all);
         }
         self.named.extend(record.stored().cloned());
-        let left = self.items.as_mut().and_then(|items| project(&record, view, &self.state, items));
+        let left = self.items.as_mut().and_then(|items| project(&record, &before_view, &self.state, items));
         if left.is_some() || matches!(record, Record::SurfaceSet(_)) {
             self.rebuild(frame.seq, frames, dialects)?;
         }

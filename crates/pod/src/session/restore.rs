@@ -72,10 +72,10 @@ impl Restored {
     /// # Errors
     /// The record does not follow from those before it.
     pub fn take(&mut self, seq: u64, time: u64, record: &Record) -> Result<(), RestoreError> {
-        let before = self.state.view;
+        let before = self.state.shown.clone();
         let items = self.state.apply_at(time, record).map_err(|source| RestoreError::Illegal { seq, source })?;
         self.items.extend(items);
-        project(record, before, &self.state, &mut self.items);
+        project(record, &before, &self.state, &mut self.items);
         self.last_time = self.last_time.max(time);
         if matches!(record, Record::ToolStarted(_)) {
             self.started_at = Some(time);

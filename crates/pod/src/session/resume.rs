@@ -50,11 +50,11 @@ fn fold(
     for frame in frames {
         let frame = frame?;
         let record = decode_lite(&frame)?;
-        let (known, before) = (restored.items.len(), restored.state.view);
+        let (known, before) = (restored.items.len(), restored.state.shown.clone());
         restored.take(frame.seq, frame.time, &record)?;
         let added = restored.items.get(known..).unwrap_or_default();
         draft.take(added, frame.time, matches!(record, Record::ToolStarted(_)));
-        draft.change_view(&record, before, &restored.state);
+        draft.change_view(&record, &before, &restored.state);
         if frame.kind == "seal" {
             checkpoint = draft.bytes(&restored.state).map(|bytes| (RecordId::of(&frame), bytes));
         }

@@ -1,179 +1,267 @@
-//! Changes of the view: which old results leave the requests, and what the items are then. Pure; does not depend on the
-//! journal.
+//! The view: which items requests show, and what a change of it does to them. Pure; does not depend on the journal.
 
-use super::context::{ContextMeter, OTHER, bytes, share};
+mod plan;
+
+pub use plan::ContextPolicy;
+pub(crate) use plan::{MarkTexts, NextRequest};
+
+use super::context::{OTHER, bytes};
 use super::fold::SessionState;
-use crate::record::{Pruned, PrunedContent, Record, View};
+use crate::record::{KeptItem, Pruned, PrunedContent, Record, View};
 use llm_worker::projection::Surface;
-use llm_worker::{CallId, Item};
-use std::collections::BTreeMap;
+use llm_worker::{CallId, Item, ResultStatus};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
-/// A content with fewer bytes is never masked.
-const MIN_BYTES: u64 = 512;
+/// The source of the marks in gaps. No feature has this id.
+pub const GAP_SOURCE: &str = "context";
 
-/// A change of the view brings the next request from `prune_at` down to three fifths of it, if so much can be masked.
-const TARGET: (u64, u64) = (3, 5);
+/// What the requests show of the items up to `view.compacted`; everything behind it is shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShownItems {
+    pub view: View,
+    pub kept: Arc<Vec<KeptItem>>,
+    /// The newest call up to there that they do not show.
+    pub last_call: u64,
+}
 
-/// The protected tail is at most this part of the window.
-const PROTECTED: u64 = 4;
-
-/// A change that frees less than this part of the window is made only if the request is above [`URGENT`].
-const WORTH: u64 = 10;
-
-/// Percent of the window above which every change is made.
-const URGENT: u64 = 90;
-
-/// When and how old results leave the requests.
+/// A place in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ContextPolicy {
-    /// The newest items with together this many tokens stay whole.
-    pub protect_tokens: u64,
-    /// Old results are masked before a request that needs more than this part of the window, in percent.
-    pub prune_at: u64,
+enum Slot {
+    Item(u64),
+    /// This many items left here, with the calls between these two, the first one excluded.
+    Gap {
+        items: u64,
+        calls: (u64, u64),
+    },
 }
 
-impl Default for ContextPolicy {
-    fn default() -> Self {
-        Self { protect_tokens: 40_000, prune_at: 75 }
-    }
-}
-
-/// The next request, as far as it decides about a change of the view.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NextRequest<'a> {
-    pub(crate) state: &'a SessionState,
-    /// Items that become durable with it or before it.
-    pub(crate) pending: &'a [Item],
-    pub(crate) window: u64,
-    pub(crate) policy: ContextPolicy,
-}
-
-impl NextRequest<'_> {
-    /// Tokens of the request, estimated from the newest one.
-    fn used(&self) -> u64 {
-        self.measured(|meter, surface| meter.usage(surface, None).used)
-    }
-
-    /// Whether the request cannot fit the window: the provider would refuse it.
-    pub(crate) fn is_too_large(&self) -> bool {
-        self.measured(ContextMeter::at_least) > self.window
-    }
-
-    fn measured(&self, tokens: impl Fn(&ContextMeter, &Surface) -> u64) -> u64 {
-        let Some((surface, _)) = &self.state.surface else { return 0 };
-        let mut meter = self.state.context.clone();
-        self.pending.iter().for_each(|item| meter.add(item, None));
-        tokens(&meter, surface)
-    }
-
-    /// Tokens up to which nothing is masked. The answer needs room, too.
-    fn limit(&self) -> u64 {
-        let answer = self.state.surface.as_ref().and_then(|(surface, _)| surface.max_output).unwrap_or_default();
-        let room = self.window.saturating_sub(u64::from(answer)).max(self.window / 2);
-        share(self.window, self.policy.prune_at, 100).min(room)
-    }
-
-    /// The change of the view that the request needs, if it can be made. `items` gives all that are durable, and is asked
-    /// only if the request is too large; `mark` is the text of the marks.
-    pub(crate) fn plan(&self, items: impl FnOnce() -> Option<Vec<Item>>, mark: &str) -> Option<Pruned> {
-        let (used, limit) = (self.used(), self.limit());
-        if used <= limit {
-            return None;
-        }
-        let (mut items, (surface, _)) = (items()?, self.state.surface.as_ref()?);
-        let needed = used - share(limit, TARGET.0, TARGET.1);
-        let tokens = |bytes: u64| self.state.context.tokens(bytes);
-        let mut tail: u64 = self.pending.iter().map(|item| tokens(bytes(item))).sum();
-        let protected = self.policy.protect_tokens.min(self.window / PROTECTED);
-        // The model has not seen what follows its newest answer.
-        let mut end = items.iter().rposition(is_of_model).map_or(0, |at| at + 1);
-        for (at, item) in items.iter().enumerate().rev() {
-            if tail >= protected {
-                break;
+impl ShownItems {
+    /// The places up to `view.compacted`.
+    fn slots(&self) -> Vec<Slot> {
+        let mut slots = Vec::new();
+        let (mut before, mut call) = (0, 0);
+        let end = KeptItem(self.view.compacted.saturating_add(1), self.last_call);
+        for KeptItem(number, hidden) in self.kept.iter().copied().chain([end]) {
+            let items = number.saturating_sub(before).saturating_sub(1);
+            if items > 0 {
+                slots.push(Slot::Gap { items, calls: (call, hidden) });
             }
-            tail = tail.saturating_add(tokens(bytes(item)));
-            end = end.min(at);
+            slots.push(Slot::Item(number));
+            (before, call) = (number, hidden);
         }
-        let from = usize::try_from(self.state.view.pruned).unwrap_or(usize::MAX);
-        let mut plan = Pruned {
-            view: self.state.view,
-            min_bytes: MIN_BYTES,
-            mark: mark.to_owned(),
-            left: PrunedContent::default(),
+        slots.pop();
+        slots
+    }
+
+    /// How many items a request has, of a session with this many.
+    #[must_use]
+    pub fn count(&self, items: u64) -> u64 {
+        self.slots().len() as u64 + items.saturating_sub(self.view.compacted)
+    }
+
+    /// Whether this change can follow, in a session with this many items.
+    pub(super) fn precedes(&self, pruned: &Pruned, items: u64) -> bool {
+        let (old, new) = (self.view, pruned.view);
+        let in_order = new.dropped <= new.compacted && new.compacted <= new.pruned && new.pruned <= items;
+        let Some(kept) = &pruned.kept else {
+            return in_order && new.pruned > old.pruned && (new.compacted, new.dropped) == (old.compacted, old.dropped);
         };
-        let mut freed = 0;
-        for (at, item) in items.iter().enumerate().take(end).skip(from) {
-            if let Some(masked) = plan.masked(item) {
-                freed += bytes(item) - bytes(&masked);
-                plan.view.pruned = at as u64 + 1;
-            }
-            if tokens(freed) >= needed {
-                break;
-            }
+        let grows = new.compacted >= old.compacted && new.dropped >= old.dropped && new != old;
+        let rises = kept.windows(2).all(|pair| matches!(pair, [one, two] if one.0 < two.0 && one.1 <= two.1));
+        let is_inside = kept.first().is_none_or(|first| first.0 > new.dropped)
+            && kept.last().is_none_or(|last| last.0 <= new.compacted && last.1 <= pruned.last_call);
+        // Nothing that left comes back.
+        let shown: BTreeSet<u64> = self.kept.iter().map(|kept| kept.0).collect();
+        let returns = kept.iter().any(|kept| kept.0 <= old.compacted && !shown.contains(&kept.0));
+        in_order && new.pruned >= old.pruned && grows && rises && is_inside && !returns
+    }
+
+    /// The items that the requests show after a change.
+    pub(super) fn after(&self, pruned: &Pruned) -> Self {
+        match &pruned.kept {
+            Some(kept) => Self { view: pruned.view, kept: Arc::new(kept.clone()), last_call: pruned.last_call },
+            None => Self { view: pruned.view, ..self.clone() },
         }
-        let urgent = used > share(self.window, URGENT, 100);
-        if freed == 0 || !(urgent || tokens(freed) >= self.window / WORTH) {
-            return None;
-        }
-        plan.left = plan.project(&mut items, self.state.view, surface);
-        Some(plan)
+    }
+
+    /// The shown items with their numbers; marks of gaps have none.
+    fn numbered(&self, items: Vec<Item>) -> Vec<(Option<u64>, Item)> {
+        let slots = self.slots().into_iter().map(|slot| match slot {
+            Slot::Item(number) => Some(number),
+            Slot::Gap { .. } => None,
+        });
+        slots.chain((self.view.compacted + 1..).map(Some)).zip(items).collect()
     }
 }
 
 impl Pruned {
-    /// The item with its mark; none if nothing of it is masked.
-    fn masked(&self, item: &Item) -> Option<Item> {
+    /// Changes the items as `before` shows them to those that this view shows, and counts what left.
+    pub(crate) fn project(&self, items: &mut Vec<Item>, before: &ShownItems, surface: &Surface) -> PrunedContent {
+        let after = before.after(self);
+        let numbered = before.numbered(std::mem::take(items));
+        let mut change = Change::of(self, before, &after, &numbered, surface);
+        let mut shown: BTreeMap<u64, Item> = BTreeMap::new();
+        for (number, item) in numbered {
+            if let Some(number) = number
+                && let Some(item) = change.item(number, item)
+            {
+                shown.insert(number, item);
+            }
+        }
+        let tail = shown.split_off(&(after.view.compacted + 1));
+        for slot in after.slots() {
+            match slot {
+                Slot::Item(number) => items.extend(shown.remove(&number)),
+                Slot::Gap { items: hidden, calls } => items.push(self.gap(hidden, calls)),
+            }
+        }
+        let gap = |item: &Item| matches!(item, Item::System { source, .. } if source == GAP_SOURCE);
+        change.left.gaps = items.iter().filter(|item| gap(item)).map(bytes).sum();
+        items.extend(tail.into_values());
+        change.left
+    }
+
+    fn gap(&self, items: u64, (before, last): (u64, u64)) -> Item {
+        let template = if last > before { &self.gap } else { &self.bare_gap };
+        let call = |number: u64| CallId::new(number).map(|call| call.to_string()).unwrap_or_default();
+        let text = template
+            .replace(Self::ITEMS, &items.to_string())
+            .replace(Self::CALL, &call(before + 1))
+            .replace(Self::LAST, &call(last));
+        Item::System { source: GAP_SOURCE.to_owned(), text }
+    }
+}
+
+/// A change that is being made.
+struct Change<'a> {
+    pruned: &'a Pruned,
+    /// The last item whose results were masked before, and the last one whose results are now.
+    masked: (u64, u64),
+    compacted: u64,
+    kept: BTreeSet<u64>,
+    /// The newest result with each content, of those that stay whole.
+    whole: HashMap<String, CallId>,
+    /// Tools of the calls, as the surface knows them.
+    tools: HashMap<CallId, String>,
+    is_changed: bool,
+    left: PrunedContent,
+}
+
+impl<'a> Change<'a> {
+    fn of(
+        pruned: &'a Pruned,
+        before: &ShownItems,
+        after: &ShownItems,
+        items: &[(Option<u64>, Item)],
+        surface: &Surface,
+    ) -> Self {
+        let known = |name: &String| surface.tools.iter().any(|tool| tool.name == *name);
+        let tool = |(_, item): &(Option<u64>, Item)| match item {
+            Item::ToolCall { id, name, .. } => Some((*id, if known(name) { name.clone() } else { OTHER.to_owned() })),
+            _ => None,
+        };
+        let mut whole = HashMap::new();
+        if pruned.same.is_some() {
+            for (number, item) in items {
+                if let Item::ToolResult { id, outcome } = item
+                    && number.is_some_and(|number| number > after.view.pruned)
+                    && outcome.status == ResultStatus::Ok
+                    && outcome.content.len() as u64 >= pruned.min_bytes
+                {
+                    whole.insert(outcome.content.clone(), *id);
+                }
+            }
+        }
+        Self {
+            pruned,
+            masked: (before.view.pruned, after.view.pruned),
+            compacted: after.view.compacted,
+            kept: after.kept.iter().map(|kept| kept.0).collect(),
+            whole,
+            tools: items.iter().filter_map(tool).collect(),
+            is_changed: false,
+            left: PrunedContent::default(),
+        }
+    }
+
+    /// The item as the view shows it; none if it left.
+    fn item(&mut self, number: u64, mut item: Item) -> Option<Item> {
+        if number <= self.compacted && !self.kept.contains(&number) {
+            self.leaves(&item);
+            return None;
+        }
+        if let Item::Reasoning { seal, .. } = &mut item
+            && self.is_changed
+            && let Some(seal) = seal.take()
+        {
+            self.left.seals += seal.signature.data.len() as u64;
+        }
+        let Some(shorter) = self.shorter(number, &item) else { return Some(item) };
+        self.is_changed = true;
+        if let Item::ToolResult { id, .. } = &shorter {
+            self.result_left(*id, bytes(&item) - bytes(&shorter));
+        }
+        Some(shorter)
+    }
+
+    fn leaves(&mut self, item: &Item) {
+        self.is_changed = true;
+        let (size, left) = (bytes(item), &mut self.left);
+        match item {
+            Item::User { .. } => left.inputs += size,
+            Item::Assistant { .. } => left.answers += size,
+            Item::System { source, .. } => *left.notes.entry(source.clone()).or_default() += size,
+            Item::ToolCall { .. } => left.calls += size,
+            Item::ToolResult { id, .. } => self.result_left(*id, size),
+            Item::Reasoning { text, .. } => {
+                left.reasoning += text.len() as u64;
+                left.seals += size - text.len() as u64;
+            }
+        }
+    }
+
+    fn result_left(&mut self, call: CallId, size: u64) {
+        self.left.results += 1;
+        let tool = self.tools.get(&call).map_or(OTHER, String::as_str);
+        *self.left.bytes.entry(tool.to_owned()).or_default() += size;
+    }
+
+    /// The result with a mark in the place of its content; none if it stays as it is.
+    fn shorter(&self, number: u64, item: &Item) -> Option<Item> {
         let Item::ToolResult { id, outcome } = item else { return None };
-        let length = outcome.content.len();
-        let content = self.mark.replace(Self::BYTES, &length.to_string()).replace(Self::CALL, &id.to_string());
-        let shorter = length as u64 >= self.min_bytes && content.len() < length;
-        shorter.then(|| {
+        let (length, pruned) = (outcome.content.len(), self.pruned);
+        if number <= self.compacted || pruned.keep.contains(id) || (length as u64) < pruned.min_bytes {
+            return None;
+        }
+        let is_referenced = number <= self.masked.1.max(pruned.referenced);
+        let same = self.whole.get(&outcome.content).filter(|newest| is_referenced && *newest != id);
+        let content = match (same, &pruned.same) {
+            (Some(newest), Some(text)) => text.replace(Pruned::CALL, &newest.to_string()),
+            _ if number > self.masked.0 && number <= self.masked.1 => {
+                pruned.mark.replace(Pruned::BYTES, &length.to_string()).replace(Pruned::CALL, &id.to_string())
+            }
+            _ => return None,
+        };
+        (content.len() < length).then(|| {
             let mut outcome = outcome.clone();
             outcome.content = content;
             Item::ToolResult { id: *id, outcome }
         })
-    }
-
-    /// Changes all items of the view `before` to those of this one, and counts what left.
-    pub(crate) fn project(&self, items: &mut [Item], before: View, surface: &Surface) -> PrunedContent {
-        let mut left = PrunedContent::default();
-        let mut tools: BTreeMap<CallId, String> = BTreeMap::new();
-        let mut is_changed = false;
-        for (number, item) in (1..).zip(items) {
-            if let Item::ToolCall { id, name, .. } = item {
-                let known = surface.tools.iter().any(|tool| tool.name == *name);
-                tools.insert(*id, if known { name.clone() } else { OTHER.to_owned() });
-            }
-            if let Item::Reasoning { seal, .. } = item
-                && is_changed
-                && let Some(seal) = seal.take()
-            {
-                left.seals += seal.signature.data.len() as u64;
-            }
-            let masked = if number > before.pruned && number <= self.view.pruned { self.masked(item) } else { None };
-            if let Some(masked) = masked
-                && let Item::ToolResult { id, .. } = &masked
-            {
-                is_changed = true;
-                left.results += 1;
-                let tool = tools.remove(id).unwrap_or_else(|| OTHER.to_owned());
-                *left.bytes.entry(tool).or_default() += bytes(item) - bytes(&masked);
-                *item = masked;
-            }
-        }
-        left
     }
 }
 
 /// Changes the items if this record, which was just folded, changed the view from `before`; returns what left.
 pub(super) fn project(
     record: &Record,
-    before: View,
+    before: &ShownItems,
     state: &SessionState,
-    items: &mut [Item],
+    items: &mut Vec<Item>,
 ) -> Option<PrunedContent> {
     let Record::Pruned(pruned) = record else { return None };
-    let (surface, _) = state.surface.as_ref().filter(|_| state.view != before)?;
+    let (surface, _) = state.surface.as_ref().filter(|_| state.shown != *before)?;
     Some(pruned.project(items, before, surface))
 }
 

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use protocol::event::Event;
 use protocol::method::{Attached, Draft};
 use protocol::record::RecordLine;
-use protocol::status::{DeliveryMode, Host, Queued, ReloadReport, State, Status};
+use protocol::status::{DeliveryMode, Host, PinStatus, Queued, ReloadReport, State, Status};
 use serde_json::json;
 
 /// Records that `record_strategy` does not make, or not with all that counts.
@@ -107,6 +107,8 @@ fn status(state: &SessionState, seq: u64, known: &Known) -> Status {
         usage: mirror(state.usage),
         cost: state.cost.map(Cost::count),
         context: None,
+        pins: state.standing.pins.iter().map(|(pin, text)| PinStatus { pin: *pin, text: text.clone() }).collect(),
+        compact_due: state.compact_due.is_some(),
         last_outcome: state.last_outcome.as_ref().map(mirror),
         model: state.surface.as_ref().map(|(surface, _)| surface.model.clone()).unwrap_or_default(),
         stuck: 0,

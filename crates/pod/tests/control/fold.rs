@@ -133,11 +133,11 @@ proptest! {
         for (way, n) in ways {
             let next = record(way, n, Some(&fold.state));
             if let Ok(items) = fold.state.clone().apply(&next) {
-                let (time, before) = (1 + n % 7, fold.state.view);
+                let (time, before) = (1 + n % 7, fold.state.shown.clone());
                 fold.take(0, time, &next).unwrap();
                 prop_assert!(fold.items.ends_with(&items));
                 draft.take(&items, time, matches!(next, Record::ToolStarted(_)));
-                draft.change_view(&next, before, &fold.state);
+                draft.change_view(&next, &before, &fold.state);
                 // A checkpoint at any place is the fold at that place.
                 let kept = CheckpointBuilder::read(VERSION, &draft.bytes(&fold.state).unwrap());
                 prop_assert_eq!(kept, Some((fold.clone(), draft.clone())));
@@ -203,7 +203,7 @@ proptest! {
         prop_assert_eq!(closing(&fold, &found), Vec::new(), "recovery leaves nothing to close");
         let parked: BTreeSet<_> = fold.state.parked().collect();
         prop_assert!(!fold.state.turn_open && fold.state.lost.is_none() && fold.state.open_calls.len() == parked.len());
-        prop_assert_eq!(fold.state.items, fold.items.len() as u64);
+        prop_assert_eq!(fold.state.shown.count(fold.state.items), fold.items.len() as u64);
         let counters = Counters { calls: fold.state.calls, requests: fold.state.requests };
         let surface = record_strategy::surface(1).surface;
         let restored = History::restore_parked(surface, Arc::new(Neutral), fold.items, counters, &parked);

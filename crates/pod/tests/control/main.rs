@@ -18,6 +18,7 @@ mod callbacks;
 mod cancel;
 mod checkpoints;
 mod client_model;
+mod compaction;
 mod disk_faults;
 mod file_changes;
 mod fixtures;

@@ -10,11 +10,12 @@ use llm_worker::{
 use pod::permission::{Rule, RuleDecision};
 use pod::record::{
     ApprovalDecision, ApprovalExpiry, ApprovalRequested, ApprovalResolved, ApprovalScope, AskingGate, BackgroundTask,
-    ChildProcess, ClientCall, Decision, DirectoryMoved, Encoder, FeatureState, FileChanged, Gap, GateNote, GrantsUsed,
-    HoldCause, HostStopped, InputConsumed, InputEdited, InputMode, InputMoved, InputQueued, InputWithdrawn, ItemAdded,
-    JobEnd, JobEndKind, JobStarter, NotificationQueued, Output, ProposedRule, Pruned, PrunedContent, Record, Recovery,
-    Request, Response, Resumed, RulesForgotten, Stored, SurfaceSet, SurfaceSources, Suspended, SystemItem,
-    TaskRunState, ToolFinished, ToolStarted, TriggerKind, TurnFinished, TurnStarted, VerdictGiven, View, Who,
+    ChildProcess, ClientCall, CompactRequested, Decision, DirectoryMoved, Encoder, FeatureState, FileChanged, Gap,
+    GateNote, GrantsUsed, HoldCause, HostStopped, InputConsumed, InputEdited, InputMode, InputMoved, InputQueued,
+    InputWithdrawn, ItemAdded, JobEnd, JobEndKind, JobStarter, KeptItem, NotificationQueued, Output, Pinned,
+    ProposedRule, Pruned, PrunedContent, Record, Recovery, Request, Response, Resumed, RulesForgotten, Stored,
+    SurfaceSet, SurfaceSources, Suspended, SystemItem, TaskRunState, ToolFinished, ToolStarted, TriggerKind,
+    TurnFinished, TurnStarted, Unpinned, VerdictGiven, View, ViewLevel, Who,
 };
 use pod::session::fold::SessionState;
 use serde_json::json;
@@ -22,7 +23,7 @@ use session_store::Digest;
 use std::collections::BTreeMap;
 
 /// How many ways there are to make a record.
-pub(crate) const WAYS: u8 = 25;
+pub(crate) const WAYS: u8 = 26;
 
 /// A record as one JSON object: what a client needs of its header, and its body as the journal has it.
 pub(crate) fn line(seq: u64, time: u64, record: &Record) -> String {
@@ -47,6 +48,9 @@ pub(crate) fn line(seq: u64, time: u64, record: &Record) -> String {
         Record::ApprovalResolved(body) => serde_json::to_value(body),
         Record::RulesForgotten(body) => serde_json::to_value(body),
         Record::Pruned(body) => serde_json::to_value(body),
+        Record::Pinned(body) => serde_json::to_value(body),
+        Record::Unpinned(body) => serde_json::to_value(body),
+        Record::CompactRequested(body) => serde_json::to_value(body),
         Record::ToolStarted(body) => serde_json::to_value(body),
         Record::ToolRepeated(body) => serde_json::to_value(body),
         Record::ToolFinished(body) => serde_json::to_value(body),
@@ -284,7 +288,7 @@ fn ended(n: u64) -> Record {
 /// The request as it is legal in this state.
 fn in_view(mut record: Record, state: Option<&SessionState>) -> Record {
     if let (Record::Request(request), Some(state)) = (&mut record, state) {
-        request.view = state.view.named();
+        request.view = state.shown.view.named();
     }
     record
 }
@@ -298,11 +302,41 @@ fn with_content(mut record: Record, n: u64) -> Record {
 
 /// The results of some more items are masked.
 fn pruned(n: u64, state: Option<&SessionState>) -> Record {
-    let more = state.map_or(n, |state| 1 + n % (state.items - state.view.pruned).max(1));
-    let view = View { pruned: state.map_or(n, |state| state.view.pruned).saturating_add(more) };
+    let more = state.map_or(n, |state| 1 + n % (state.items - state.shown.view.pruned).max(1));
+    let before = state.map(|state| state.shown.clone()).unwrap_or_default();
+    let upto = before.view.pruned.saturating_add(more);
     let bytes = BTreeMap::from([("T".to_owned(), n % 50)]);
-    let left = PrunedContent { results: n % 3, bytes, seals: n % 2 };
-    Pruned { view, min_bytes: n % 40, mark: format!("{} of {}", Pruned::BYTES, Pruned::CALL), left }.into()
+    let left =
+        PrunedContent { results: n % 3, bytes, seals: n % 2, calls: n % 5, gaps: n % 9, ..PrunedContent::default() };
+    let mark = format!("{} of {}", Pruned::BYTES, Pruned::CALL);
+    let results = Pruned {
+        view: View { pruned: upto, ..before.view },
+        min_bytes: n % 40,
+        mark,
+        same: (n % 3 == 0).then(|| format!("as {}", Pruned::CALL)),
+        referenced: n % 7,
+        left,
+        ..Pruned::default()
+    };
+    if n % 2 == 0 {
+        return results.into();
+    }
+    // Everything leaves but some inputs.
+    let dropped = if n % 5 == 0 { before.view.compacted } else { before.view.dropped };
+    let (upto, call) = state.map_or((upto, 0), |state| (state.items, state.calls));
+    let inputs = state.iter().flat_map(|state| &state.standing.inputs).map(|input| input.item);
+    let new: Vec<u64> = inputs.filter(|item| *item > before.view.compacted && *item <= upto).collect();
+    let old = before.kept.iter().copied().filter(|kept| kept.0 > dropped);
+    Pruned {
+        view: View { pruned: upto, compacted: upto, dropped },
+        level: ViewLevel::Steps,
+        kept: Some(old.chain(new.into_iter().map(|number| KeptItem(number, call))).collect()),
+        last_call: call,
+        gap: format!("{} from {} to {}", Pruned::ITEMS, Pruned::CALL, Pruned::LAST),
+        bare_gap: Pruned::ITEMS.to_owned(),
+        ..results
+    }
+    .into()
 }
 
 /// A question, the answer to the first one that waits, or a rule that is taken back.
@@ -441,7 +475,7 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
             item(Item::Reasoning { text: format!("thought {n}"), seal })
         }
         7 | 8 => asked(state.map_or_else(|| call(n), |s| call(s.calls + over))),
-        9 => in_view(request(next(|s| s.requests), generation(0), state.map_or(n, |s| s.items)), state),
+        9 => in_view(request(next(|s| s.requests), generation(0), state.map_or(n, |s| s.shown.count(s.items))), state),
         10 => {
             let usage = Usage { input: n, output: n / 2, cached: n, ..Usage::default() };
             let cost = n.is_multiple_of(3).then(|| Cost::billionths(n));
@@ -485,6 +519,11 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
         21 => task(n, state),
         22 => job(n, state),
         23 => pruned(n, state),
+        25 => match n % 3 {
+            0 => Pinned { pin: next(|s| s.standing.pin_numbers), text: format!("pin {n}"), by: who(n) }.into(),
+            1 => Unpinned { pin: n % 4, by: who(n) }.into(),
+            _ => CompactRequested { drop_turns: n.is_multiple_of(2), by: who(n) }.into(),
+        },
         _ => match n % 14 {
             6 => InputWithdrawn { input: waits(n), by: None }.into(),
             7 => InputEdited { input: waits(n), text: format!("edited {n}"), whole: output(n), by: who(n) }.into(),

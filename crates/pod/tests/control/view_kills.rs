@@ -28,7 +28,7 @@ fn killed_at(name: &str, nth: usize) {
     let first = pod.run("first");
     assert!(matches!(first.how, RunEnd::Killed | RunEnd::Failed(_)), "{what}: {:?}", first.how);
     let (before, state) = (prunes(&pod), pod.state());
-    assert_eq!(state.view, before.last().map(|pruned| pruned.view).unwrap_or_default(), "{what}");
+    assert_eq!(state.shown.view, before.last().map(|pruned| pruned.view).unwrap_or_default(), "{what}");
     pod.revive();
     pod.script = ModelScript::new([ScriptedAnswer::text("went on")]).windowed(SMALL);
     assert_eq!(pod.run("second").end().answer.as_deref(), Some("went on"), "{what}");

@@ -132,7 +132,7 @@ fn a_session_of_hundreds_of_steps_fits_a_small_window_and_is_proven() {
     sound(&pod, "a long session");
     assert_eq!(format(&pod), 2, "an older program refuses the session");
     let state = pod.state();
-    assert_eq!(state.view, pruned.last().unwrap().view);
+    assert_eq!(state.shown.view, pruned.last().unwrap().view);
     // What the meter counts is what the items have.
     let usage = state.context(None).unwrap();
     let results: u64 = pod

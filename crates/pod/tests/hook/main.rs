@@ -7,6 +7,7 @@ mod answers;
 mod approved;
 mod around;
 mod asks;
+mod compaction;
 mod gates;
 mod install;
 mod points;

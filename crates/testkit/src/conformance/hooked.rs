@@ -8,10 +8,10 @@ use llm_worker::effect::Outcome;
 use llm_worker::tool::Touch;
 use llm_worker::{ErrorKind, ToolEffect, ToolError, ToolOutput};
 use pod::hook::{
-    AnswerView, ErrorView, HookPoint, PostAssistant, PreRequest, PreToolCall, PromptSubmit, PromptView, ProposedCall,
-    RequestView, ToolCallView, TurnEnd, TurnEndView, TurnError,
+    AnswerView, CompactionView, ErrorView, HookPoint, PostAssistant, PreCompaction, PreRequest, PreToolCall,
+    PromptSubmit, PromptView, ProposedCall, RequestView, ToolCallView, TurnEnd, TurnEndView, TurnError,
 };
-use pod::record::{Record, TransformNote};
+use pod::record::{Record, TransformNote, ViewLevel};
 use serde_json::json;
 
 /// A tool that is called under the hooks.
@@ -88,6 +88,12 @@ fn asked(host: &mut FeatureUnderTest, point: HookPoint) -> Result<(), String> {
             }
         }
         HookPoint::PreRequest => ran = host.gates::<PreRequest>(RequestView { turn: 1, number: 1, items: 1 }).runs,
+        HookPoint::PreCompaction => {
+            for level in [ViewLevel::Results, ViewLevel::Steps, ViewLevel::Turns] {
+                let view = CompactionView::new(level, 100_000, Some(128_000), Vec::new());
+                ran.extend(host.gates::<PreCompaction>(view).runs);
+            }
+        }
         HookPoint::PreToolCall => {
             for touches in touches {
                 let view = ToolCallView { touches, ..tool_call(TOOL, json!({"path": "src/main.rs"})) };
@@ -107,6 +113,7 @@ fn asked(host: &mut FeatureUnderTest, point: HookPoint) -> Result<(), String> {
         | HookPoint::ToolRepeat
         | HookPoint::ToolShape
         | HookPoint::ToolOutcome
+        | HookPoint::Compaction
         | HookPoint::Event => {}
     }
     match ran.into_iter().find(|run| run.failed && run.feature == *host.id()) {

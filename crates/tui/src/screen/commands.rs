@@ -10,6 +10,7 @@ pub(super) struct CommandHelp {
 pub(super) const COMMANDS: &[CommandHelp] = &[
     CommandHelp { name: "approvals", about: "show what waits for you (F4)" },
     CommandHelp { name: "cancel", about: "end the running turn (Esc)" },
+    CommandHelp { name: "compact", about: "old steps leave the next request; /compact turns: the oldest turns, too" },
     CommandHelp { name: "context", about: "show what the next request has (F5)" },
     CommandHelp { name: "copy", about: "copy the newest answer" },
     CommandHelp { name: "detach", about: "leave; the pod keeps running (Ctrl-D)" },
@@ -17,11 +18,13 @@ pub(super) const COMMANDS: &[CommandHelp] = &[
     CommandHelp { name: "help", about: "show the keys (F1)" },
     CommandHelp { name: "log", about: "open the whole conversation in your editor" },
     CommandHelp { name: "pause", about: "hold the pod before its next request" },
+    CommandHelp { name: "pin", about: "TEXT: it stays in the context; alone: show the pins (F5)" },
     CommandHelp { name: "pods", about: "show all pods, and go to another one (F4)" },
     CommandHelp { name: "print", about: "print the whole conversation into the terminal" },
     CommandHelp { name: "resume", about: "end a hold" },
     CommandHelp { name: "search", about: "search the transcript (Ctrl-F)" },
     CommandHelp { name: "status", about: "show tasks, jobs and the pod (F3)" },
+    CommandHelp { name: "unpin", about: "NUMBER: this pin may leave the context" },
     CommandHelp { name: "steer", about: "INPUT: the running turn takes it at its next step" },
 ];
 
@@ -53,7 +56,15 @@ pub(super) fn read(text: &str) -> TypedText {
         Some(CommandHelp { name: "steer", .. }) if rest.is_empty() => {
             TypedText::Wrong("/steer needs an input".to_owned())
         }
-        Some(CommandHelp { name, .. }) if rest.is_empty() || matches!(*name, "steer" | "search") => {
+        Some(CommandHelp { name: "unpin", .. }) if rest.parse::<u64>().is_err() => {
+            TypedText::Wrong("/unpin needs the number of a pin; F5 shows them".to_owned())
+        }
+        Some(CommandHelp { name: "compact", .. }) if !matches!(rest, "" | "turns") => {
+            TypedText::Wrong("/compact takes nothing or `turns`".to_owned())
+        }
+        Some(CommandHelp { name, .. })
+            if rest.is_empty() || matches!(*name, "steer" | "search" | "pin" | "unpin" | "compact") =>
+        {
             TypedText::Command { name, rest: rest.to_owned() }
         }
         _ => TypedText::Wrong(format!(

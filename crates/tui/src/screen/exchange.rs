@@ -97,6 +97,12 @@ pub enum Intent {
     Cancel,
     Pause,
     Resume,
+    /// Have the next request show as little as the rules allow; with `drop_turns` the oldest turns leave, too.
+    Compact {
+        drop_turns: bool,
+    },
+    Pin(String),
+    Unpin(u64),
     /// Ask for the records before this one; [`Reply::Page`] or [`Reply::PageFailed`].
     OlderPage {
         before: u64,

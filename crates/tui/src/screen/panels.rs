@@ -97,6 +97,12 @@ pub(super) fn context(status: &Status, width: usize) -> Vec<Line> {
             .with(&format!("{kind}{name}"), Tone::Plain)
             .cut(width)
     }));
+    if status.compact_due {
+        lines.push(Line::of("old steps leave the next request", Tone::Waiting).cut(width));
+    }
+    for pin in &status.pins {
+        lines.extend(labelled(&format!("pin {}", pin.pin), Tone::Strong, &pin.text, width));
+    }
     lines
 }
 

@@ -9,6 +9,7 @@ use self::full::{Left, words};
 use self::screen::{PAGE, Screen, note};
 use self::typed::{HELP, Lines, Typed};
 use crate::cli::AttachArgs;
+use crate::commands::compact;
 use crate::commands::control;
 use crate::commands::live::{live, waits};
 use crate::commands::status;
@@ -25,7 +26,7 @@ use client::attachment::Attachment;
 use client::cmd_id::cmd_id;
 use client::connection::hello;
 use protocol::event::{Event, EventKind, PodEnded};
-use protocol::method::{Ask, Attach, Cancel, GetStatus, Pause, Resume, Role, SendInput};
+use protocol::method::{Ask, Attach, Cancel, Compact, GetStatus, Pause, Pin, Resume, Role, SendInput, Unpin};
 use protocol::status::{DeliveryMode, Status};
 use session_store::Owner;
 use std::convert::Infallible;
@@ -294,6 +295,15 @@ impl<'a> Session<'a> {
             Typed::Cancel => self.tell(Cancel { input: None, cmd_id: cmd_id() }, control::cancelled).await?,
             Typed::Pause => self.tell(Pause { cmd_id: cmd_id() }, control::paused).await?,
             Typed::Resume => self.tell(Resume { cmd_id: cmd_id() }, control::resumed).await?,
+            Typed::Compact(drop_turns) => {
+                let said = move |name: &str, before: &Status| compact::done(name, before, drop_turns);
+                self.tell(Compact { drop_turns, cmd_id: cmd_id() }, said).await?
+            }
+            Typed::Pin(text) => self.tell(Pin { text, cmd_id: cmd_id() }, |name, _| format!("{name}: pinned")).await?,
+            Typed::Unpin(pin) => {
+                self.tell(Unpin { pin, cmd_id: cmd_id() }, move |name, _| format!("{name}: pin {pin} is taken back"))
+                    .await?
+            }
             Typed::Status => {
                 let now = self.ask(GetStatus {}).await?;
                 now.and_then(|now| status::print_live(self.pods, self.name, now))

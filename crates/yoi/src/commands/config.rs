@@ -46,6 +46,7 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 
 # [context]
 # prune_at = 75                         # percent of the model's context window that a request needs before old results leave it, 10 to 95
+# compact_at = 85                       # percent of it that a request needs before old steps leave it, 10 to 95; words stay
 # protect_tokens = 40000                # the newest tokens, in which results stay whole; at most a quarter of the window
 
 # [[permissions.rules]]                 # the last matching rule decides; a denial in an earlier file is final
@@ -200,6 +201,7 @@ fn rows(config: &Config) -> Vec<SettingRow> {
         rows.extend(max_output.as_ref().map(|most| row(format!("models.\"{name}\".max_output"), most)));
         rows.extend(context.as_ref().map(|most| row(format!("models.\"{name}\".context"), most)));
     }
+    rows.push(row("context.compact_at", &config.compact_at));
     rows.push(row("context.protect_tokens", &config.protect_tokens));
     rows.push(row("context.prune_at", &config.prune_at));
     rows.push(optional("limits.max_cost_usd", config.max_cost.as_ref(), "none"));

@@ -19,9 +19,9 @@ use llm_worker::{Item, ResultStatus};
 use pod::permission::Rule;
 use pod::record::{
     ApprovalDecision, ApprovalRequested, ApprovalResolved, ApprovalScope, BackgroundTask, ChildProcess, ClientCall,
-    DirectoryMoved, Gap, HoldCause, HookName, HostStarted, InputEdited, InputId, InputQueued, JobEndKind,
+    DirectoryMoved, Gap, HoldCause, HookName, HostStarted, InputEdited, InputId, InputQueued, JobEndKind, Pruned,
     PrunedContent, Record, Recovery, RulesForgotten, Stored, SurfaceSet, SystemItem, TaskRunState, ToolFinished,
-    ToolRepeated, ToolStarted,
+    ToolRepeated, ToolStarted, ViewLevel, Who,
 };
 use pod::session::restore::{decode, utc};
 use session_store::{BlobError, BlobView, OwnedFrame, Reader};
@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 use tui::arguments::brief;
-use tui::count;
+use tui::{count, left_context};
 
 /// How many lines of an output a transcript shows.
 const ABRIDGED: usize = 8;
@@ -245,9 +245,21 @@ fn model(set: &SurfaceSet) -> String {
     format!("model {} with {tools}", escape_line(&set.surface.model))
 }
 
-fn left(PrunedContent { results, bytes, .. }: &PrunedContent) -> String {
-    let tools: Vec<_> = bytes.iter().map(|(tool, bytes)| format!("{} {bytes} bytes", escape_line(tool))).collect();
-    format!("  {} left the context: {}", count(*results, "old result"), tools.join(", "))
+fn left(Pruned { level, left, .. }: &Pruned) -> String {
+    let PrunedContent { results, bytes, reasoning, calls, inputs, answers, .. } = left;
+    let mut parts: Vec<_> = bytes.iter().map(|(tool, bytes)| (escape_line(tool).into_owned(), *bytes)).collect();
+    let others = [("calls", calls), ("reasoning", reasoning), ("inputs", inputs), ("answers", answers)];
+    parts.extend(others.map(|(part, bytes)| (part.to_owned(), *bytes)));
+    let level = match level {
+        ViewLevel::Results => "results",
+        ViewLevel::Steps => "steps",
+        ViewLevel::Turns => "turns",
+    };
+    format!("  {}", left_context(level, *results, &parts))
+}
+
+fn by(who: Option<&Who>) -> String {
+    who.map_or_else(String::new, |who| format!(" by {}", escape_line(&who.client)))
 }
 
 fn lost(Gap { first, last, reason }: &Gap) -> Option<String> {
@@ -337,7 +349,12 @@ impl Transcript {
             Record::ApprovalRequested(question) => asked(question),
             Record::ApprovalResolved(answer) => answered(answer),
             Record::RulesForgotten(gone) => forgotten(gone),
-            Record::Pruned(pruned) => left(&pruned.left),
+            Record::Pruned(pruned) => left(pruned),
+            Record::Pinned(pinned) => {
+                format!("  pin {}{}: {}", pinned.pin, by(pinned.by.as_ref()), indent(&pinned.text))
+            }
+            Record::Unpinned(unpinned) => format!("  pin {} taken back{}", unpinned.pin, by(unpinned.by.as_ref())),
+            Record::CompactRequested(wish) => format!("  old steps leave the next request{}", by(wish.by.as_ref())),
             Record::VerdictGiven(verdict) if !verdict.decision.allows() && !verdict.decision.asks() => {
                 let call = verdict.call.map_or_else(|| "-".to_owned(), |call| call.to_string());
                 format!("⊘ {call} {}: {}", verdict.rule, indent(verdict.decision.reason()))

@@ -4,6 +4,7 @@ mod approve;
 mod attach;
 mod bare;
 mod changes;
+mod compact;
 pub(crate) mod completions;
 mod config;
 mod control;
@@ -25,6 +26,7 @@ mod new_rules;
 mod notify;
 mod output_schema;
 mod person;
+mod pin;
 mod ps;
 mod rm;
 mod run;
@@ -58,6 +60,8 @@ pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Fai
         Command::Pause(args) => control::pause(&args, env),
         Command::Resume(args) => control::resume(&args, env),
         Command::Cancel(args) => control::cancel(&args, env),
+        Command::Compact(args) => compact::run(&args, env),
+        Command::Pin(args) => pin::run(&args, env),
         Command::Approve(args) => approve::run(&args, env),
         Command::Ps(args) => ps::run(&args, env),
         Command::Ls(args) => ls::run(&args, env),

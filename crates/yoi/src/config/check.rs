@@ -36,6 +36,8 @@ impl Config {
         }
         let at = &self.prune_at;
         range("prune_at", (10..=95).contains(&at.value), &at.source, "10 to 95 percent", Some(&at.value))?;
+        let at = &self.compact_at;
+        range("compact_at", (10..=95).contains(&at.value), &at.source, "10 to 95 percent", Some(&at.value))?;
         for (name, known) in &self.models {
             self.check_model(name, known)?;
         }

@@ -212,6 +212,8 @@ pub(crate) struct ContextConfig {
     pub(crate) protect_tokens: Option<u64>,
     /// How much of the model's window a request may need before old results leave it, in percent.
     pub(crate) prune_at: Option<u64>,
+    /// How much of the model's window a request may need before old steps leave it, in percent; words stay.
+    pub(crate) compact_at: Option<u64>,
 }
 
 /// `[permissions]`.

@@ -31,6 +31,7 @@ impl Config {
         set(&mut self.max_wall_s, max_wall_s, || at("max_wall_s"));
         self.protect_tokens.set(context.protect_tokens, || place(&["context", "protect_tokens"]));
         self.prune_at.set(context.prune_at, || place(&["context", "prune_at"]));
+        self.compact_at.set(context.compact_at, || place(&["context", "compact_at"]));
         self.add_secrets(permissions.secrets, place);
         let rules = permissions.rules.into_iter().enumerate();
         self.rules.extend(FileRules::of(place(&[]), rules.map(|(index, rule)| WrittenRule::new(rule, index, place))));

@@ -85,6 +85,8 @@ pub(crate) struct Config {
     pub(crate) protect_tokens: Sourced<u64>,
     /// Percent of the window.
     pub(crate) prune_at: Sourced<u64>,
+    /// Percent of the window.
+    pub(crate) compact_at: Sourced<u64>,
     /// Rules, a layer for each file that has some, outermost first.
     pub(crate) rules: Vec<FileRules>,
     /// Names of files that may hold secrets, besides the built-in ones; those of all files add up.
@@ -140,7 +142,11 @@ impl Config {
 
     /// When old results leave the context.
     pub(crate) fn context_policy(&self) -> ContextPolicy {
-        ContextPolicy { protect_tokens: self.protect_tokens.value, prune_at: self.prune_at.value }
+        ContextPolicy {
+            protect_tokens: self.protect_tokens.value,
+            prune_at: self.prune_at.value,
+            compact_at: self.compact_at.value,
+        }
     }
 
     /// BLAKE3 of everything in force, hex. Keys stand in it by name.
@@ -161,6 +167,7 @@ impl Config {
             tool_concurrency: Sourced::built_in(8),
             protect_tokens: Sourced::built_in(ContextPolicy::default().protect_tokens),
             prune_at: Sourced::built_in(ContextPolicy::default().prune_at),
+            compact_at: Sourced::built_in(ContextPolicy::default().compact_at),
             rules: Vec::new(),
             secrets: Vec::new(),
             features: BTreeMap::new(),

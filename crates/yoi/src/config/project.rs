@@ -80,7 +80,7 @@ impl Config {
         {
             accepted.state.any_file_system = state.any_file_system;
         }
-        let ContextConfig { protect_tokens, prune_at } = context;
+        let ContextConfig { protect_tokens, prune_at, compact_at } = context;
         if protect_tokens.is_some_and(|most| most != self.protect_tokens.value)
             && asking.granted(&["context", "protect_tokens"])
         {
@@ -88,6 +88,9 @@ impl Config {
         }
         if prune_at.is_some_and(|at| at != self.prune_at.value) && asking.granted(&["context", "prune_at"]) {
             accepted.context.prune_at = prune_at;
+        }
+        if compact_at.is_some_and(|at| at != self.compact_at.value) && asking.granted(&["context", "compact_at"]) {
+            accepted.context.compact_at = compact_at;
         }
         // The user's own instructions are among those that would be left out.
         if instructions.is_some_and(|read| read != self.instructions.value) && asking.granted(&["instructions"]) {

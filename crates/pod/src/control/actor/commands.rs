@@ -11,7 +11,7 @@ use super::super::submit_error::SubmitError;
 use super::closing::Closing;
 use super::{Actor, At};
 use crate::mailbox::requests::{Declined, DriverRequest, Wakeup};
-use crate::record::{ApprovalResolved, HoldCause, Record, Resumed, RulesForgotten, Suspended, Who};
+use crate::record::{ApprovalResolved, HoldCause, Pinned, Record, Resumed, RulesForgotten, Suspended, Unpinned, Who};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -44,6 +44,12 @@ impl Actor {
             (Command::PastCalls(approval, reply), _) => {
                 drop(reply.send(PastSearch::new(core, approval).map(Box::new)));
             }
+            (Command::Pin(text, by, reply), _) => self.pin(text, by, reply),
+            (Command::Unpin(pin, by, reply), _) => match core.state.standing.pins.contains_key(&pin) {
+                true => self.commit_for_client(Unpinned { pin, by }.into(), reply),
+                false => drop(reply.send(Err(SubmitError::NoPin(pin)))),
+            },
+            (Command::Compact(wish, reply), _) => self.commit_for_client(wish.into(), reply),
             (Command::Pause(by, reply), _) => self.hold(by, reply),
             (Command::Resume(by, reply), _) => self.resume(by, reply),
             (Command::Notify(notification, reply), at) => match (&self.closing, core.pipeline.trouble()) {
@@ -125,6 +131,16 @@ impl Actor {
         }
     }
 
+    fn pin(&mut self, text: String, by: Option<Who>, reply: Reply<()>) {
+        let core = &mut self.core;
+        if let Some(why) = core.state.standing.refusal(&text) {
+            return drop(reply.send(Err(SubmitError::NotPinned(why))));
+        }
+        core.pins += 1;
+        let pin = core.pins;
+        self.commit_for_client(Pinned { pin, text, by }.into(), reply);
+    }
+
     fn hold(&mut self, by: Option<Who>, reply: Reply<()>) {
         let reason = by.as_ref().map_or_else(|| "paused".to_owned(), |who| format!("paused by `{}`", who.client));
         self.commit_for_client(Suspended { reason, cause: Some(HoldCause::Person), by }.into(), reply);
@@ -178,6 +194,8 @@ impl Actor {
             usage: state.usage,
             cost: state.cost,
             context: state.context(core.context_window),
+            pins: state.standing.pins.clone(),
+            compact_due: state.compact_due.is_some(),
             last_outcome: state.last_outcome.clone(),
             model: core.model.name().to_owned(),
             folded: *core.outbox.following().borrow(),

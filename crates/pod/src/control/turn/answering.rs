@@ -1,5 +1,6 @@
 //! The answer that a turn waits for, as gates see it. Does not depend on the turn.
 
+use super::view_change::CompactionAnswer;
 use crate::hook::{GateOutcome, ProposedCall};
 use llm_worker::{ModelError, ModelEvent};
 
@@ -24,6 +25,8 @@ pub(in super::super) enum Reviewing {
     Failure(GateOutcome),
     /// The wait before the request is sent again is over.
     Again,
+    /// Hooks answered about a change of the view.
+    View(Box<CompactionAnswer>),
 }
 
 impl Answering {

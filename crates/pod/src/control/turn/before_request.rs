@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 
 impl Running {
     /// Checks the limits and calls the gates; without gates the request is cleared at once.
-    pub(super) fn gate(&mut self, core: &Core) -> Result<(), Fatal> {
+    pub(super) fn gate(&mut self, core: &mut Core) -> Result<(), Fatal> {
         let is_first = core.state.requests == self.before.requests;
         if let Some(Err(replaced)) = is_first.then(|| core.permission.workspace.check_roots()) {
             return self.gated(core, None, Some(TurnStop::Aborted { reason: replaced.to_string() }));
@@ -59,6 +59,12 @@ impl Running {
         };
         let mut notes = std::mem::take(&mut self.deferred);
         notes.extend(core.state.notices.values().map(deliver));
+        if stop.is_none() && core.state.standing.note_due {
+            let now = (core.store.clock)();
+            let budget = self.limits.left_words(core.state.spent_at(now).since(self.before));
+            let (generation, text) = (self.info.generation, core.state.context_note(now, &self.taking, &budget));
+            notes.push(Note::System(SystemItem::Context { generation, text }));
+        }
         // Before the first request the turn's own input comes first; it is not in the log yet.
         if stop.is_none() && !core.pipeline.changes_queue() {
             let joining = || queue::joining(&core.state.queued).filter(|waiting| !self.own().contains(&waiting.input));
@@ -102,7 +108,7 @@ impl Running {
             return Ok(());
         }
         self.holds = held;
-        if matches!(self.view_change, ViewChange::Wanted | ViewChange::Recording(_)) {
+        if matches!(self.view_change, ViewChange::Wanted | ViewChange::Asking | ViewChange::Recording(_)) {
             // The turn is held already.
             return Ok(());
         }

@@ -63,6 +63,7 @@ impl Running {
             }
             Reviewing::Failure(gates) => self.failure_judged(core, &gates),
             Reviewing::Again => Ok(self.turn.handle(Input::SendAgain)?),
+            Reviewing::View(answer) => self.view_answered(core, *answer),
         }
     }
 

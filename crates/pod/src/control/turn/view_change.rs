@@ -1,24 +1,42 @@
-//! Old results leave the requests: the turn is held before its next request, the change is recorded, and the history is
-//! encoded again from what the record says.
+//! Old results and steps leave the requests: the turn is held before its next request, hooks are asked, the change is
+//! recorded, and the history is encoded again from what the record says.
 
 use super::super::core::{Core, Fatal};
+use super::super::gates;
 use super::super::pipeline::ActorCommit;
+use super::answering::Reviewing;
 use super::{Running, ViewChange};
+use crate::feature::FeatureRegistry;
+use crate::foreign::Callbacks;
+use crate::hook::{Compaction, CompactionView, GateOutcome, HookPoint, LeavingResult, PreCompaction};
 use crate::permission::Remedy;
-use crate::record::Pruned;
-use crate::session::view::NextRequest;
-use llm_worker::Item;
+use crate::record::{Pruned, Record, TransformNote};
+use crate::session::view::{MarkTexts, NextRequest};
 use llm_worker::effect::{Fact, Gated, Input};
+use llm_worker::{CallId, Item};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What hooks say about a change of the view.
+pub(in super::super) struct CompactionAnswer {
+    gates: GateOutcome,
+    keep: Vec<CallId>,
+    transforms: Vec<TransformNote>,
+}
 
 impl Running {
     /// Whether the next request has to wait for a change of the view; the turn is then about to be held.
-    pub(super) fn wants_view(&mut self, core: &Core) -> Result<bool, Fatal> {
+    pub(super) fn wants_view(&mut self, core: &mut Core) -> Result<bool, Fatal> {
         if !matches!(self.view_change, ViewChange::Open) {
             return Ok(false);
         }
         self.view_change = ViewChange::Settled;
-        if plan(core, &self.pending()).is_none() {
+        let pending = self.pending();
+        if plan(core, &pending, &BTreeSet::new()).is_none() {
+            if next(core, &pending).fits() {
+                core.stalled_views = 0;
+            }
             return Ok(false);
         }
         self.view_change = ViewChange::Wanted;
@@ -28,9 +46,9 @@ impl Running {
         Ok(true)
     }
 
-    /// Whether the next request cannot fit the model's window, with nothing left that could be masked.
+    /// Whether the next request cannot fit the model's window, with nothing left that could leave.
     pub(super) fn is_too_large(&self, core: &Core) -> bool {
-        next(core, &self.pending()).is_some_and(|next| next.is_too_large())
+        next(core, &self.pending()).is_too_large()
     }
 
     /// The items that wait for the next request.
@@ -38,27 +56,83 @@ impl Running {
         self.turn.before_request().iter().filter_map(Fact::item).map(Cow::into_owned).collect()
     }
 
-    /// Records the change of the view, once the turn is held.
+    /// Asks hooks about the change of the view, once the turn is held, or records it if there are none.
     pub(super) fn record_view(&mut self, core: &mut Core) -> Result<(), Fatal> {
         if !matches!(self.view_change, ViewChange::Wanted) || !self.turn.is_held() {
             return Ok(());
         }
-        match plan(core, &[]) {
-            Some(pruned) => {
-                self.view_change = ViewChange::Recording(None);
-                core.append_actor_commit(ActorCommit::View, vec![pruned.into()]);
-                Ok(())
-            }
-            None => self.view_settled(),
+        let Some(pruned) = plan(core, &[], &BTreeSet::new()) else { return self.view_settled() };
+        let hooks = core.registry.hooks();
+        if !hooks.any::<PreCompaction>("") && !hooks.any::<Compaction>("") {
+            self.append_view(core, vec![pruned.into()]);
+            return Ok(());
+        }
+        let view = self.view_for_hooks(core, &pruned);
+        let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
+        self.view_change = ViewChange::Asking;
+        self.tasks.reviews.spawn(async move { Reviewing::View(Box::new(asked(&registry, &callbacks, view).await)) });
+        Ok(())
+    }
+
+    fn view_for_hooks(&self, core: &Core, pruned: &Pruned) -> CompactionView {
+        let items = core.draft.items().unwrap_or_default();
+        let mut kept = items.clone();
+        let surface = core.state.surface.as_ref().map(|(surface, _)| surface);
+        surface.map(|surface| pruned.project(&mut kept, &core.state.shown, surface));
+        let stay: BTreeSet<(CallId, u64)> = kept.iter().filter_map(result).collect();
+        let tool = |call: CallId| {
+            items.iter().find_map(|item| match item {
+                Item::ToolCall { id, name, .. } if *id == call => Some(name.clone()),
+                _ => None,
+            })
+        };
+        let results = items.iter().filter_map(result).filter(|found| !stay.contains(found));
+        let results: Vec<LeavingResult> =
+            results.map(|(call, bytes)| LeavingResult { call, tool: tool(call).unwrap_or_default(), bytes }).collect();
+        CompactionView {
+            turn: self.info.number,
+            level: pruned.level,
+            by_hand: core.state.compact_due.is_some(),
+            used: next(core, &[]).used(),
+            window: core.context_window,
+            results: results.into(),
+            keep: Vec::new(),
         }
     }
 
+    /// The hooks have answered.
+    pub(super) fn view_answered(&mut self, core: &mut Core, answer: CompactionAnswer) -> Result<(), Fatal> {
+        if !matches!(self.view_change, ViewChange::Asking) {
+            return Ok(());
+        }
+        let CompactionAnswer { gates, keep, transforms } = answer;
+        let mut records: Vec<Record> =
+            gates::verdicts(HookPoint::PreCompaction, None, &gates).into_iter().map(Record::from).collect();
+        if gates::refusal(&gates).is_none() {
+            let pruned = plan(core, &[], &keep.into_iter().collect());
+            records.extend(pruned.map(|pruned| Pruned { transforms, ..pruned }.into()));
+        }
+        if records.is_empty() {
+            return self.view_settled();
+        }
+        self.append_view(core, records);
+        Ok(())
+    }
+
+    fn append_view(&mut self, core: &mut Core, records: Vec<Record>) {
+        self.view_change = ViewChange::Recording(None);
+        core.append_actor_commit(ActorCommit::View, records);
+    }
+
     /// The change is durable and folded.
-    pub(super) fn view_changed(&mut self, core: &Core) -> Result<(), Fatal> {
+    pub(super) fn view_changed(&mut self, core: &mut Core) -> Result<(), Fatal> {
         let ViewChange::Recording(ends) = std::mem::take(&mut self.view_change) else { return Ok(()) };
-        self.turn.change_view(core.draft.items().unwrap_or_default())?;
-        self.info.view = core.state.view;
-        (core.store.probe)("view:changed");
+        if self.info.view != core.state.shown.view {
+            self.turn.change_view(core.draft.items().unwrap_or_default())?;
+            self.info.view = core.state.shown.view;
+            core.stalled_views = if next(core, &[]).fits() { 0 } else { core.stalled_views + 1 };
+            (core.store.probe)("view:changed");
+        }
         self.view_settled()?;
         ends.map_or(Ok(()), |how| Ok(self.turn.handle(*how)?))
     }
@@ -70,14 +144,43 @@ impl Running {
     }
 }
 
-/// The next request; none without a known window.
-fn next<'a>(core: &'a Core, pending: &'a [Item]) -> Option<NextRequest<'a>> {
-    Some(NextRequest { state: &core.state, pending, window: core.context_window?, policy: core.context_policy })
+/// Asks the gates, then the transforms, if no gate refuses.
+async fn asked(registry: &FeatureRegistry, callbacks: &Callbacks, view: CompactionView) -> CompactionAnswer {
+    let gates = registry.hooks().decide::<PreCompaction>(callbacks, || view.clone()).await;
+    if gates::refusal(&gates).is_some() || !registry.hooks().any::<Compaction>("") {
+        return CompactionAnswer { gates, keep: Vec::new(), transforms: Vec::new() };
+    }
+    let recheck = Arc::new(|view: CompactionView| view.checked());
+    let (last, done) = registry.hooks().transform::<Compaction>(callbacks, "", view, recheck).await;
+    CompactionAnswer { gates, keep: last.keep.clone(), transforms: gates::notes(done) }
 }
 
-/// The change of the view that the next request needs and that can be made. Without a known window there is none.
-fn plan(core: &Core, pending: &[Item]) -> Option<Pruned> {
+/// A result, with the bytes of its content.
+fn result(item: &Item) -> Option<(CallId, u64)> {
+    match item {
+        Item::ToolResult { id, outcome } => Some((*id, outcome.content.len() as u64)),
+        Item::User { .. }
+        | Item::System { .. }
+        | Item::Assistant { .. }
+        | Item::Reasoning { .. }
+        | Item::ToolCall { .. } => None,
+    }
+}
+
+fn next<'a>(core: &'a Core, pending: &'a [Item]) -> NextRequest<'a> {
+    let (window, policy) = (core.context_window, core.context_policy);
+    NextRequest { state: &core.state, pending, window, policy, stalled: core.stalled_views }
+}
+
+/// The change of the view that the next request needs and that can be made.
+fn plan(core: &Core, pending: &[Item], keep: &BTreeSet<CallId>) -> Option<Pruned> {
     let remedy = (core.permission.policy.terms.remedy)(&Remedy::PageOutput(Pruned::CALL.to_owned()));
-    let mark = format!("({} bytes left the context: {remedy})", Pruned::BYTES);
-    next(core, pending)?.plan(|| core.draft.items(), &mark)
+    let (items, first, last) = (Pruned::ITEMS, Pruned::CALL, Pruned::LAST);
+    let texts = MarkTexts {
+        mark: format!("({} bytes left the context: {remedy})", Pruned::BYTES),
+        same: format!("(the same as the result of {first}, further below)"),
+        gap: format!("(items that left the context here: {items}, with the calls {first} to {last}: {remedy})"),
+        bare_gap: format!("(items that left the context here: {items})"),
+    };
+    next(core, pending).plan(|| core.draft.items(), &texts, keep)
 }

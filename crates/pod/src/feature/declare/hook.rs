@@ -232,6 +232,8 @@ impl HookDeclaration {
             }
             HookPoint::PromptSubmit
             | HookPoint::PreRequest
+            | HookPoint::PreCompaction
+            | HookPoint::Compaction
             | HookPoint::PostAssistant
             | HookPoint::TurnError
             | HookPoint::PreToolCall

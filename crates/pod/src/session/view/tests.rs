@@ -1,13 +1,31 @@
 //! Which results leave, and what becomes of the items.
 
-use super::{ContextPolicy, MIN_BYTES, NextRequest, View};
-use crate::record::{Encoder, Pruned, PrunedContent, Record, SurfaceSet, SurfaceSources};
+use super::plan::{MIN_BYTES, MarkTexts};
+use super::{ContextPolicy, GAP_SOURCE, NextRequest, ShownItems};
+use crate::record::{
+    CompactRequested, Encoder, KeptItem, Pruned, PrunedContent, Record, SurfaceSet, SurfaceSources, View, ViewLevel,
+};
 use crate::session::fold::SessionState;
 use llm_worker::projection::Surface;
 use llm_worker::{CallId, Item, ProviderSignature, ResultStatus, SealedReasoning, ToolOutcome};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const MARK: &str = "({bytes} of {call})";
+
+fn texts() -> MarkTexts {
+    let [mark, same, gap, bare_gap] =
+        [MARK, "(as {call})", "({items}: {call} to {last})", "({items})"].map(str::to_owned);
+    MarkTexts { mark, same, gap, bare_gap }
+}
+
+fn policy(protect_tokens: u64) -> ContextPolicy {
+    ContextPolicy { protect_tokens, prune_at: 75, compact_at: 100 }
+}
+
+/// The next request of a session with these items.
+fn next<'a>(state: &'a SessionState, pending: &'a [Item], window: u64, policy: ContextPolicy) -> NextRequest<'a> {
+    NextRequest { state, pending, window: Some(window), policy, stalled: 0 }
+}
 
 fn id(number: u64) -> CallId {
     CallId::new(number).unwrap()
@@ -18,8 +36,12 @@ fn call(number: u64) -> Item {
 }
 
 fn result(number: u64, bytes: usize) -> Item {
-    let (status, summary) = (ResultStatus::Ok, "s".to_owned());
-    Item::ToolResult { id: id(number), outcome: ToolOutcome { status, summary, content: "x".repeat(bytes) } }
+    // No two are the same.
+    let content = char::from(b'a' + number as u8).to_string().repeat(bytes);
+    Item::ToolResult {
+        id: id(number),
+        outcome: ToolOutcome { status: ResultStatus::Ok, summary: "s".to_owned(), content },
+    }
 }
 
 fn thought(data: &str) -> Item {
@@ -42,8 +64,8 @@ fn state(items: &[Item]) -> SessionState {
 }
 
 fn plan(items: &[Item], window: u64, protect_tokens: u64) -> Option<Pruned> {
-    let (state, policy) = (state(items), ContextPolicy { protect_tokens, prune_at: 75 });
-    NextRequest { state: &state, pending: &[], window, policy }.plan(|| Some(items.to_vec()), MARK)
+    let state = state(items);
+    next(&state, &[], window, policy(protect_tokens)).plan(|| Some(items.to_vec()), &texts(), &BTreeSet::new())
 }
 
 /// Ten results of 1,000 tokens, each seen by the model.
@@ -80,24 +102,21 @@ fn a_small_bite_is_not_worth_a_cold_cache() {
 
 #[test]
 fn what_waits_for_the_next_request_counts() {
-    let (items, policy) = (ten(), ContextPolicy { protect_tokens: 1_000, prune_at: 75 });
+    let items = ten();
     let (state, pending) = (state(&items), [Item::User { text: "u".repeat(12_000) }]);
     let next =
-        |pending| NextRequest { state: &state, pending, window: 14_000, policy }.plan(|| Some(items.clone()), MARK);
+        |pending| next(&state, pending, 14_000, policy(1_000)).plan(|| Some(items.clone()), &texts(), &BTreeSet::new());
     assert_eq!(next(&[]), None);
     assert!(next(&pending).is_some());
 }
 
 #[test]
 fn an_answer_of_a_known_length_has_its_room() {
-    let (items, policy) = (ten(), ContextPolicy { protect_tokens: 1_000, prune_at: 75 });
+    let items = ten();
     let mut state = state(&items);
     state.surface.as_mut().unwrap().0.max_output = Some(6_000);
-    assert!(
-        NextRequest { state: &state, pending: &[], window: 14_000, policy }
-            .plan(|| Some(items.clone()), MARK)
-            .is_some()
-    );
+    let plan = next(&state, &[], 14_000, policy(1_000)).plan(|| Some(items.clone()), &texts(), &BTreeSet::new());
+    assert!(plan.is_some());
 }
 
 #[test]
@@ -115,18 +134,19 @@ fn only_the_marks_change_and_seals_behind_them_are_dropped() {
     ];
     let surface = state(&[]).surface.unwrap().0;
     let mut pruned = Pruned {
-        view: View { pruned: 5 },
+        view: View { pruned: 5, ..View::default() },
         min_bytes: MIN_BYTES,
         mark: MARK.to_owned(),
-        left: PrunedContent::default(),
+        ..Pruned::default()
     };
     let mut masked = items.clone();
-    let left = pruned.project(&mut masked, View::default(), &surface);
+    let left = pruned.project(&mut masked, &ShownItems::default(), &surface);
     let mark = format!("({MIN_BYTES} of c00000002)");
     let expected = PrunedContent {
         results: 1,
         bytes: BTreeMap::from([("other".to_owned(), MIN_BYTES - mark.len() as u64)]),
         seals: 3,
+        ..PrunedContent::default()
     };
     assert_eq!(left, expected);
     let Item::ToolResult { outcome, .. } = &masked[4] else { panic!("{masked:?}") };
@@ -138,7 +158,8 @@ fn only_the_marks_change_and_seals_behind_them_are_dropped() {
     // A later view leaves what was masked as it is.
     pruned.view.pruned = 8;
     let before = masked[4].clone();
-    assert_eq!(pruned.project(&mut masked, View { pruned: 5 }, &surface).results, 1);
+    let shown = ShownItems { view: View { pruned: 5, ..View::default() }, ..ShownItems::default() };
+    assert_eq!(pruned.project(&mut masked, &shown, &surface).results, 1);
     assert_eq!(masked[4], before);
 }
 
@@ -152,4 +173,243 @@ fn the_meter_loses_what_left() {
     state.apply(&Record::from(pruned.clone())).unwrap();
     assert_eq!(state.context(None).unwrap().used, before - bytes / 4);
     assert!(state.apply(&Record::from(pruned)).is_err(), "a view does not go back");
+}
+
+/// What a change leaves, as texts.
+fn after(pruned: &Pruned, state: &SessionState, items: &[Item]) -> Vec<String> {
+    let mut items = items.to_vec();
+    let left = pruned.project(&mut items, &state.shown, &state.surface.as_ref().unwrap().0);
+    assert_eq!(left, pruned.left, "the record says what left");
+    items.iter().map(word).collect()
+}
+
+fn word(item: &Item) -> String {
+    match item {
+        Item::User { text } => format!("user {text}"),
+        Item::Assistant { text } => format!("said {text}"),
+        Item::System { source, text } => format!("{source} {text}"),
+        Item::Reasoning { seal, .. } => format!("thought {}", seal.is_some()),
+        Item::ToolCall { id, .. } => format!("call {}", id.number()),
+        Item::ToolResult { id, outcome } => format!("result {} {}", id.number(), outcome.content.len()),
+    }
+}
+
+fn user(text: &str) -> Item {
+    Item::User { text: text.to_owned() }
+}
+
+fn said(text: &str) -> Item {
+    Item::Assistant { text: text.to_owned() }
+}
+
+/// Two turns of two steps each, then a third that runs.
+fn turns() -> Vec<Item> {
+    vec![
+        user("one"),
+        thought("a"),
+        call(1),
+        result(1, 4000),
+        Item::System { source: "client".to_owned(), text: "told".to_owned() },
+        call(2),
+        result(2, 4000),
+        said("first"),
+        user("two"),
+        Item::System { source: "host".to_owned(), text: "note".to_owned() },
+        call(3),
+        call(4),
+        result(3, 4000),
+        result(4, 4000),
+        said("second"),
+        user("three"),
+        thought("b"),
+        call(5),
+        result(5, 4000),
+        call(6),
+    ]
+}
+
+fn by_hand(items: &[Item], drop_turns: bool, protect_tokens: u64, keep: &[u64]) -> (SessionState, Option<Pruned>) {
+    let mut state = state(items);
+    state.apply(&CompactRequested { drop_turns, by: None }.into()).unwrap();
+    let keep = keep.iter().map(|number| id(*number)).collect();
+    let next = NextRequest { state: &state, pending: &[], window: None, policy: policy(protect_tokens), stalled: 0 };
+    let plan = next.plan(|| Some(items.to_vec()), &texts(), &keep);
+    (state, plan)
+}
+
+#[test]
+fn old_steps_leave_and_every_word_stays() {
+    let items = turns();
+    let (state, plan) = by_hand(&items, false, 1_000, &[]);
+    let plan = plan.unwrap();
+    assert_eq!((plan.level, plan.view), (ViewLevel::Steps, View { pruned: 16, compacted: 16, dropped: 0 }));
+    let expected = [
+        "user one",
+        "context (3: c00000001 to c00000001)",
+        "client told",
+        "context (2: c00000002 to c00000002)",
+        "said first",
+        "user two",
+        "context (5: c00000003 to c00000004)",
+        "said second",
+        "user three",
+        "thought false",
+        "call 5",
+        "result 5 4000",
+        "call 6",
+    ];
+    assert_eq!(after(&plan, &state, &items), expected);
+    assert_eq!((plan.left.results, plan.left.bytes["other"]), (4, 16_004));
+    assert_eq!((plan.left.seals, plan.left.reasoning, plan.left.notes["host"]), (2, 2, 4));
+}
+
+#[test]
+fn a_call_and_its_result_are_never_parted() {
+    let items = turns();
+    // Whatever is protected, calls and results match, and nothing of an answer is cut off.
+    for protect in (0..6_000).step_by(100) {
+        let (state, plan) = by_hand(&items, false, protect, &[]);
+        let Some(plan) = plan else { continue };
+        let words = after(&plan, &state, &items);
+        for number in 1..=5 {
+            let has = |kind: &str| words.iter().any(|word| word.starts_with(&format!("{kind} {number}")));
+            assert_eq!(has("call"), has("result"), "{protect}: {words:?}");
+        }
+        let calls = |number: u64| words.contains(&format!("call {number}"));
+        assert_eq!(calls(3), calls(4), "{protect}: {words:?}");
+        assert!(
+            ["user one", "said first", "user two", "said second", "user three"]
+                .iter()
+                .all(|word| words.iter().any(|it| it == word))
+        );
+    }
+}
+
+#[test]
+fn a_later_change_joins_the_gaps_and_the_meter_counts_what_is_shown() {
+    let mut items = turns();
+    let (mut state, plan) = by_hand(&items, false, 4_000, &[]);
+    let count = |state: &mut SessionState, items: &mut Vec<Item>, plan: Pruned| {
+        let before = state.shown.clone();
+        state.apply(&Record::from(plan.clone())).unwrap();
+        plan.project(items, &before, &state.surface.as_ref().unwrap().0);
+        assert_eq!(state.shown.count(state.items), items.len() as u64);
+        let bytes: u64 = items.iter().map(crate::session::context::bytes).sum();
+        assert_eq!(state.context(None).unwrap().used, bytes / 4);
+    };
+    assert_eq!(plan.as_ref().unwrap().view.compacted, 10, "{plan:?}");
+    count(&mut state, &mut items, plan.unwrap());
+    for number in 7..=9 {
+        let more = [result(number - 1, 4000), call(number)];
+        items.extend(more.iter().cloned().map(|item| state.count(item)));
+    }
+    state.apply(&CompactRequested::default().into()).unwrap();
+    let next = NextRequest { state: &state, pending: &[], window: None, policy: policy(1_000), stalled: 0 };
+    let plan = next.plan(|| Some(items.clone()), &texts(), &BTreeSet::new()).unwrap();
+    let words = after(&plan, &state, &items);
+    count(&mut state, &mut items, plan);
+    let gaps: Vec<&str> = words.iter().map(String::as_str).filter(|word| word.starts_with(GAP_SOURCE)).collect();
+    let expected = [
+        "(3: c00000001 to c00000001)",
+        "(2: c00000002 to c00000002)",
+        "(5: c00000003 to c00000004)",
+        "(7: c00000005 to c00000007)",
+    ];
+    assert_eq!(gaps, expected.map(|gap| format!("{GAP_SOURCE} {gap}")));
+}
+
+#[test]
+fn the_oldest_turns_leave_only_by_hand_and_never_the_running_one() {
+    let mut items = turns();
+    items[0] = user(&"u".repeat(40_000));
+    items[8] = user(&"v".repeat(4_000));
+    let (state, plan) = by_hand(&items, true, 1_000, &[]);
+    let plan = plan.unwrap();
+    assert_eq!((plan.level, plan.view.dropped), (ViewLevel::Turns, 8), "the second turn is small enough");
+    let words = after(&plan, &state, &items);
+    assert_eq!(words[0], "context (8: c00000001 to c00000002)");
+    assert!(words[1].starts_with("user v"));
+    assert!(plan.left.inputs == 40_000 && plan.left.answers == 5);
+    // The running turn is the only one.
+    let items = vec![user(&"u".repeat(40_000)), call(1), result(1, 600), call(2)];
+    let (_, plan) = by_hand(&items, true, 0, &[]);
+    assert_eq!(plan.map(|plan| plan.view.dropped), Some(0));
+}
+
+#[test]
+fn hooks_may_keep_results() {
+    let items = turns();
+    let (state, plan) = by_hand(&items, false, 1_000, &[3]);
+    let words = after(&plan.unwrap(), &state, &items);
+    assert!(words.contains(&"call 3".to_owned()) && words.contains(&"result 3 4000".to_owned()));
+    assert!(!words.contains(&"call 4".to_owned()));
+}
+
+#[test]
+fn identical_results_are_referenced_once() {
+    let same = |number: u64| Item::ToolResult {
+        id: id(number),
+        outcome: ToolOutcome { status: ResultStatus::Ok, summary: "s".to_owned(), content: "=".repeat(4000) },
+    };
+    let mut items: Vec<Item> = ten();
+    (items[1], items[15], items[17]) = (same(1), same(8), same(9));
+    let plan = plan(&items, 12_000, 3_000).unwrap();
+    let mut shown = items.clone();
+    plan.project(&mut shown, &ShownItems::default(), &state(&[]).surface.unwrap().0);
+    let content = |at: usize| match &shown[at] {
+        Item::ToolResult { outcome, .. } => outcome.content.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!([content(1), content(15)], ["(as c00000009)", "(as c00000009)"], "also in the protected tail");
+    assert_eq!(content(17), "=".repeat(4000));
+    assert_eq!(content(3), "(4000 of c00000002)");
+}
+
+#[test]
+fn steps_leave_by_themselves_where_results_are_not_enough() {
+    // Calls with long arguments: masking results does not help.
+    let write = |number: u64| Item::ToolCall { id: id(number), name: "W".to_owned(), arguments: "w".repeat(4000) };
+    let items: Vec<Item> = (1..=10).flat_map(|n| [write(n), result(n, 10)]).chain([user("go"), call(11)]).collect();
+    let state = state(&items);
+    let plan = |compact_at, window| {
+        let policy = ContextPolicy { compact_at, ..policy(1_000) };
+        next(&state, &[], window, policy).plan(|| Some(items.clone()), &texts(), &BTreeSet::new())
+    };
+    assert_eq!(plan(85, 12_400), None, "81 percent are used");
+    let steps = plan(80, 12_400).unwrap();
+    assert_eq!((steps.level, steps.view.compacted), (ViewLevel::Steps, 18));
+    assert_eq!(steps.parameters.map(|it| (it.window, it.compact_at, it.by_hand)), Some((Some(12_400), 80, false)));
+}
+
+#[test]
+fn a_view_that_does_not_follow_is_refused() {
+    let items = turns();
+    let (state, plan) = by_hand(&items, false, 1_000, &[]);
+    let plan = plan.unwrap();
+    let refused = |change: &dyn Fn(&mut Pruned)| {
+        let mut forged = plan.clone();
+        change(&mut forged);
+        state.clone().apply(&forged.into()).is_err()
+    };
+    assert!(!refused(&|_| ()));
+    let cases: [&dyn Fn(&mut Pruned); 8] = [
+        &|plan| plan.view.compacted = 99,
+        &|plan| plan.view.pruned = 3,
+        &|plan| plan.view.dropped = 17,
+        &|plan| plan.view.dropped = 1,
+        &|plan| plan.kept.as_mut().unwrap().swap(0, 1),
+        &|plan| plan.kept.as_mut().unwrap().push(KeptItem(17, 4)),
+        &|plan| plan.last_call = 0,
+        &|plan| (plan.view, plan.kept) = (View::default(), Some(Vec::new())),
+    ];
+    for (at, change) in cases.iter().enumerate() {
+        assert!(refused(change), "case {at}");
+    }
+    // What left does not come back.
+    let mut later = state.clone();
+    later.apply(&plan.clone().into()).unwrap();
+    let mut back = plan.clone();
+    back.view = View { pruned: 18, compacted: 18, dropped: 0 };
+    back.kept.as_mut().unwrap().insert(1, KeptItem(2, 0));
+    assert!(later.apply(&back.into()).is_err());
 }

@@ -1,6 +1,6 @@
 //! What records say that are no inputs, answers or calls, in one text each.
 
-use crate::count::duration;
+use crate::count::{duration, left_context};
 use crate::screen::status::count;
 use crate::style::Tone;
 use protocol::record::{ApprovalResolved, BackgroundTask, ChildProcess, Outcome, RecordBody, Recovery, Who};
@@ -90,10 +90,20 @@ pub(super) fn notice(body: &RecordBody) -> Option<(&'static str, Tone, String)> 
             Some(("? ", Tone::Waiting, format!("no longer allowed for this pod{}: {rules}", by(gone.by.as_ref()))))
         }
         RecordBody::Pruned(pruned) => {
-            let tools = pruned.left.bytes.iter().map(|(tool, bytes)| format!("{tool} {bytes} bytes"));
-            let tools = tools.collect::<Vec<_>>().join(", ");
-            dim(format!("{} left the context: {tools}", count(pruned.left.results, "old result")))
+            let left = &pruned.left;
+            let mut parts: Vec<_> = left.bytes.iter().map(|(tool, bytes)| (tool.clone(), *bytes)).collect();
+            let others = [
+                ("calls", left.calls),
+                ("reasoning", left.reasoning),
+                ("inputs", left.inputs),
+                ("answers", left.answers),
+            ];
+            parts.extend(others.map(|(part, bytes)| (part.to_owned(), bytes.unwrap_or_default())));
+            dim(left_context(pruned.level.as_deref().unwrap_or_default(), left.results, &parts))
         }
+        RecordBody::Pinned(pinned) => dim(format!("pin {}{}: {}", pinned.pin, by(pinned.by.as_ref()), pinned.text)),
+        RecordBody::Unpinned(unpinned) => dim(format!("pin {} taken back{}", unpinned.pin, by(unpinned.by.as_ref()))),
+        RecordBody::CompactRequested(wish) => dim(format!("old steps leave the next request{}", by(wish.by.as_ref()))),
         RecordBody::Suspended(held) => {
             let disk = matches!(held.cause.as_deref(), None | Some("disk"));
             let what = if disk { "suspended" } else { "held" };

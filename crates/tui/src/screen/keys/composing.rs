@@ -84,6 +84,7 @@ impl Screen {
             "context" => self.open_panel(PanelKind::Context),
             "status" => self.open_panel(PanelKind::Status),
             "search" => self.search_begin(rest),
+            "pin" if rest.is_empty() => self.open_panel(PanelKind::Context),
             "detach" => self.outbox.push(Intent::Detach),
             "editor" => self.outbox.push(Intent::OpenEditor(String::new())),
             "log" => self.outbox.push(Intent::OpenConversation),
@@ -96,6 +97,9 @@ impl Screen {
             "cancel" => self.outbox.push(Intent::Cancel),
             "pause" => self.outbox.push(Intent::Pause),
             "resume" => self.outbox.push(Intent::Resume),
+            "compact" => self.outbox.push(Intent::Compact { drop_turns: rest == "turns" }),
+            "pin" => self.outbox.push(Intent::Pin(rest.to_owned())),
+            "unpin" => self.outbox.extend(rest.parse().ok().map(Intent::Unpin)),
             _ => {}
         }
     }

@@ -11,8 +11,8 @@ const MAX_LINE: u64 = protocol::MAX_LINE as u64;
 /// Lines that were read and not yet obeyed.
 const AHEAD: usize = 16;
 
-pub(super) const HELP: &str =
-    "/steer INPUT, /cancel, /pause, /resume, /status, /detach, /help; every other line is an input";
+pub(super) const HELP: &str = "/steer INPUT, /cancel, /pause, /resume, /compact, /pin TEXT, /unpin NUMBER, /status, /detach, /help; every other line is an \
+     input";
 
 /// A line of standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,10 @@ pub(super) enum Typed {
     Cancel,
     Pause,
     Resume,
+    /// With the oldest turns, or without.
+    Compact(bool),
+    Pin(String),
+    Unpin(u64),
     Status,
     Detach,
     Help,
@@ -44,6 +48,13 @@ impl Typed {
             ("cancel", "") => Self::Cancel,
             ("pause", "") => Self::Pause,
             ("resume", "") => Self::Resume,
+            ("compact", "") => Self::Compact(false),
+            ("compact", "turns") => Self::Compact(true),
+            ("pin", text) if !text.is_empty() => Self::Pin(text.to_owned()),
+            ("unpin", number) => match number.parse() {
+                Ok(pin) => Self::Unpin(pin),
+                Err(_) => Self::Wrong("/unpin needs the number of a pin".to_owned()),
+            },
             ("status", "") => Self::Status,
             ("detach", "") => Self::Detach,
             ("help", "") => Self::Help,

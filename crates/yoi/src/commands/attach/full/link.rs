@@ -14,8 +14,8 @@ use client::cmd_id::cmd_id;
 use client::connection::Next;
 use protocol::event::Event;
 use protocol::method::{
-    AllowOrDeny, AllowScope, Approve, Ask, Attached, Cancel, EditInput, GetApprovals, GetPastCalls, MoveInput, Page,
-    Pause, Resume, SendInput, SetDraft, Withdraw,
+    AllowOrDeny, AllowScope, Approve, Ask, Attached, Cancel, Compact, EditInput, GetApprovals, GetPastCalls, MoveInput,
+    Page, Pause, Pin, Resume, SendInput, SetDraft, Unpin, Withdraw,
 };
 use protocol::record::ApprovalResolved;
 use protocol::status::DeliveryMode;
@@ -171,6 +171,9 @@ impl Link {
             Intent::Cancel => self.ask_now(Cancel { input: None, cmd_id: cmd_id() }).await,
             Intent::Pause => self.ask_now(Pause { cmd_id: cmd_id() }).await,
             Intent::Resume => self.ask_now(Resume { cmd_id: cmd_id() }).await,
+            Intent::Compact { drop_turns } => self.ask_now(Compact { drop_turns, cmd_id: cmd_id() }).await,
+            Intent::Pin(text) => self.ask_now(Pin { text, cmd_id: cmd_id() }).await,
+            Intent::Unpin(pin) => self.ask_now(Unpin { pin, cmd_id: cmd_id() }).await,
             Intent::SetDraft(text) => {
                 // A draft that is lost is still in this screen.
                 self.ask(SetDraft { text, cmd_id: cmd_id() }).await?.ok();

@@ -1,0 +1,341 @@
+//! What leaves the next request, and when. Pure; the change itself is in `view`.
+
+use super::{ShownItems, is_of_model};
+use crate::mailbox::pending::CLIENT;
+use crate::record::{KeptItem, Pruned, View, ViewLevel, ViewParameters};
+use crate::session::context::{ContextMeter, bytes, share};
+use crate::session::fold::SessionState;
+use llm_worker::projection::Surface;
+use llm_worker::{CallId, Item};
+use std::collections::BTreeSet;
+
+/// A content with fewer bytes is never masked.
+pub(super) const MIN_BYTES: u64 = 512;
+
+/// A change of the view brings the next request from `prune_at` down to three fifths of it, if so much can leave.
+const TARGET: (u64, u64) = (3, 5);
+
+/// The protected tail is at most this part of the window, or of what is used if a person asks for the change.
+const PROTECTED: u64 = 4;
+
+/// A change that frees less than this part of the window is made only if the request is above [`URGENT`].
+const WORTH: u64 = 10;
+
+/// Percent of the window above which every change is made.
+const URGENT: u64 = 90;
+
+/// After this many changes in a row that leave the request above its limit, no further one is made.
+pub(crate) const MAX_STALLED: u32 = 2;
+
+/// When and how much leaves the requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContextPolicy {
+    /// The newest items with together this many tokens stay whole.
+    pub protect_tokens: u64,
+    /// Old results are masked before a request that needs more than this part of the window, in percent.
+    pub prune_at: u64,
+    /// Old steps leave before a request that needs more than this part of the window, in percent.
+    pub compact_at: u64,
+}
+
+impl Default for ContextPolicy {
+    fn default() -> Self {
+        Self { protect_tokens: 40_000, prune_at: 75, compact_at: 85 }
+    }
+}
+
+/// The texts of marks, with the placeholders of [`Pruned`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MarkTexts {
+    pub(crate) mark: String,
+    pub(crate) same: String,
+    pub(crate) gap: String,
+    pub(crate) bare_gap: String,
+}
+
+/// The next request, as far as it decides about a change of the view.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NextRequest<'a> {
+    pub(crate) state: &'a SessionState,
+    /// Items that become durable with it or before it.
+    pub(crate) pending: &'a [Item],
+    /// Of the model; none if it is not known.
+    pub(crate) window: Option<u64>,
+    pub(crate) policy: ContextPolicy,
+    /// Changes in a row that left the request above its limit.
+    pub(crate) stalled: u32,
+}
+
+impl NextRequest<'_> {
+    /// Tokens of the request, estimated from the newest one.
+    pub(crate) fn used(&self) -> u64 {
+        self.measured(|meter, surface| meter.usage(surface, None).used)
+    }
+
+    /// Whether the request cannot fit the window: the provider would refuse it, or changes of the view do not help any
+    /// more.
+    pub(crate) fn is_too_large(&self) -> bool {
+        let Some(window) = self.window else { return false };
+        let is_stalled = self.stalled >= MAX_STALLED && self.used() > share(window, self.policy.compact_at, 100);
+        is_stalled || self.measured(ContextMeter::at_least) > window
+    }
+
+    /// Whether nothing needs to leave.
+    pub(crate) fn fits(&self) -> bool {
+        self.limit().is_none_or(|limit| self.used() <= limit)
+    }
+
+    fn measured(&self, tokens: impl Fn(&ContextMeter, &Surface) -> u64) -> u64 {
+        let Some((surface, _)) = &self.state.surface else { return 0 };
+        let mut meter = self.state.context.clone();
+        self.pending.iter().for_each(|item| meter.add(item, None));
+        tokens(&meter, surface)
+    }
+
+    /// Tokens up to which nothing leaves. The answer needs room, too.
+    fn limit(&self) -> Option<u64> {
+        let window = self.window?;
+        let answer = self.state.surface.as_ref().and_then(|(surface, _)| surface.max_output).unwrap_or_default();
+        let room = window.saturating_sub(u64::from(answer)).max(window / 2);
+        Some(share(window, self.policy.prune_at, 100).min(room))
+    }
+
+    /// The change of the view that the request needs, or that a person wishes, if it can be made. `items` gives all that
+    /// requests show, and is asked only if a change is wanted. The results of the calls `keep` stay whole.
+    pub(crate) fn plan(
+        &self,
+        items: impl FnOnce() -> Option<Vec<Item>>,
+        texts: &MarkTexts,
+        keep: &BTreeSet<CallId>,
+    ) -> Option<Pruned> {
+        let wish = self.state.compact_due.as_ref();
+        let window = match (wish, self.window) {
+            (None, None) => return None,
+            (None, Some(_)) if self.fits() || self.stalled >= MAX_STALLED => return None,
+            (_, window) => window.unwrap_or(u64::MAX),
+        };
+        let (surface, _) = self.state.surface.as_ref()?;
+        let used = self.used();
+        let limit = self.limit().filter(|_| wish.is_none()).unwrap_or(used);
+        let scene = Scene {
+            next: self,
+            items: items()?,
+            surface,
+            texts,
+            keep,
+            used,
+            target: share(limit, TARGET.0, TARGET.1),
+            protected: self.policy.protect_tokens.min(if wish.is_some() { used } else { window } / PROTECTED),
+        };
+        if let Some(wish) = wish {
+            return scene.steps(wish.drop_turns).filter(|plan| plan.freed > 0).map(|plan| plan.pruned);
+        }
+        let results = scene.results();
+        let urgent = used > share(window, URGENT, 100);
+        let compacts = used > share(window, self.policy.compact_at, 100);
+        let left = |plan: &Plan| used.saturating_sub(self.state.context.tokens(plan.freed));
+        let plan = match results {
+            Some(plan) if left(&plan) <= limit || !compacts => Some(plan),
+            results => {
+                let steps = if compacts { scene.steps(false) } else { None };
+                [results, steps].into_iter().flatten().max_by_key(|plan| plan.freed)
+            }
+        }?;
+        let is_worth = self.state.context.tokens(plan.freed) >= window / WORTH;
+        (plan.freed > 0 && (urgent || is_worth)).then_some(plan.pruned)
+    }
+}
+
+/// A change, with the bytes that it frees.
+struct Plan {
+    pruned: Pruned,
+    freed: u64,
+}
+
+/// What a change is planned from.
+struct Scene<'a> {
+    next: &'a NextRequest<'a>,
+    /// As the requests show them.
+    items: Vec<Item>,
+    surface: &'a Surface,
+    texts: &'a MarkTexts,
+    keep: &'a BTreeSet<CallId>,
+    used: u64,
+    /// Tokens that are to be left.
+    target: u64,
+    /// Tokens of the newest items that stay whole.
+    protected: u64,
+}
+
+impl Scene<'_> {
+    fn shown(&self) -> &ShownItems {
+        &self.next.state.shown
+    }
+
+    fn tokens(&self, bytes: u64) -> u64 {
+        self.next.state.context.tokens(bytes)
+    }
+
+    /// How many of the items are not protected: neither the newest ones nor what the model has not seen.
+    fn old(&self) -> usize {
+        let mut tail: u64 = self.next.pending.iter().map(|item| self.tokens(bytes(item))).sum();
+        let mut end = self.seen();
+        for (at, item) in self.items.iter().enumerate().rev() {
+            if tail >= self.protected {
+                break;
+            }
+            tail = tail.saturating_add(self.tokens(bytes(item)));
+            end = end.min(at);
+        }
+        end
+    }
+
+    /// How many of the items the model has seen: it has not seen what follows its newest answer.
+    fn seen(&self) -> usize {
+        self.items.iter().rposition(is_of_model).map_or(0, |at| at + 1)
+    }
+
+    /// The number of the item at this place behind the compacted ones; their end before it.
+    fn number(&self, at: usize) -> u64 {
+        let (compacted, all) = (self.shown().view.compacted, self.next.state.items);
+        let from_end = (self.items.len() - at.min(self.items.len())) as u64;
+        (all + 1).saturating_sub(from_end).max(compacted)
+    }
+
+    fn blank(&self, level: ViewLevel, view: View) -> Pruned {
+        let NextRequest { policy, window, state, .. } = *self.next;
+        Pruned {
+            view,
+            level,
+            min_bytes: MIN_BYTES,
+            mark: self.texts.mark.clone(),
+            same: Some(self.texts.same.clone()),
+            referenced: self.number(self.seen()).saturating_sub(1).max(view.pruned),
+            keep: self.keep.iter().copied().collect(),
+            gap: self.texts.gap.clone(),
+            bare_gap: self.texts.bare_gap.clone(),
+            last_call: state.shown.last_call,
+            parameters: Some(ViewParameters {
+                window,
+                protect_tokens: policy.protect_tokens,
+                prune_at: policy.prune_at,
+                compact_at: policy.compact_at,
+                by_hand: state.compact_due.is_some(),
+            }),
+            ..Pruned::default()
+        }
+    }
+
+    /// Carries a change out, to count what leaves.
+    fn planned(&self, mut pruned: Pruned) -> Plan {
+        let sum = |items: &[Item]| items.iter().map(bytes).sum::<u64>();
+        let (mut items, before) = (self.items.clone(), sum(&self.items));
+        pruned.left = pruned.project(&mut items, self.shown(), self.surface);
+        Plan { pruned, freed: before.saturating_sub(sum(&items)) }
+    }
+
+    /// Masks old results, the oldest first, until enough has left.
+    fn results(&self) -> Option<Plan> {
+        let (end, view) = (self.old(), self.shown().view);
+        let first = self.items.len() - usize::try_from(self.next.state.items - view.compacted).ok()?;
+        let mut upto = view.pruned;
+        let (mut freed, needed) = (0, self.used.saturating_sub(self.target));
+        for (at, item) in self.items.iter().enumerate().take(end).skip(first) {
+            let number = self.number(at);
+            if let Item::ToolResult { id, outcome } = item
+                && number > view.pruned
+                && outcome.content.len() as u64 >= MIN_BYTES
+                && !self.keep.contains(id)
+            {
+                freed += (outcome.content.len() as u64).saturating_sub(self.texts.mark.len() as u64);
+                upto = number;
+            }
+            if self.tokens(freed) >= needed {
+                break;
+            }
+        }
+        if upto == view.pruned {
+            return None;
+        }
+        let mut pruned = self.blank(ViewLevel::Results, View { pruned: upto, ..view });
+        (pruned.gap, pruned.bare_gap, pruned.last_call) = (String::new(), String::new(), 0);
+        Some(self.planned(pruned))
+    }
+
+    /// Takes old steps out of the requests; with `drops`, also the oldest turns until enough has left, but never the newest
+    /// one.
+    fn steps(&self, drops: bool) -> Option<Plan> {
+        let (shown, cut) = (self.shown(), self.cut());
+        let compacted = self.number(cut).saturating_sub(1).max(shown.view.compacted);
+        let mut kept: Vec<KeptItem> = shown.kept.to_vec();
+        let mut last_call = shown.last_call;
+        let tail = self.items.len() - usize::try_from(self.next.state.items - shown.view.compacted).ok()?;
+        for (at, item) in self.items.iter().enumerate().take(cut).skip(tail) {
+            match item {
+                Item::User { .. } | Item::Assistant { .. } => kept.push(KeptItem(self.number(at), last_call)),
+                Item::System { source, .. } if source == CLIENT => kept.push(KeptItem(self.number(at), last_call)),
+                Item::ToolCall { id, .. } | Item::ToolResult { id, .. } if self.keep.contains(id) => {
+                    kept.push(KeptItem(self.number(at), last_call));
+                }
+                Item::ToolCall { id, .. } => last_call = id.number(),
+                Item::ToolResult { .. } | Item::Reasoning { .. } | Item::System { .. } => {}
+            }
+        }
+        let view = View { pruned: shown.view.pruned.max(compacted), compacted, dropped: shown.view.dropped };
+        let change = |view: View, kept: Vec<KeptItem>| {
+            let level = if view.dropped > shown.view.dropped { ViewLevel::Turns } else { ViewLevel::Steps };
+            self.planned(Pruned { kept: Some(kept), last_call, ..self.blank(level, view) })
+        };
+        let plan = change(view, kept.clone());
+        if !drops {
+            return (view != shown.view).then_some(plan);
+        }
+        let turns = self.turns(&kept);
+        let dropped = turns.into_iter().map(|dropped| {
+            let kept = kept.iter().copied().filter(|kept| kept.0 > dropped).collect();
+            change(View { dropped, ..view }, kept)
+        });
+        let mut last = plan;
+        for plan in dropped {
+            let is_enough = self.used.saturating_sub(self.tokens(plan.freed)) <= self.target;
+            last = plan;
+            if is_enough {
+                break;
+            }
+        }
+        (last.pruned.view != shown.view).then_some(last)
+    }
+
+    /// The ends of the oldest turns of the kept items, at most [`MAX_TURNS`] places.
+    fn turns(&self, kept: &[KeptItem]) -> Vec<u64> {
+        let known = self.shown().numbered(self.items.clone());
+        let is_input = |(_, item): &(Option<u64>, Item)| matches!(item, Item::User { .. });
+        let all: BTreeSet<u64> = known.iter().filter(|item| is_input(item)).filter_map(|item| item.0).collect();
+        let inputs: Vec<u64> = kept.iter().map(|kept| kept.0).filter(|number| all.contains(number)).collect();
+        // The running turn stays whole.
+        let newest = self.next.state.standing.inputs.first().map_or(u64::MAX, |input| input.item);
+        let ends: Vec<u64> = inputs.iter().skip(1).filter(|next| **next <= newest).map(|next| next - 1).collect();
+        let step = ends.len().div_ceil(MAX_TURNS).max(1);
+        ends.chunks(step).filter_map(|some| some.last().copied()).collect()
+    }
+
+    /// Where the items are cut: behind a whole answer with all its results.
+    fn cut(&self) -> usize {
+        let (end, mut open, mut cut) = (self.old(), 0_usize, 0);
+        for (at, item) in self.items.iter().enumerate().take(end) {
+            match item {
+                Item::ToolCall { .. } => open += 1,
+                Item::ToolResult { .. } => open = open.saturating_sub(1),
+                Item::User { .. } | Item::System { .. } | Item::Assistant { .. } | Item::Reasoning { .. } => {}
+            }
+            let goes_on = is_of_model(item) && self.items.get(at + 1).is_some_and(is_of_model);
+            if open == 0 && !goes_on {
+                cut = at + 1;
+            }
+        }
+        cut
+    }
+}
+
+/// The most places at which the oldest turns may end.
+const MAX_TURNS: usize = 32;

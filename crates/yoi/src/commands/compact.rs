@@ -1,0 +1,33 @@
+//! `yoi compact`: the next request of a live pod shows as little as the rules allow.
+
+use crate::cli::CompactArgs;
+use crate::commands::live::live;
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use crate::pods::Pods;
+use crate::show::out;
+use crate::socket::block_on;
+use protocol::method::Compact;
+use protocol::status::{State, Status};
+
+pub(crate) fn run(args: &CompactArgs, env: &Env) -> Result<Exit, Failure> {
+    let pods = Pods::of(env)?;
+    let name = pods.find(&args.name)?;
+    block_on(async {
+        let mut pod = live(&pods, &name, "yoi compact").await?;
+        let before = pod.status().await?;
+        pod.tell(|cmd_id| Compact { drop_turns: args.drop_turns, cmd_id }).await?;
+        out::line(&done(&name, &before, args.drop_turns));
+        Ok(Exit::Done)
+    })?
+}
+
+/// What the wish does, given the state before.
+pub(super) fn done(name: &str, before: &Status, drop_turns: bool) -> String {
+    let what = if drop_turns { "old steps and the oldest turns leave" } else { "old steps leave" };
+    let when = match before.state {
+        State::Working | State::Waiting => "the next request of the running turn",
+        State::Idle | State::Held | State::Stopping | State::Unknown => "the next request",
+    };
+    format!("{name}: {what} {when}; `yoi log {name}` shows what left, and keeps it")
+}
