@@ -159,6 +159,8 @@ pub(crate) fn status(seq: u64) -> Status {
         usage: Usage::default(),
         cost: None,
         context: None,
+        pins: Vec::new(),
+        compact_due: false,
         last_outcome: None,
         model: "m".to_owned(),
         stuck: 0,

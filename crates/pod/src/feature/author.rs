@@ -12,9 +12,10 @@ pub use super::{
 };
 pub use crate::control::AlertLevel;
 pub use crate::hook::{
-    AnswerView, Change, ErrorView, Event, EventView, HookFailure, PostAssistant, PreRequest, PreToolCall, PromptSubmit,
-    PromptView, RequestView, ToolArguments, ToolCallView, ToolOutcome, ToolOutcomeView, ToolRepeat, ToolRepeatView,
-    ToolRun, ToolRunView, ToolShape, ToolShapeView, ToolWrap, TurnEnd, TurnEndView, TurnError, Verdict,
+    AnswerView, Change, Compaction, CompactionPlan, CompactionView, ErrorView, Event, EventView, HookFailure,
+    PostAssistant, PreCompaction, PreRequest, PreToolCall, PromptSubmit, PromptView, RequestView, ToolArguments,
+    ToolCallView, ToolOutcome, ToolOutcomeView, ToolRepeat, ToolRepeatView, ToolRun, ToolRunView, ToolShape,
+    ToolShapeView, ToolWrap, TurnEnd, TurnEndView, TurnError, Verdict,
 };
 pub use authority::{FileChanges, Workspace};
 pub use llm_worker::tool::Touch;
