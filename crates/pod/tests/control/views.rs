@@ -30,7 +30,7 @@ pub(crate) fn teller() -> FnTool {
 }
 
 /// Reads an earlier result by its call.
-fn reader() -> FnTool {
+pub(crate) fn reader() -> FnTool {
     FnTool::new("Again", ToolEffect::ReadOnly, |cx, arguments| async move {
         let asked: serde_json::Value = serde_json::from_str(&arguments).unwrap_or_default();
         let (from, lines) = (asked["from"].as_u64().unwrap_or(1), asked["lines"].as_u64().unwrap_or(1000));

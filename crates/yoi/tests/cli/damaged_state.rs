@@ -3,6 +3,7 @@
 use crate::scene::{Done, Scene, finish};
 use serde_json::{Value, json};
 use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
@@ -198,5 +199,41 @@ fn verify_holds_no_transcript_in_memory() {
     let other = scene.script("other.jsonl", &played);
     scene.yoi(&["run", "--pod", "p", "-m", &other, "again"]).ends(0);
     let words = format!("ulimit -d {VERIFY_MEMORY}; exec \"$@\"");
+    around(&scene, &words, &["verify", "p"]).ends(0).prints(&["rebuilt byte for byte"]);
+}
+
+/// The window in which results leave, in tokens of four bytes, and bytes of a result.
+const VIEW: usize = 400_000;
+const READ: usize = 24_000;
+/// Steps of one run with calls each, and megabytes in all by default.
+const READS: (usize, usize) = (50, 8);
+const READ_TRANSCRIPT: usize = 8;
+/// What `verify` may take of memory then, in KiB: the view twice, and what it takes of a short transcript.
+const VIEW_MEMORY: usize = 10 << 10;
+
+/// With many changes of the view, `verify` takes no more than for a view and what is about it.
+#[test]
+fn verify_holds_one_view_in_memory() {
+    let scene = Scene::new();
+    let size = std::env::var(VARIABLE).map_or(READ_TRANSCRIPT, |text| text.parse().unwrap());
+    scene.write("long.txt", "a line of fifty bytes, which is there many times.\n".repeat(READ / 50));
+    let read = json!({ "name": "Read", "arguments": { "path": "long.txt" } });
+    let reads = json!({ "calls": vec![read; READS.1] });
+    let mut played = Vec::new();
+    for _ in 0..(size << 20).div_ceil(READS.0 * READS.1 * READ) {
+        let before = played.len();
+        played.resize(before + READS.0, reads.clone());
+        played.push(json!({ "text": "done" }));
+        let model = scene.script("long.jsonl", &played);
+        scene.config(&format!("[models.\"{model}\"]\ncontext = {VIEW}\n"));
+        scene.yoi(&["run", "--pod", "p", "--max-steps", "1000", "-m", &model, "x"]).ends(0);
+        played.fill(json!({ "text": "done" }));
+    }
+    let log =
+        fs::read_dir(scene.pod("p").join("log")).unwrap().map(|entry| fs::File::open(entry.unwrap().path()).unwrap());
+    let lines = log.flat_map(|file| BufReader::new(file).lines()).map_while(Result::ok);
+    let changes = lines.filter(|line| line.contains(r#""k":"pruned""#)).count();
+    assert!(changes >= size, "{changes} changes of the view");
+    let words = format!("ulimit -d {VIEW_MEMORY}; exec \"$@\"");
     around(&scene, &words, &["verify", "p"]).ends(0).prints(&["rebuilt byte for byte"]);
 }

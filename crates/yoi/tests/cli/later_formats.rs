@@ -39,6 +39,21 @@ fn newer(scene: &Scene) -> String {
     model
 }
 
+/// The same, but old results left its context.
+fn pruned(scene: &Scene) -> String {
+    scene.write("long.txt", "a line that is read again and again\n".repeat(400));
+    let read = json!({ "calls": [{ "name": "Read", "arguments": { "path": "long.txt" } }] });
+    let mut answers = vec![read; 12];
+    answers.extend([json!({ "text": "done" }), json!({ "text": "another" })]);
+    let model = scene.script("answers", &answers);
+    scene.config(&format!("[models.\"{model}\"]\ncontext = 40000\n"));
+    scene.yoi(&["run", "--pod", "p", "-m", &model, "one"]).ends(0);
+    // The older program does not know these keys.
+    scene.config("");
+    assert!(scene.records("p").iter().any(|record| record["k"] == "pruned"));
+    model
+}
+
 /// Changes the format of the newest segment to 3.
 fn of_tomorrow(scene: &Scene) {
     let path = scene.log_file("p");
@@ -80,9 +95,18 @@ fn older(scene: &Scene, program: Option<&OsString>, args: &[&str]) -> crate::sce
 
 #[test]
 fn a_pod_of_a_later_format_is_refused_and_stays_as_it_is() {
+    refused_and_unchanged(newer);
+}
+
+#[test]
+fn a_pod_with_another_view_is_refused_and_stays_as_it_is() {
+    refused_and_unchanged(pruned);
+}
+
+fn refused_and_unchanged(make: fn(&Scene) -> String) {
     let program = std::env::var_os("YOI_TEST_OLDER");
     let scene = Scene::new();
-    let model = newer(&scene);
+    let model = make(&scene);
     if program.is_none() {
         of_tomorrow(&scene);
     }
