@@ -60,6 +60,9 @@ pub struct Pruned {
     pub min_bytes: u64,
     /// The text in the place of a content; [`Self::BYTES`] and [`Self::CALL`] stand for the content's bytes and the call.
     pub mark: String,
+    /// A loop of calls keeps all its seals or none. Records that do not have it kept those before the first change.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub whole_loops: bool,
     /// The text in the place of a content that a later whole result repeats; [`Self::CALL`] stands for the call of that one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same: Option<String>,

@@ -1,6 +1,7 @@
 //! The view: which items requests show, and what a change of it does to them. Pure; does not depend on the journal.
 
 mod plan;
+mod seals;
 
 pub use plan::ContextPolicy;
 pub(crate) use plan::{MarkTexts, NextRequest};
@@ -105,11 +106,13 @@ impl Pruned {
         let mut change = Change::of(self, before, &after, &numbered, surface);
         let mut shown: BTreeMap<u64, Item> = BTreeMap::new();
         for (number, item) in numbered {
-            if let Some(number) = number
-                && let Some(item) = change.item(number, item)
-            {
-                shown.insert(number, item);
+            let Some(number) = number else { continue };
+            let was_changed = change.is_changed;
+            let item = change.item(number, item);
+            if self.whole_loops && change.is_changed && !was_changed {
+                change.left.seals += seals::unseal_loop(shown.values_mut());
             }
+            shown.extend(item.map(|item| (number, item)));
         }
         let tail = shown.split_off(&(after.view.compacted + 1));
         for slot in after.slots() {

@@ -313,6 +313,7 @@ fn pruned(n: u64, state: Option<&SessionState>) -> Record {
         view: View { pruned: upto, ..before.view },
         min_bytes: n % 40,
         mark,
+        whole_loops: n % 4 < 2,
         same: (n % 3 == 0).then(|| format!("as {}", Pruned::CALL)),
         referenced: n % 7,
         left,

@@ -208,6 +208,7 @@ impl Scene<'_> {
             view,
             level,
             min_bytes: MIN_BYTES,
+            whole_loops: true,
             mark: self.texts.mark.clone(),
             same: Some(self.texts.same.clone()),
             referenced: self.number(self.seen()).saturating_sub(1).max(view.pruned),

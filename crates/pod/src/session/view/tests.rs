@@ -163,6 +163,50 @@ fn only_the_marks_change_and_seals_behind_them_are_dropped() {
     assert_eq!(masked[4], before);
 }
 
+/// The seals that stay, by a letter each.
+fn sealed(items: &[Item]) -> String {
+    let seal = |item: &Item| match item {
+        Item::Reasoning { seal, .. } => seal.as_ref().map(|seal| seal.signature.data.clone()),
+        _ => None,
+    };
+    items.iter().filter_map(seal).collect()
+}
+
+#[test]
+fn a_loop_of_calls_keeps_all_its_seals_or_none() {
+    let text = "x".to_owned();
+    let (words, note) =
+        (Item::User { text: text.clone() }, Item::System { source: "host".to_owned(), text: text.clone() });
+    let step = |letter: &str, number| [thought(letter), call(number), result(number, 600)];
+    // Two loops. Words that come with a result do not end the second one.
+    let ends = [thought("c"), Item::Assistant { text }];
+    let one = [&[words.clone()][..], &step("a", 1), &step("b", 2), &ends].concat();
+    let two =
+        [&[note.clone(), words.clone()][..], &step("d", 3), &[note, words], &step("e", 4), &step("f", 5)].concat();
+    let items = [one, two].concat();
+    let surface = state(&[]).surface.unwrap().0;
+    let number = |wanted| 1 + items.iter().position(|item| *item == result(wanted, 600)).unwrap() as u64;
+    for (first, whole_loops, stay) in [
+        (1, false, "a"),
+        (1, true, ""),
+        (2, false, "ab"),
+        (2, true, ""),
+        (3, false, "abcd"),
+        (3, true, "abc"),
+        (4, false, "abcde"),
+        (4, true, "abc"),
+        (5, true, "abc"),
+    ] {
+        let view = View { pruned: number(first), ..View::default() };
+        let shown = ShownItems { view: View { pruned: view.pruned - 1, ..view }, ..ShownItems::default() };
+        let pruned = Pruned { view, min_bytes: 512, mark: MARK.to_owned(), whole_loops, ..Pruned::default() };
+        let mut masked = items.clone();
+        let left = pruned.project(&mut masked, &shown, &surface);
+        assert_eq!(sealed(&masked), stay, "result {first}, {whole_loops}");
+        assert_eq!(left.seals, 6 - stay.len() as u64, "result {first}, {whole_loops}");
+    }
+}
+
 #[test]
 fn the_meter_loses_what_left() {
     let items = ten();
