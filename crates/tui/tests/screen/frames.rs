@@ -82,7 +82,7 @@ fn an_output_has_as_many_rows_as_it_had() {
     let story = busy();
     let (mut screen, now) = (story.screen(Theme::Plain), story.now());
     let rows = |screen: &mut Screen| {
-        let shown = drawn(&screen.frame(size(80, 24), now), 80);
+        let shown = drawn(&screen.frame(size(40, 12), now), 40);
         shown.lines().position(|line| line.contains("◦ Bash")).unwrap()
     };
     screen.event(&output("c00000002", "a\nb\nc\nd\n"));
@@ -91,7 +91,7 @@ fn an_output_has_as_many_rows_as_it_had() {
     assert_eq!(rows(&mut screen), full);
     let over = story.ends("c00000002", "ok", "exit 0 in 1.5 s", "");
     screen.event(over.events().last().unwrap());
-    let shown = drawn(&screen.frame(size(80, 24), now), 80);
+    let shown = drawn(&screen.frame(size(40, 12), now), 40);
     assert!(shown.contains("✓ Bash") && !shown.contains("  x"), "{shown}");
 }
 
