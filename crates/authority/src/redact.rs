@@ -12,6 +12,9 @@ pub const MIN_REDACTED: usize = 8;
 /// The most bytes of all secrets together: room for some keys of 4 KiB, and less than 16 MiB of memory.
 pub const MAX_REDACTED: usize = 256 * 1024;
 
+/// Comparisons that finding the beginning of a secret may take.
+const MAX_SETTLING: usize = 16 * 1024;
+
 /// Replaces the exact bytes of secrets by their names. Encoded forms of a secret are not recognised. Clones share the
 /// secrets: one added to any clone is replaced by all.
 #[derive(Clone, Default)]
@@ -167,6 +170,21 @@ impl RedactedStream {
         let (clean, used) = known.pass(&self.held, until);
         self.held.drain(..used);
         Cow::Owned(clean)
+    }
+
+    /// What stays of the bytes that are kept back, up to the first that may begin a secret that is known: of a text
+    /// that is shown before it is final. Nothing where that would take long to find out.
+    #[must_use]
+    pub fn settled(&self) -> Vec<u8> {
+        let known = self.redactor.known();
+        if self.held.len() * known.secrets.len() > MAX_SETTLING {
+            return Vec::new();
+        }
+        let begins = |rest: &[u8]| {
+            known.secrets.iter().any(|secret| secret.words().len() > rest.len() && secret.words().starts_with(rest))
+        };
+        let until = (0..self.held.len()).find(|at| self.held.get(*at..).is_some_and(begins));
+        known.pass(&self.held, until.unwrap_or(self.held.len())).0
     }
 
     /// Ends the stream: returns the remaining bytes.

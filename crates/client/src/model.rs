@@ -5,20 +5,22 @@
 //! the transcript, open calls, the answer. Records after it also change the status.
 
 mod live;
+mod outputs;
 mod progress;
 mod tally;
 mod transcript;
 
 pub use live::{LiveAnswer, RetryNotice};
+pub use outputs::{LiveOutput, MAX_OUTPUT, MAX_OUTPUTS, Outputs};
 pub use progress::UnfinishedCall;
 pub use tally::digest;
 pub use transcript::{MAX_ENTRIES, MAX_ENTRY_BYTES, TranscriptEntry};
 
 use live::Live;
 use progress::Progress;
-use protocol::event::{AlertEvent, Event};
+use protocol::event::{AlertEvent, DeltaEvent, DeltaPart, Event};
 use protocol::method::{Attached, Draft};
-use protocol::record::RecordLine;
+use protocol::record::{RecordBody, RecordLine};
 use protocol::status::Status;
 use std::collections::VecDeque;
 use transcript::Transcript;
@@ -33,6 +35,7 @@ pub struct PodModel {
     status: Status,
     progress: Progress,
     live: Live,
+    outputs: Outputs,
     transcript: Transcript,
     alerts: VecDeque<AlertEvent>,
     draft: Draft,
@@ -63,6 +66,7 @@ impl PodModel {
             status,
             progress: Progress::default(),
             live: Live::default(),
+            outputs: Outputs::default(),
             transcript: Transcript::default(),
             alerts: VecDeque::new(),
             draft: Draft::default(),
@@ -75,12 +79,16 @@ impl PodModel {
         self.status = tally::rebased(&self.status, &attached.status);
         self.draft = attached.draft.clone();
         self.live.lost();
+        self.outputs.clear();
     }
 
     /// Folds an event. A record that was seen before changes nothing, and neither does an event of a later version.
     pub fn apply(&mut self, event: &Event) {
         match event {
             Event::Record(line) => self.record(line),
+            Event::Delta(DeltaEvent { part: DeltaPart::Output { call, text, anew }, .. }) => {
+                self.outputs.take(call, text, *anew);
+            }
             Event::Delta(delta) => self.live.take(delta),
             Event::Lagged(_) => self.live.missed(),
             Event::Alert(alert) => {
@@ -106,6 +114,11 @@ impl PodModel {
         }
         self.progress.fold(&record);
         self.live.fold(&record.body);
+        match &record.body {
+            RecordBody::ToolFinished(finished) => self.outputs.forget(&finished.call),
+            RecordBody::TurnFinished(_) => self.outputs.clear(),
+            _ => {}
+        }
     }
 
     /// The pod's status, as far as records and the newest status tell. `state` says `working` while a turn waits, until
@@ -130,6 +143,12 @@ impl PodModel {
     #[must_use]
     pub fn live(&self) -> Option<&LiveAnswer> {
         self.live.answer()
+    }
+
+    /// The newest output of the running calls, as far as it came.
+    #[must_use]
+    pub fn outputs(&self) -> &Outputs {
+        &self.outputs
     }
 
     /// The newest alerts, oldest first.

@@ -85,7 +85,7 @@ events! {
     Record(RecordLine) = "record",
     /// The record `system_item` in typed form, for a client that does not want records.
     SystemItem(SystemItemAdded) = "system_item",
-    /// Part of an answer that is not durable yet.
+    /// Part of an answer, or of the output of a running call, that is not durable yet.
     Delta(DeltaEvent) = "delta",
     /// Deltas were dropped because the client was slow.
     Lagged(Lagged) = "lagged",
@@ -108,7 +108,8 @@ pub struct SystemItemAdded {
     pub item: SystemItem,
 }
 
-/// A part of an answer. A later part of the same request continues it; its records replace it.
+/// A part of an answer or of an output. A later part of the same request, or of the same call, continues it; its records
+/// replace it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeltaEvent {
     pub turn: u64,
@@ -139,6 +140,15 @@ pub enum DeltaPart {
         attempt: u32,
         delay_ms: u64,
         why: String,
+    },
+    /// More output of a running call, until its result. `request` is the newest one when the call began.
+    Output {
+        call: String,
+        text: String,
+        /// It does not continue what came of this call: that is the first part, or a part was left out, or the tool runs
+        /// again.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        anew: bool,
     },
     /// A part of a later version.
     #[serde(other)]

@@ -96,6 +96,11 @@ fn deltas_of_one_kind_are_merged() {
     assert_eq!(part, text("ab"));
     let call = DeltaPart::CallStarted { index: 0, name: "Read".to_owned() };
     assert_eq!(part.append(call.clone()), Err(call));
+    let output =
+        r#"{"jsonrpc":"2.0","method":"delta","params":{"turn":1,"request":2,"type":"output","call":"c1","text":"x"}}"#;
+    let Message::Event(Event::Delta(delta)) = Message::read(output).unwrap() else { panic!() };
+    let part = DeltaPart::Output { call: "c1".to_owned(), text: "x".to_owned(), anew: false };
+    assert_eq!((serde_json::to_value(&delta).unwrap().get("anew"), delta.part), (None, part));
     let later = r#"{"jsonrpc":"2.0","method":"delta","params":{"turn":1,"request":2,"type":"picture","bytes":7}}"#;
     let Message::Event(Event::Delta(delta)) = Message::read(later).unwrap() else { panic!() };
     assert_eq!(delta, DeltaEvent { turn: 1, request: 2, part: DeltaPart::Unknown });

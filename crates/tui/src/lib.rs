@@ -14,6 +14,7 @@ mod note;
 mod screen;
 mod style;
 mod table;
+mod tail;
 
 pub use call::{CallBody, CallCell, CallState, unrepeated};
 pub use count::{count, duration, left_context};
@@ -24,3 +25,4 @@ pub use markdown::markdown;
 pub use note::{joined, labelled};
 pub use screen::{ConnectionState, Frame, Intent, Key, PodEntry, Reply, Screen, ScreenSize, context_kind};
 pub use style::{Theme, Tone};
+pub use tail::output_tail;

@@ -8,32 +8,48 @@ use tui::{Line, Theme, Tone, labelled};
 /// Columns of a terminal that does not say how many it has.
 const COLUMNS: usize = 80;
 
+/// Its rows.
+const ROWS: usize = 24;
+
 /// How cells are written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
     pub(crate) theme: Theme,
     /// Asked before each cell: a terminal changes its size.
     columns: fn() -> usize,
+    rows: fn() -> usize,
 }
 
 impl Look {
     /// Standard output, if it can show cells.
     pub(crate) fn of_stdout() -> Option<Self> {
-        isatty(stdout()).then(theme).flatten().map(|theme| Self { theme, columns: || columns_of(stdout()) })
+        isatty(stdout()).then(theme).flatten().map(|theme| Self {
+            theme,
+            columns: || columns_of(stdout()),
+            rows: || rows_of(stdout()),
+        })
     }
 
     /// Standard error, if it can show cells.
     pub(crate) fn of_stderr() -> Option<Self> {
-        isatty(stderr()).then(theme).flatten().map(|theme| Self { theme, columns: || columns_of(stderr()) })
+        isatty(stderr()).then(theme).flatten().map(|theme| Self {
+            theme,
+            columns: || columns_of(stderr()),
+            rows: || rows_of(stderr()),
+        })
     }
 
     #[cfg(test)]
     pub(crate) const fn fixed(theme: Theme, columns: fn() -> usize) -> Self {
-        Self { theme, columns }
+        Self { theme, columns, rows: || ROWS }
     }
 
     pub(crate) fn width(self) -> usize {
         (self.columns)()
+    }
+
+    pub(crate) fn rows(self) -> usize {
+        (self.rows)()
     }
 
     /// Lines as they are written.
@@ -69,6 +85,13 @@ fn columns_of(terminal: impl AsFd) -> usize {
     match tcgetwinsize(terminal) {
         Ok(Winsize { ws_col: columns @ 1.., .. }) => usize::from(columns),
         _ => COLUMNS,
+    }
+}
+
+fn rows_of(terminal: impl AsFd) -> usize {
+    match tcgetwinsize(terminal) {
+        Ok(Winsize { ws_row: rows @ 1.., .. }) => usize::from(rows),
+        _ => ROWS,
     }
 }
 

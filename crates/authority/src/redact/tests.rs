@@ -71,3 +71,28 @@ fn a_secret_beyond_the_bound_is_refused_and_the_others_stay() {
     redactor.add(&secret("E", "short")).unwrap();
     assert_eq!(redactor.text(&format!("first-secret{rest}")), "\u{2039}secret A\u{203a}\u{2039}secret C\u{203a}");
 }
+
+/// What is shown before it is final: everything up to the first byte that may begin a secret.
+#[test]
+fn what_cannot_begin_a_secret_is_settled() {
+    let redactor = Redactor::new(&[secret("A", "abcdefghijkl"), secret("B", "abcdefgh")]).unwrap();
+    let table = [
+        ("plain", "plain"),
+        ("plain abc", "plain "),
+        ("xabcdefghi", "x"),
+        ("abcdefgh-ab", "\u{2039}secret B\u{203a}-"),
+        ("aab", "a"),
+    ];
+    for (piece, settled) in table {
+        let mut stream = RedactedStream::new(redactor.clone());
+        let done = stream.push(piece.as_bytes()).into_owned();
+        assert_eq!(String::from_utf8([done, stream.settled()].concat()).unwrap(), settled, "{piece}");
+    }
+    // Where that would take long, nothing is.
+    let long = Redactor::new(&[secret("A", &"x".repeat(2 * MAX_SETTLING))]).unwrap();
+    let mut stream = RedactedStream::new(long);
+    drop(stream.push("y".repeat(MAX_SETTLING).as_bytes()));
+    assert_eq!(stream.settled().len(), MAX_SETTLING);
+    drop(stream.push(b"y"));
+    assert_eq!(stream.settled().len(), 0);
+}

@@ -77,7 +77,8 @@ impl Live {
                     (false, LiveAnswer { turn: *turn, request: *request, retry, ..LiveAnswer::default() });
                 return;
             }
-            DeltaPart::Unknown => return,
+            // The output of a call is no part of the answer.
+            DeltaPart::Output { .. } | DeltaPart::Unknown => return,
         }
         answer.retry = None;
     }

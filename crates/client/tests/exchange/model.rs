@@ -1,7 +1,7 @@
 //! What the model makes of events. That its status is the pod's own is proved in the pod's tests.
 
 use crate::scripted_pod::{attached, page, status};
-use client::model::{MAX_ALERTS, MAX_ENTRIES, MAX_ENTRY_BYTES, PodModel, digest};
+use client::model::{MAX_ALERTS, MAX_ENTRIES, MAX_ENTRY_BYTES, MAX_OUTPUT, MAX_OUTPUTS, PodModel, digest};
 use protocol::event::{AlertEvent, DeltaEvent, DeltaPart, Event, Lagged, Severity};
 use protocol::method::{Attached, Draft, RecordPage};
 use protocol::record::RecordLine;
@@ -78,6 +78,53 @@ fn deltas_show_the_newest_answer_until_its_records_arrive() {
     model.apply(&record(8, "turn_finished", json!({ "turn": 1, "outcome": { "outcome": "cancelled" } })));
     model.apply(&delta(1, 3, text("late")));
     assert_eq!(live(&model), None);
+}
+
+fn output(call: &str, text: &str, anew: bool) -> Event {
+    delta(1, 1, DeltaPart::Output { call: call.to_owned(), text: text.to_owned(), anew })
+}
+
+fn so_far<'a>(model: &'a PodModel, call: &str) -> Option<&'a str> {
+    model.outputs().of(call).map(|output| output.text.as_str())
+}
+
+#[test]
+fn the_output_of_a_call_is_there_until_its_result() {
+    let mut model = folded(turn());
+    let before = (digest(model.status()), model.live().cloned());
+    for (call, text, anew) in [("c1", "one\n", true), ("c2", "x", true), ("c1", "two\n", false)] {
+        model.apply(&output(call, text, anew));
+    }
+    assert_eq!((so_far(&model, "c1"), so_far(&model, "c2")), (Some("one\ntwo\n"), Some("x")));
+    model.apply(&output("c1", "three", true));
+    let c1 = model.outputs().of("c1").unwrap();
+    assert_eq!((c1.text.as_str(), c1.rows), ("three", 2), "a view does not become lower");
+    assert_eq!((digest(model.status()), model.live().cloned()), before, "it is no part of what clients share");
+    let done = json!({ "call": "c1", "outcome": { "status": "ok", "summary": "s" }, "ms": 1 });
+    model.apply(&record(3, "tool_finished", done));
+    assert_eq!((so_far(&model, "c1"), so_far(&model, "c2")), (None, Some("x")));
+    let mut again = model.clone();
+    model.apply(&record(4, "turn_finished", json!({ "turn": 1, "outcome": { "outcome": "cancelled" } })));
+    assert_eq!(model.outputs().count(), 0);
+    // A new connection tells what is kept from its beginning.
+    again.resume(&attached(3, None));
+    assert_eq!(again.outputs().count(), 0);
+}
+
+#[test]
+fn outputs_are_bounded_each_and_together() {
+    let mut model = folded(turn());
+    for n in 0..1000 {
+        model.apply(&output("flood", &format!("{n} {}", "\u{e9}".repeat(300)), false));
+        assert!(so_far(&model, "flood").unwrap().len() <= 2 * MAX_OUTPUT);
+    }
+    assert!(so_far(&model, "flood").unwrap().ends_with('\u{e9}'));
+    (0..200).for_each(|n| model.apply(&output(&format!("c{n}"), "x", true)));
+    model.apply(&output(&"c".repeat(1000), "x", true));
+    assert_eq!(
+        (model.outputs().count(), so_far(&model, "flood"), so_far(&model, "c199")),
+        (MAX_OUTPUTS, None, Some("x"))
+    );
 }
 
 #[test]

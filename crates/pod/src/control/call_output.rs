@@ -2,6 +2,7 @@
 
 use crate::feature::sanitize;
 use crate::hook::Shaping;
+use crate::mailbox::live_output::{LiveOutput, whole_end, whole_start};
 use crate::mailbox::requests::{DriverRequest, MailboxSender};
 use crate::permission::{HostTerms, Remedy};
 use crate::record::{DirectoryMoved, FileChanged, Output, Record, Stored};
@@ -48,8 +49,16 @@ pub(crate) struct CallOutput {
     terms: HostTerms,
     shaping: Shaping,
     may_escalate: bool,
-    sink: Mutex<(RedactedStream, Sink)>,
+    written: Mutex<Written>,
     warnings: Mutex<Vec<String>>,
+}
+
+/// The output so far.
+struct Written {
+    stream: RedactedStream,
+    sink: Sink,
+    /// For people who watch, while the tool runs; none where the result may be withheld.
+    live: Option<LiveOutput>,
 }
 
 /// Bytes of an output that is held for the hooks that see it whole.
@@ -112,15 +121,19 @@ impl CallOutput {
         terms: HostTerms,
         shaping: Shaping,
         may_escalate: bool,
+        live: Option<LiveOutput>,
     ) -> Self {
-        let sink = Mutex::new((RedactedStream::new(redactor.clone()), Sink::new(shaping)));
-        let warnings = Mutex::default();
-        Self { session, dir, call, blobs, outputs, mailbox, redactor, terms, shaping, may_escalate, sink, warnings }
+        let (stream, sink) = (RedactedStream::new(redactor.clone()), Sink::new(shaping));
+        let live = live.filter(|_| shaping != Shaping::MayWithhold);
+        let (written, warnings) = (Mutex::new(Written { stream, sink, live }), Mutex::default());
+        Self { session, dir, call, blobs, outputs, mailbox, redactor, terms, shaping, may_escalate, written, warnings }
     }
 
     /// Drops the output so far: the call runs again.
     pub(crate) fn begin_again(&self) {
-        *self.lock() = (RedactedStream::new(self.redactor.clone()), Sink::new(self.shaping));
+        let mut written = self.lock();
+        written.live.iter().for_each(LiveOutput::begin_again);
+        (written.stream, written.sink) = (RedactedStream::new(self.redactor.clone()), Sink::new(self.shaping));
     }
 
     /// A result while its output is open: at most [`INLINE`] bytes of what is in memory.
@@ -130,7 +143,7 @@ impl CallOutput {
             Err(error) => (ResultStatus::Error, &error.message, &error.content),
         };
         let ToolOutcome { summary, content: overflow, .. } = ToolOutcome::of(status, &self.redactor.text(summary));
-        let written = match &self.lock().1 {
+        let written = match &self.lock().sink {
             Sink::Small(bytes) | Sink::Held { bytes, .. } => lossy(bytes.get(..INLINE).unwrap_or(bytes)),
             Sink::Large { head, .. } => lossy(head),
             Sink::Dropped | Sink::Broken(_) | Sink::Closed => String::new(),
@@ -185,16 +198,17 @@ impl CallOutput {
         }
     }
 
-    /// Drops what is held and accepts nothing more: the tool did not end.
+    /// Drops what is held, and what was to be seen of it: the tool did not end.
     pub(crate) fn drop_held(&self) {
-        let (_, sink) = &mut *self.lock();
+        let Written { sink, live, .. } = &mut *self.lock();
+        *live = None;
         if matches!(sink, Sink::Held { .. } | Sink::Dropped) {
             *sink = Sink::Closed;
         }
     }
 
     fn holds(&self) -> bool {
-        matches!(self.lock().1, Sink::Held { .. } | Sink::Dropped)
+        matches!(self.lock().sink, Sink::Held { .. } | Sink::Dropped)
     }
 
     /// The result with what the closed sink holds, bounded.
@@ -216,8 +230,10 @@ impl CallOutput {
 
     /// Writes the end of the output and closes it.
     fn close(&self, content: &str) -> Result<Sink, ToolError> {
+        // From here on the result is what there is to see.
+        self.lock().live = None;
         self.write_output(content.as_bytes())?;
-        let (stream, sink) = &mut *self.lock();
+        let Written { stream, sink, .. } = &mut *self.lock();
         sink.write(&stream.finish(), &self.blobs)?;
         Ok(std::mem::replace(sink, Sink::Closed))
     }
@@ -237,8 +253,8 @@ impl CallOutput {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, (RedactedStream, Sink)> {
-        self.sink.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> std::sync::MutexGuard<'_, Written> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -291,8 +307,12 @@ impl Sink {
 #[async_trait]
 impl CallHost for CallOutput {
     fn write_output(&self, bytes: &[u8]) -> Result<(), ToolError> {
-        let (stream, sink) = &mut *self.lock();
-        let written = sink.write(&stream.push(bytes), &self.blobs);
+        let Written { stream, sink, live } = &mut *self.lock();
+        let clean = stream.push(bytes);
+        let written = sink.write(&clean, &self.blobs);
+        if let (Ok(()), Some(live)) = (&written, live) {
+            live.write(&clean, &stream.settled());
+        }
         if let Err(error) = &written
             && !matches!(*sink, Sink::Closed)
         {
@@ -431,20 +451,6 @@ fn excerpt(head: &[u8], tail: &[u8], total: u64, page: &str) -> String {
     let missing = total.saturating_sub((head.len() + tail.len()) as u64);
     let newline = if head.ends_with(b"\n") { "" } else { "\n" };
     format!("{}{newline}[… {missing} of {total} bytes left out; {page}]\n{}", lossy(head), lossy(tail))
-}
-
-/// Removes an incomplete character at the end.
-fn whole_end(head: &[u8]) -> &[u8] {
-    match std::str::from_utf8(head) {
-        Err(error) if error.error_len().is_none() => head.get(..error.valid_up_to()).unwrap_or(head),
-        Ok(_) | Err(_) => head,
-    }
-}
-
-/// Removes the rest of a cut character at the start: at most three bytes.
-fn whole_start(tail: &[u8]) -> &[u8] {
-    let rest = tail.iter().take(3).take_while(|byte| **byte & 0b1100_0000 == 0b1000_0000).count();
-    tail.get(rest..).unwrap_or(tail)
 }
 
 /// Removes lines until the rest fits with its line breaks, which the store does not count.

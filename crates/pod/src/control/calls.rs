@@ -10,6 +10,7 @@ use super::shape::{Shaped, Shaper};
 use crate::feature::{FeatureId, sanitize_lines};
 use crate::foreign::{Broke, CallbackFailure, MAX_STUCK, contained};
 use crate::hook::{Shaping, ToolCallView, private_panics};
+use crate::mailbox::live_output::CallOrigin;
 use crate::session::restore::cut_off;
 use authority::{Door, Redactor};
 use llm_worker::tool::Prepared;
@@ -86,6 +87,8 @@ impl Calls {
         let cancel = CancellationToken::new();
         self.running.insert(id, cancel.clone());
         let shaping = core.registry.hooks().shaping(&view.tool);
+        let origin = CallOrigin { turn: core.state.turns, request: core.state.requests, seq: core.outbox.newest() };
+        let live = core.outbox.outputs().begin(id, origin);
         let output = Arc::new(CallOutput::new(
             core.store.session.clone(),
             core.store.dir.clone(),
@@ -97,6 +100,7 @@ impl Calls {
             core.permission.policy.terms,
             shaping,
             core.permission.may_escalate(),
+            Some(live),
         ));
         let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
         // Given up with the call.

@@ -14,6 +14,7 @@ use super::turn_end::TurnEnd;
 use crate::feature::{FeatureRegistry, Lines, MAX_NOTIFICATION, MAX_PER_TURN, RegistryReport, check_text};
 use crate::hook::MAX_OUTPUT_SCHEMA;
 use crate::mailbox::events::Event;
+use crate::mailbox::live_output::{LiveOutputs, OutputFollower};
 use crate::mailbox::requests::{Declined, Notification, answered};
 use crate::record::{
     ApprovalId, ApprovalResolved, ClientCall, CompactRequested, InputId, InputLimits, InputMode, Record, Who,
@@ -197,6 +198,7 @@ pub struct Client {
     commands: mpsc::Sender<Command>,
     folded: watch::Receiver<u64>,
     transient: broadcast::Sender<Event>,
+    outputs: LiveOutputs,
     registry: Arc<FeatureRegistry>,
     limits: RunLimits,
     drivers: Drivers,
@@ -207,9 +209,9 @@ pub struct Client {
 pub(super) fn client(core: &Core, limits: RunLimits) -> (Client, mpsc::Receiver<Command>) {
     let (commands, receiver) = mpsc::channel(MAX_COMMANDS);
     let (folded, transient) = (core.outbox.following(), core.outbox.transient());
-    let (registry, drivers) = (core.registry.clone(), core.drivers.clone());
+    let (registry, drivers, outputs) = (core.registry.clone(), core.drivers.clone(), core.outbox.outputs().clone());
     let tools = ClientTools::new(core.registry.clone(), core.callbacks.clone());
-    (Client { commands, folded, transient, registry, limits, drivers, tools }, receiver)
+    (Client { commands, folded, transient, outputs, registry, limits, drivers, tools }, receiver)
 }
 
 impl Client {
@@ -508,6 +510,12 @@ impl Client {
     #[must_use]
     pub fn transient(&self) -> broadcast::Receiver<Event> {
         self.transient.subscribe()
+    }
+
+    /// The output of the running calls, as it comes; a slow follower misses some.
+    #[must_use]
+    pub fn outputs(&self) -> OutputFollower {
+        self.outputs.follow()
     }
 
     /// Says that a person follows the pod and can answer it, until the result is dropped: runs of background tasks are

@@ -31,6 +31,7 @@ mod turn_end;
 
 pub use crate::foreign::{CallbackFailure, Callbacks};
 pub use crate::mailbox::events::{Alert, Event, Outbox};
+pub use crate::mailbox::live_output::{LiveOutputs, OutputFollower, OutputPart};
 pub use crate::mailbox::requests::AlertLevel;
 pub(crate) use actor::Preamble;
 pub use actor::{Actor, ActorEnd};

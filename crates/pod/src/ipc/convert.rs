@@ -1,8 +1,8 @@
 //! What the pod knows, in the protocol's types.
 
 use crate::control::{
-    self, Activity, AlertLevel, ApprovalAnswer, BackgroundTaskView, ModelWait, PastCall, PastCalls, PodStatus,
-    SubmitError, TurnEnd,
+    self, Activity, AlertLevel, ApprovalAnswer, BackgroundTaskView, ModelWait, OutputPart, PastCall, PastCalls,
+    PodStatus, SubmitError, TurnEnd,
 };
 use crate::record::{ApprovalRequested, ApprovalScope, ChildProcess, InputLimits, InputMode, JobStarter, Who};
 use crate::session::approvals::AllowedRule;
@@ -12,7 +12,7 @@ use crate::session::tasks::{OpenTaskRun, TaskEnd};
 use llm_worker::Cost;
 use llm_worker::effect::Delta;
 use protocol::error::{Error, ErrorKind};
-use protocol::event::{AlertEvent, DeltaPart, Severity};
+use protocol::event::{AlertEvent, DeltaEvent, DeltaPart, Severity};
 use protocol::method::{
     AllowOrDeny, AllowScope, Approve, MatchedCall, MatchedCalls, OpenApprovals, PodRule, TurnBudget, TurnEnded,
 };
@@ -238,6 +238,11 @@ pub(super) fn delta(delta: Delta) -> DeltaPart {
             DeltaPart::Retrying { attempt, delay_ms, why }
         }
     }
+}
+
+pub(super) fn output(part: OutputPart) -> DeltaEvent {
+    let OutputPart { call, turn, request, text, anew } = part;
+    DeltaEvent { turn, request, part: DeltaPart::Output { call: call.to_string(), text, anew } }
 }
 
 pub(super) fn alert(alert: control::Alert) -> AlertEvent {

@@ -80,6 +80,8 @@ impl Feed {
         if !self.is_done() {
             return;
         }
+        // While something is about to be sent, calls that write wake nobody.
+        let follows = self.send_at.is_none() && self.wants(EventKind::Delta);
         let event = tokio::select! {
             moved = self.from.head.changed() => {
                 // The hub lives as long as this.
@@ -89,6 +91,10 @@ impl Feed {
             _changed = self.from.status.changed() => return self.from.status.mark_changed(),
             _changed = self.from.draft.changed() => return self.from.draft.mark_changed(),
             () = until(self.send_at) => return,
+            () = self.from.outputs.changed(), if follows => {
+                self.send_at = Some(Instant::now() + MERGED);
+                return;
+            }
             event = self.from.transient.recv() => event,
         };
         match event {
@@ -114,7 +120,10 @@ impl Feed {
         }
         let bytes = match &delta.part {
             DeltaPart::Text { text } | DeltaPart::Reasoning { text } => text.len(),
-            DeltaPart::CallStarted { .. } | DeltaPart::Retrying { .. } | DeltaPart::Unknown => size_of::<DeltaEvent>(),
+            DeltaPart::CallStarted { .. }
+            | DeltaPart::Retrying { .. }
+            | DeltaPart::Output { .. }
+            | DeltaPart::Unknown => size_of::<DeltaEvent>(),
         };
         if self.bytes + bytes > MAX_DELTAS {
             return self.lose(1);
@@ -157,6 +166,9 @@ impl Feed {
             for line in lines {
                 self.next = line.seq + 1;
                 self.record(&line, out);
+            }
+            if self.from.outputs.waits() {
+                self.send_at.get_or_insert_with(|| Instant::now() + MERGED);
             }
         }
         if self.from.status.has_changed().unwrap_or(false) {
@@ -204,6 +216,10 @@ impl Feed {
         }
         self.alerts.drain(..).for_each(|alert| push(out, &Event::Alert(alert)));
         self.deltas.drain(..).for_each(|delta| push(out, &Event::Delta(delta)));
+        if self.wants(EventKind::Delta) {
+            let parts = self.from.outputs.take(self.next.saturating_sub(1));
+            parts.into_iter().for_each(|part| push(out, &Event::Delta(convert::output(part))));
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::answers::{Answers, MAX_ANSWERS};
 use super::convert;
 use super::tail::Tail;
 use super::{HostActions, ServedPod};
-use crate::control::{Client, Event, SubmitError};
+use crate::control::{Client, Event, OutputFollower, SubmitError};
 use protocol::MAX_DRAFT;
 use protocol::error::{Error, ErrorKind};
 use protocol::event::PodEnded;
@@ -122,6 +122,7 @@ impl Hub {
         Attached {
             head: self.head.subscribe(),
             transient: self.client.transient(),
+            outputs: self.client.outputs(),
             status: self.status.subscribe(),
             draft: self.draft.subscribe(),
             hub: self.clone(),
@@ -164,6 +165,7 @@ impl Hub {
 pub(super) struct Attached {
     pub(super) head: watch::Receiver<u64>,
     pub(super) transient: broadcast::Receiver<Event>,
+    pub(super) outputs: OutputFollower,
     pub(super) status: watch::Receiver<Option<Arc<Status>>>,
     pub(super) draft: watch::Receiver<Draft>,
     pub(super) hub: Arc<Hub>,

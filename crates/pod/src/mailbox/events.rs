@@ -1,6 +1,7 @@
 //! The events that a pod sends to its watcher. A watcher loses no event: one that does not keep up slows down the
 //! model's stream, then features, never the turn's commits. A watcher that ended gets no more events.
 
+use super::live_output::LiveOutputs;
 use super::requests::AlertLevel;
 use crate::feature::FeatureId;
 use crate::record::Record;
@@ -60,6 +61,7 @@ pub struct Outbox {
     folded: watch::Sender<u64>,
     /// Everything but records, for clients, who may miss some.
     transient: broadcast::Sender<Event>,
+    outputs: LiveOutputs,
 }
 
 impl Outbox {
@@ -67,7 +69,8 @@ impl Outbox {
     #[must_use]
     pub fn unwatched() -> Self {
         let transient = broadcast::Sender::new(TRANSIENT);
-        Self { watcher: None, backlog: VecDeque::new(), folded: watch::Sender::default(), transient }
+        let (backlog, folded, outputs) = (VecDeque::new(), watch::Sender::default(), LiveOutputs::new());
+        Self { watcher: None, backlog, folded, transient, outputs }
     }
 
     /// An outbox and the receiving end for its watcher.
@@ -94,6 +97,11 @@ impl Outbox {
         self.folded.send_replace(seq);
     }
 
+    /// The newest folded record.
+    pub(crate) fn newest(&self) -> u64 {
+        *self.folded.borrow()
+    }
+
     /// Follows the newest folded record; readers of the files may read up to it.
     pub(crate) fn following(&self) -> watch::Receiver<u64> {
         self.folded.subscribe()
@@ -102,6 +110,12 @@ impl Outbox {
     /// For clients that want the events that are no records.
     pub(crate) fn transient(&self) -> broadcast::Sender<Event> {
         self.transient.clone()
+    }
+
+    /// The newest output of the running calls, beside the events.
+    #[must_use]
+    pub fn outputs(&self) -> &LiveOutputs {
+        &self.outputs
     }
 
     /// Whether the watcher is so far behind that the model's stream should wait.

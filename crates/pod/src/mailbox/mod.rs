@@ -3,5 +3,6 @@
 
 pub mod events;
 mod keyed;
+pub(crate) mod live_output;
 pub(crate) mod pending;
 pub(crate) mod requests;

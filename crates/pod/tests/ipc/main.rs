@@ -11,4 +11,5 @@ mod commands;
 mod drivers;
 mod half_closed;
 mod hostile;
+mod live_output;
 mod rig;

@@ -1,6 +1,6 @@
 //! Lines of cells, so that each is made once for a width and a theme while it does not change.
 
-use super::cell::Cell;
+use super::cell::{Cell, CellNow};
 use crate::line::Line;
 use crate::style::Theme;
 use std::collections::HashMap;
@@ -19,6 +19,8 @@ pub(super) struct LookKey {
     pub(super) apart: bool,
     /// Of the frame, in whole seconds since the call began; 0 for what does not run.
     pub(super) second: u64,
+    /// The output that came so far, and the rows that it takes; 0 for what does not run.
+    pub(super) output: (u64, usize),
 }
 
 struct Rendered {
@@ -40,7 +42,7 @@ pub(super) struct CellCache {
 
 impl CellCache {
     /// The lines of a cell.
-    pub(super) fn lines(&mut self, cell: &Cell, key: LookKey, now_ms: u64) -> Rc<Vec<Line>> {
+    pub(super) fn lines(&mut self, cell: &Cell, key: LookKey, now: CellNow<'_>) -> Rc<Vec<Line>> {
         let frame = self.frame;
         if let Some(known) = self.rendered.get_mut(&cell.id)
             && known.revision == cell.revision
@@ -51,7 +53,7 @@ impl CellCache {
         }
         self.made += 1;
         let apart = key.apart.then(Line::default);
-        let lines = cell.lines(key.width, key.theme, key.open, now_ms);
+        let lines = cell.lines(key.width, key.theme, key.open, now);
         let lines: Rc<Vec<Line>> = Rc::new(apart.into_iter().chain(lines).collect());
         self.lines += lines.len();
         let fresh = Rendered { revision: cell.revision, key, lines: Rc::clone(&lines), frame };

@@ -8,6 +8,7 @@ use crate::line::Line;
 use crate::markdown::markdown;
 use crate::note::labelled;
 use crate::style::{Theme, Tone};
+use crate::tail::output_tail;
 use std::time::Duration;
 
 /// Lines of an input and of a notice that are shown while it is closed.
@@ -73,6 +74,14 @@ pub(super) struct CallFacts {
     pub(super) headless: bool,
 }
 
+/// What the look of a cell depends on besides records.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CellNow<'a> {
+    pub(super) ms: u64,
+    /// The output of a call that runs, and the rows for it.
+    pub(super) output: Option<(&'a str, usize)>,
+}
+
 impl CallFacts {
     pub(super) fn new(call: String, name: String, arguments: String) -> Self {
         let (summary, content, facts, warnings) = (String::new(), String::new(), Vec::new(), Vec::new());
@@ -88,7 +97,7 @@ impl CallFacts {
         }
     }
 
-    fn lines(&self, width: usize, open: bool, now_ms: u64) -> Vec<Line> {
+    fn lines(&self, width: usize, open: bool, now: CellNow<'_>) -> Vec<Line> {
         let subject = subject(&self.arguments);
         let summary = unrepeated(&self.summary, &subject, self.state);
         let is_diff = self.content.starts_with("@@ -") && self.state == CallState::Ok;
@@ -98,11 +107,14 @@ impl CallFacts {
             _ if is_diff => CallBody::Diff(&self.content),
             _ => CallBody::Nothing,
         };
-        let took = self.took(now_ms);
+        let took = self.took(now.ms);
         let cell = CallCell { name: &self.name, subject: &subject, state: self.state, took, summary, body };
         let mut lines = cell.lines(width);
         if open {
             lines.extend(self.details(width, is_diff));
+        }
+        if let Some((text, rows)) = now.output {
+            lines.extend(output_tail(text, width, rows));
         }
         lines.extend(self.warnings.iter().flat_map(|warning| labelled("warning:", Tone::Refused, warning, width)));
         lines
@@ -130,7 +142,7 @@ impl CallFacts {
 
 impl Cell {
     /// Its lines in at most `width` columns.
-    pub(super) fn lines(&self, width: usize, theme: Theme, open: bool, now_ms: u64) -> Vec<Line> {
+    pub(super) fn lines(&self, width: usize, theme: Theme, open: bool, now: CellNow<'_>) -> Vec<Line> {
         let none = Line::default();
         match &self.kind {
             CellKind::Input { text, .. } => {
@@ -153,7 +165,7 @@ impl Cell {
                 line.append(&end);
                 vec![line.cut(width)]
             }
-            CellKind::Call(call) => call.lines(width, open, now_ms),
+            CellKind::Call(call) => call.lines(width, open, now),
             CellKind::Notice(Notice { sign, tone, text, .. }) => {
                 let first = Line::of(sign, *tone);
                 let rest = Line::of(&" ".repeat(first.width()), Tone::Plain);
@@ -181,6 +193,14 @@ impl Cell {
     pub(super) fn runs_since_us(&self) -> Option<u64> {
         match &self.kind {
             CellKind::Call(call) if call.state == CallState::Running => call.started_us,
+            _ => None,
+        }
+    }
+
+    /// The call that it is, if that runs.
+    pub(super) fn running_call(&self) -> Option<&str> {
+        match &self.kind {
+            CellKind::Call(call) if call.state == CallState::Running => Some(&call.call),
             _ => None,
         }
     }

@@ -1,7 +1,7 @@
 //! What the terminal shows: the transcript or a panel, below it what waits, the composer and the status line.
 
 use super::cache::LookKey;
-use super::cell::{LOCAL, texts};
+use super::cell::{CellNow, LOCAL, texts};
 use super::commands::completions;
 use super::exchange::{ConnectionState, Frame, ScreenSize};
 use super::layout::Written;
@@ -23,6 +23,10 @@ const MARGIN_FROM: usize = 20;
 
 /// A terminal with as many rows has a rule between the transcript and what stands below it.
 const RULED_FROM: usize = 16;
+
+/// Rows for the output of calls that run, where there is room.
+const MIN_OUTPUT: usize = 3;
+const MAX_OUTPUT: usize = 8;
 
 /// The numbers of the two blocks behind the last cell: this one and the next.
 const LIVE: u64 = u64::MAX - 1;
@@ -326,6 +330,7 @@ impl Screen {
             None => Anchor::Bottom,
         };
         let (fold, cache) = (&self.fold, &mut self.cache);
+        let (outputs, rows) = (self.model.outputs(), self.view.1);
         let is_open = |id: u64| self.all_open != self.toggled.contains(&id);
         let mut blocks = |at: usize| {
             let Some(cell) = fold.cells.get(at) else {
@@ -334,10 +339,28 @@ impl Screen {
             let second = cell.runs_since_us().map_or(0, |since| now_ms.saturating_sub(since / 1000) / 1000 + 1);
             let before = at.checked_sub(1).and_then(|before| fold.cells.get(before));
             let apart = before.is_some_and(|before| cell.stands_apart(before));
-            cache.lines(cell, LookKey { width, theme, open: is_open(cell.id), apart, second }, now_ms)
+            let open = is_open(cell.id);
+            let output = cell.running_call().and_then(|call| outputs.of(call));
+            let output = output.map(|output| (output, output.rows.min(output_rows(rows, outputs.count(), open))));
+            let key = LookKey {
+                width,
+                theme,
+                open,
+                apart,
+                second,
+                output: output.map_or((0, 0), |(output, rows)| (output.revision, rows)),
+            };
+            let output = output.map(|(output, rows)| (output.text.as_str(), rows));
+            cache.lines(cell, key, CellNow { ms: now_ms, output })
         };
         look(anchor, count + live.len(), &mut blocks)
     }
+}
+
+/// Rows for the output of each of the calls that run.
+fn output_rows(rows: usize, calls: usize, open: bool) -> usize {
+    let most = if open { rows / 2 } else { (rows / 5).clamp(MIN_OUTPUT, MAX_OUTPUT).min(rows / 2) };
+    (most / calls.max(1)).max(1)
 }
 
 /// A text that is being written, in rows behind a sign, with row and column of its caret.

@@ -1,7 +1,7 @@
 //! Frames of each view as people see them.
 
 use crate::pod::{SIZES, Story, alert, delta, drawn, size, text, types};
-use protocol::event::DeltaPart;
+use protocol::event::{DeltaPart, Event};
 use protocol::method::Role;
 use serde_json::json;
 use tui::{ConnectionState, Key, PodEntry, Reply, Screen, Theme};
@@ -44,6 +44,55 @@ fn asking(count: u64) -> Story {
 fn a_turn_that_works() {
     let story = busy();
     insta::assert_snapshot!(frames(story.now() + 12_300, || story.screen(Theme::Plain)));
+}
+
+fn output(call: &str, text: &str) -> Event {
+    delta(DeltaPart::Output { call: call.to_owned(), text: text.to_owned(), anew: false })
+}
+
+#[test]
+fn a_call_that_writes() {
+    let story = busy();
+    insta::assert_snapshot!(frames(story.now() + 12_300, || {
+        let mut screen = story.screen(Theme::Plain);
+        (1..=20).for_each(|n| screen.event(&output("c00000002", &format!("test part_{n} ... ok\r\n"))));
+        screen.event(&output("c00000002", "\u{1b}]0;title\u{7}and a line that is wider than the smallest terminal\n"));
+        screen.event(&output("c00000002", "  10%\r  20%\r  30%"));
+        screen
+    }));
+}
+
+#[test]
+fn several_calls_that_write() {
+    let calls = ["c1", "c2", "c3"];
+    let command = |call: &str| json!({"command": format!("make {call}")});
+    let story = Story::new().input(1, "make all").turn(1, 1);
+    let story = calls.iter().fold(story, |story, call| story.calls(call, "Bash", command(call))).response();
+    let story = calls.iter().fold(story, |story, call| story.starts(call, "Bash", command(call)));
+    insta::assert_snapshot!(frames(story.now() + 2_000, || {
+        let mut screen = story.screen(Theme::Plain);
+        calls.iter().for_each(|call| screen.event(&output(call, &format!("{call} one\n{call} two\n{call} three\n"))));
+        screen
+    }));
+}
+
+/// The result replaces the output, and what stands below did not move meanwhile.
+#[test]
+fn an_output_has_as_many_rows_as_it_had() {
+    let story = busy();
+    let (mut screen, now) = (story.screen(Theme::Plain), story.now());
+    let rows = |screen: &mut Screen| {
+        let shown = drawn(&screen.frame(size(40, 12), now), 40);
+        shown.lines().position(|line| line.contains("◦ Bash")).unwrap()
+    };
+    screen.event(&output("c00000002", "a\nb\nc\nd\n"));
+    let full = rows(&mut screen);
+    screen.event(&delta(DeltaPart::Output { call: "c00000002".to_owned(), text: "x\n".to_owned(), anew: true }));
+    assert_eq!(rows(&mut screen), full);
+    let over = story.ends("c00000002", "ok", "exit 0 in 1.5 s", "");
+    screen.event(over.events().last().unwrap());
+    let shown = drawn(&screen.frame(size(40, 12), now), 40);
+    assert!(shown.contains("✓ Bash") && !shown.contains("  x"), "{shown}");
 }
 
 #[test]

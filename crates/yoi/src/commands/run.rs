@@ -24,7 +24,7 @@ use crate::look::Look;
 use crate::show::progress::{Asker, JournalLines, OutputStyle, show};
 use crate::show::terminal::{Terminal, children_can_type};
 use authority::Ambient;
-use pod::control::{Client, Event, NewInput, Outbox, SubmitError, TurnEnd};
+use pod::control::{Client, Event, NewInput, Outbox, OutputFollower, SubmitError, TurnEnd};
 use pod::host::HostError;
 use pod::permission::Person;
 use session_store::Clock;
@@ -155,12 +155,13 @@ impl HeadlessRun<'_> {
             })?;
         self.signals.scratch(place.scratch());
         let (outbox, events) = Outbox::watched();
+        let outputs = outbox.outputs().follow();
         let journal = JournalLines::from(place.dir(), opened.0.recovered.last + 1);
         let terminal = self.terminal(&prepared);
         let rules = Box::new(RunRules { file: UserRules::of(self.context.env)?, shown: None });
         let (asker, outcomes) =
             terminal.map(|terminal| Asker::new(terminal, self.signals.cancel.clone(), rules)).unzip();
-        let screen = self.screen(events, journal, asker)?;
+        let screen = self.screen(events, outputs, journal, asker)?;
         let dir = || place.dir().to_path_buf();
         let mut asked = outcomes.map(|outcomes| PersonAsked::new(self.signals, outcomes, dir()));
         let person = if asked.is_some() { Person::Later } else { Person::Never };
@@ -200,12 +201,14 @@ impl HeadlessRun<'_> {
     fn screen(
         &self,
         events: mpsc::Receiver<Event>,
+        outputs: OutputFollower,
         journal: JournalLines,
         asker: Option<Asker>,
     ) -> Result<thread::JoinHandle<bool>, Failure> {
         let style = self.style;
-        let screen =
-            thread::Builder::new().name("screen".to_owned()).spawn(move || show(events, style, journal, asker));
+        let screen = thread::Builder::new()
+            .name("screen".to_owned())
+            .spawn(move || show(events, outputs, style, journal, asker));
         screen.map_err(|e| Failure::new(Exit::Unavailable, format!("no thread: {}", authority::explain(&e))))
     }
 }

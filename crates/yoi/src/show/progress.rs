@@ -17,21 +17,21 @@ use crate::look::Look;
 use authority::text::{Escaper, Lines, escape_line, escape_lines};
 use llm_worker::effect::Delta;
 use llm_worker::{Item, ResultStatus};
-use pod::control::Event;
+use pod::control::{Event, OutputFollower};
 use pod::record::{ApprovalRequested, Decision, Record, VerdictGiven};
 use std::collections::VecDeque;
 use std::io::{self, Stderr, Stdout, Write};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
-use tokio::time::timeout_at;
+use tokio::time::sleep_until;
 use tui::arguments::brief;
 use tui::{Line, Tone, finished, markdown};
 
 /// Events that are taken at once.
 const TAKEN: usize = 256;
 
-/// The line that is drawn over again changes at most so often.
+/// What is drawn over again changes at most so often.
 const REDRAWN: Duration = Duration::from_millis(60);
 
 /// Bytes of one block of an answer that are held back until it is finished.
@@ -58,14 +58,17 @@ pub(crate) struct OutputStyle {
 /// comes meanwhile is shown afterwards. Answers whether words of the model were streamed.
 pub(crate) fn show(
     mut events: mpsc::Receiver<Event>,
+    outputs: OutputFollower,
     style: OutputStyle,
     mut journal: JournalLines,
     mut asker: Option<Asker>,
 ) -> bool {
     let mut screen = RunOutput::of_process(style);
     let mut clock = None;
+    // What calls write is shown in cells only.
+    let mut outputs = style.cells.map(|_| Rested { outputs, until: Instant::now() });
     let (mut taken, mut held, mut newest) = (Vec::new(), VecDeque::new(), 0);
-    while take(&mut events, &mut taken, screen.tick(Instant::now()), &mut clock) {
+    while take(&mut events, &mut taken, screen.tick(Instant::now()), &mut outputs, &mut clock) {
         held.extend(taken.drain(..));
         while let Some(event) = held.pop_front() {
             match (asker.as_mut(), question(&event)) {
@@ -79,6 +82,10 @@ pub(crate) fn show(
                 newest = seq;
             }
         }
+        if let Some(rested) = &mut outputs {
+            screen.cells.outputs(&rested.outputs.take(newest));
+            rested.until = Instant::now() + REDRAWN;
+        }
         if style.json {
             // What cannot be read now is read again with the next records.
             drop(journal.show(newest, &mut screen));
@@ -91,22 +98,51 @@ pub(crate) fn show(
     screen.finish()
 }
 
+/// The outputs of calls, which wake nobody until a time.
+struct Rested {
+    outputs: OutputFollower,
+    until: Instant,
+}
+
+impl Rested {
+    async fn changed(&mut self) {
+        sleep_until(self.until.into()).await;
+        self.outputs.changed().await;
+    }
+}
+
 /// Waits for events, or until the screen changes without one; `false` when no more come.
 fn take(
     events: &mut mpsc::Receiver<Event>,
     taken: &mut Vec<Event>,
     changes: Option<Instant>,
+    outputs: &mut Option<Rested>,
     clock: &mut Option<Runtime>,
 ) -> bool {
-    if clock.is_none() && changes.is_some() {
+    if clock.is_none() && (changes.is_some() || outputs.is_some()) {
         *clock = Builder::new_current_thread().enable_time().build().ok();
     }
-    match (clock, changes) {
-        (Some(clock), Some(changes)) => {
-            let more = clock.block_on(async { timeout_at(changes.into(), events.recv_many(taken, TAKEN)).await });
-            more.map_or(true, |more| more > 0)
+    let Some(clock) = clock else { return events.blocking_recv_many(taken, TAKEN) > 0 };
+    clock.block_on(async {
+        tokio::select! {
+            more = events.recv_many(taken, TAKEN) => more > 0,
+            () = until(changes) => true,
+            () = written(outputs) => true,
         }
-        _ => events.blocking_recv_many(taken, TAKEN) > 0,
+    })
+}
+
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn written(outputs: &mut Option<Rested>) {
+    match outputs {
+        Some(rested) => rested.changed().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -160,11 +196,11 @@ pub(crate) struct RunOutput<Out, Err> {
     last: Option<Part>,
 }
 
-/// The line that is drawn over again.
+/// What is drawn over again.
 #[derive(Default)]
 struct Drawn {
-    /// Empty while there is none.
-    line: Line,
+    /// Empty while there is nothing.
+    lines: Vec<Line>,
     at: Option<Instant>,
 }
 
@@ -238,17 +274,19 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
         let look = self.style.cells?;
         // The last column stays free: some terminals begin the next line when it is written.
         let width = look.width().saturating_sub(1).max(1);
-        let live = self.cells.live(if self.style.answer.is_some() { &self.pending } else { "" }, width, now);
+        let answer = if self.style.answer.is_some() { self.pending.as_str() } else { "" };
+        let live = self.cells.live(answer, (width, look.rows()), now);
         let soon = self.drawn.at.map(|at| at + REDRAWN).filter(|soon| now < *soon);
-        if live.line == self.drawn.line {
+        if live.lines == self.drawn.lines {
             return live.changes;
         }
-        if soon.is_some() && !live.line.is_empty() {
+        if soon.is_some() && !live.lines.is_empty() {
             return soon;
         }
-        self.clear();
-        self.draw(&live.line.ansi(look.theme));
-        self.drawn = Drawn { line: live.line, at: Some(now) };
+        let lines: Vec<String> = live.lines.iter().map(|line| line.ansi(look.theme)).collect();
+        let text = format!("{}{}", self.erased(), lines.join("\n"));
+        self.draw(&text);
+        self.drawn = Drawn { lines: live.lines, at: Some(now) };
         live.changes
     }
 
@@ -256,13 +294,23 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
         drop(self.err.write_all(text.as_bytes()).and_then(|()| self.err.flush()));
     }
 
-    /// Removes the line that is drawn over again. On a terminal that became too narrow it stays: where it is broken
-    /// there is not known.
+    /// Removes what is drawn over again.
     fn clear(&mut self) {
-        let (Some(look), false) = (self.style.cells, self.drawn.line.is_empty()) else { return };
-        let is_whole = self.drawn.line.width() < look.width();
-        self.drawn.line = Line::default();
-        self.draw(if is_whole { "\r\u{1b}[K" } else { "\n" });
+        let erased = self.erased();
+        if !erased.is_empty() {
+            self.draw(&erased);
+        }
+    }
+
+    /// What removes the drawn lines. On a terminal that became too narrow they stay: where they are broken there is not
+    /// known.
+    fn erased(&mut self) -> String {
+        let lines = std::mem::take(&mut self.drawn.lines);
+        let (Some(look), false) = (self.style.cells, lines.is_empty()) else { return String::new() };
+        if lines.len() > look.rows() || lines.iter().any(|line| line.width() >= look.width()) {
+            return "\n".to_owned();
+        }
+        format!("\r\u{1b}[K{}", "\u{1b}[A\u{1b}[K".repeat(lines.len() - 1))
     }
 
     /// What comes next, on either output, begins a line and a part.

@@ -64,6 +64,31 @@ fn a_person_sends_approves_detaches_and_comes_back() {
     scene.sound("p");
 }
 
+/// A call that a person approved shows what it writes, on each screen.
+#[test]
+fn a_command_that_runs_shows_its_last_lines() {
+    let command = "touch made; echo first; printf ' 10%%\\r 20%%'; while [ ! -e go ]; do sleep 0.1; done; echo last";
+    let (scene, host) = scene(&[json!({ "calls": [bash(command)] }), json!({ "text": "all is done" })]);
+    let mut person = AtScreen::start(&scene, &["attach", "p"]);
+    person.types("make the file\r");
+    answers(&mut person, "y");
+    let shown = person.sees("   20%");
+    assert!(shown.contains("first") && !shown.contains("   10%"), "{shown}");
+    let other = AtScreen::start(&scene, &["attach", "p"]);
+    other.sees("   20%");
+    fs::write(scene.file("go"), "").unwrap();
+    for screen in [&person, &other] {
+        screen.sees("all is done");
+        screen.misses("   20%");
+    }
+    for mut screen in [person, other] {
+        screen.types(DETACH);
+        screen.ends(0);
+    }
+    host.end(Signal::TERM);
+    scene.sound("p");
+}
+
 #[test]
 fn a_killed_pod_that_starts_again_is_followed() {
     let (scene, host) = scene(&[json!({ "text": "one" }), json!({ "text": "two" })]);

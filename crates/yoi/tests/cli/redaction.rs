@@ -46,6 +46,23 @@ fn what_matches_is_on_no_screen_and_in_no_file() {
     }
 }
 
+/// What would be seen of a command while it runs is not looked at by the hook: it is on no screen.
+#[test]
+fn nothing_of_a_running_command_is_shown() {
+    let scene = Scene::new();
+    scene.config("[features.\"builtin:redact\"]\nenabled = true\npatterns = [\"canary-[0-9]+\"]\n");
+    // The command itself is shown.
+    let runs = "echo canary-$((70 + 7)); while [ ! -e go ]; do sleep 0.1; done";
+    let model = scene.script("s.jsonl", &[call("Bash", &json!({ "command": runs })), json!({ "text": "done" })]);
+    let mut person = AtTerminal::start_drawing(&scene, 200, false, &["run", "--pod", "p", "-m", &model, "go"]);
+    person.sees("◦ Bash");
+    person.sees(" · 2 s");
+    fs::write(scene.file("go"), "").unwrap();
+    person.sees("[redacted]");
+    let shown = person.ends(0);
+    assert!(!shown.contains(CANARY), "{shown}");
+}
+
 fn model_of(scene: &Scene) -> String {
     let cat = call("Bash", &json!({ "command": "cat data.txt; sleep 0.3; cat data.txt" }));
     scene.script("t.jsonl", &[cat, json!({ "text": "done" })])

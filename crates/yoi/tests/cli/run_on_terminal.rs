@@ -25,15 +25,19 @@ fn scene(command: &str) -> (Scene, String) {
     (scene, model)
 }
 
-/// What stays when each drawn line is replaced by the next, without times.
+/// What stays when what is drawn is replaced by the next, without times.
 fn kept(shown: &str) -> String {
-    let shown = shown.replace("\r\n", "\n");
-    let last = |line: &str| line.rsplit("\r\u{1b}[K").next().unwrap().to_owned();
-    let timeless = |line: String| match line.rsplit_once(" · ") {
+    let timeless = |line: &str| match line.rsplit_once(" · ") {
         Some((call, time)) if time.ends_with(" s") => call.to_owned(),
-        _ => line,
+        _ => line.to_owned(),
     };
-    shown.lines().map(|line| timeless(last(line)) + "\n").collect()
+    let mut lines: Vec<String> = Vec::new();
+    for line in shown.replace("\r\n", "\n").lines() {
+        let up = line.matches("\u{1b}[A\u{1b}[K").count();
+        lines.truncate(lines.len().saturating_sub(up));
+        lines.push(timeless(line.rsplit("\u{1b}[K").next().unwrap()));
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
 #[test]
@@ -72,6 +76,26 @@ fn a_call_that_runs_shows_its_time_and_leaves_one_line() {
     person.sees("  ran");
     let shown = kept(&person.ends(0));
     assert_eq!(shown.matches("Bash while").count(), 1, "{shown}");
+}
+
+#[test]
+fn the_last_lines_of_a_running_command_are_shown() {
+    let (scene, model) =
+        scene("echo built; printf ' 10%%\\r 20%%\\r'; while [ ! -e go ]; do sleep 0.1; done; echo; echo over");
+    let args = ["run", "--sandbox", "off", "--allow", "Bash", "--allow", "Edit", "--ephemeral", "-m", &model, "go"];
+    let mut person = AtTerminal::start_drawing(&scene, 60, false, &args);
+    person.sees("◦ Bash echo built;");
+    person.sees("\r\n  built\r\n   20%");
+    // With the next second all of it is drawn over.
+    person.sees("\r\u{1b}[K\u{1b}[A\u{1b}[K\u{1b}[A\u{1b}[K◦ Bash echo built;");
+    scene.write("go", "");
+    person.sees("✓ Bash echo built;");
+    person.sees("  over\r\n");
+    let shown = person.ends(0);
+    assert!(!shown.contains(" 10%\r\n"), "{shown}");
+    // A program that reads the output gets what it got before.
+    let piped = scene.yoi(&args).ends(0);
+    assert!(!piped.err.contains("built\n"), "{}", piped.err);
 }
 
 #[test]

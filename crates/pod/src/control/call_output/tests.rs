@@ -2,10 +2,11 @@
 
 use super::{CallOutput, EndedCall, HEAD_BYTES, HEAD_LINES, INLINE, TAIL_BYTES};
 use crate::hook::Shaping;
+use crate::mailbox::live_output::{CallOrigin, LiveOutput, LiveOutputs};
 use crate::mailbox::requests::{DriverRequest, Mailbox, MailboxSender, Wakeup, mailbox};
 use crate::permission::tests::TERMS;
 use crate::record::{FileChanged, Output, Record};
-use authority::Redactor;
+use authority::{Ambient, Redactor, Secret};
 use llm_worker::tool::{CallHost, FileChange, LineRange};
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolError, ToolOutcome, ToolOutput};
 use session_store::{Opened, Options, Session};
@@ -29,6 +30,16 @@ impl Scene {
     }
 
     fn output(&self, outputs: Vec<Output>) -> CallOutput {
+        self.watched(outputs, Redactor::default(), Shaping::None, None)
+    }
+
+    fn watched(
+        &self,
+        outputs: Vec<Output>,
+        redactor: Redactor,
+        shaping: Shaping,
+        live: Option<LiveOutput>,
+    ) -> CallOutput {
         let call = CallId::new(1).unwrap();
         CallOutput::new(
             "s-1".into(),
@@ -37,10 +48,11 @@ impl Scene {
             self.opened.blobs.clone(),
             Arc::new(VecDeque::from(outputs)),
             self.sender.clone(),
-            Redactor::default(),
+            redactor,
             TERMS,
-            Shaping::None,
+            shaping,
             false,
+            live,
         )
     }
 
@@ -123,7 +135,7 @@ fn a_gigabyte_is_held_in_kilobytes() {
     let block = [b'x'; 1 << 20];
     for written in 0..160_u64 {
         output.write_output(&block).unwrap();
-        let super::Sink::Large { head, tail, .. } = &output.lock().1 else { panic!("{written}") };
+        let super::Sink::Large { head, tail, .. } = &output.lock().sink else { panic!("{written}") };
         let held = head.capacity() + tail.capacity();
         assert!(held < 4 << 20, "{held} bytes held after {written} MiB");
     }
@@ -271,4 +283,37 @@ fn leave_to_change_a_file_comes_with_the_record_or_not_at_all() {
     let odd = std::path::PathBuf::from(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"/p/\xff"));
     let odd = runtime.block_on(output.file_changing(FileChange { path: odd, ..change("") })).unwrap_err();
     assert!(odd.kind == ErrorKind::FixInput && odd.message.contains("UTF-8"), "{odd}");
+}
+
+/// What a person who watches sees of these pieces, until the tool ends and after it.
+fn watched(shaping: Shaping, pieces: &[&[u8]]) -> (String, usize) {
+    let (scene, outputs) = (Scene::new(), LiveOutputs::new());
+    let secret = Secret::new(&Ambient::claim(), "KEY", "sk-0123456789".to_owned());
+    let live = outputs.begin(CallId::new(1).unwrap(), CallOrigin::default());
+    let output = scene.watched(Vec::new(), Redactor::new(&[secret]).unwrap(), shaping, Some(live));
+    let (mut follower, mut seen) = (outputs.follow(), String::new());
+    for piece in pieces {
+        output.write_output(piece).unwrap();
+        follower.take(0).iter().for_each(|part| seen.push_str(&part.text));
+    }
+    drop(output.finish(Ok(ToolOutput { summary: "ok".into(), content: "the content".into() }), false));
+    (seen, outputs.follow().take(0).len())
+}
+
+/// Wherever a piece ends, no part of a secret is seen, and what cannot begin one is seen at once.
+#[test]
+fn a_person_who_watches_sees_no_part_of_a_secret() {
+    let text = b"a sk-0123456789 sk-01 z\n";
+    for cut in 0..text.len() {
+        let (first, second) = text.split_at(cut);
+        let (seen, after) = watched(Shaping::None, &[first, second]);
+        assert_eq!((seen.as_str(), after), ("a \u{2039}secret KEY\u{203a} sk-01 z\n", 0), "cut at {cut}");
+    }
+    assert_eq!(watched(Shaping::None, &[b"listening on 80\n"]).0, "listening on 80\n");
+    assert_eq!(watched(Shaping::Whole, &[b"it is sk-0123"]).0, "it is ");
+}
+
+#[test]
+fn nothing_is_seen_of_an_output_that_may_be_withheld() {
+    assert_eq!(watched(Shaping::MayWithhold, &[b"canary\n", b"more\n"]), (String::new(), 0));
 }

@@ -1,14 +1,17 @@
-//! The calls and waits of a run on a terminal: cells for what has ended, and one line, drawn over again, for what goes on.
+//! The calls and waits of a run on a terminal: cells for what has ended, and one block, drawn over again, for what goes
+//! on.
 
 use crate::look::Look;
 use crate::show::remedy::TERMS;
 use crate::show::sandboxed;
+use client::model::Outputs;
 use llm_worker::effect::Delta;
 use llm_worker::{Item, ResultStatus};
+use pod::control::OutputPart;
 use pod::record::{ApprovalRequested, Record, ToolFinished};
 use std::time::{Duration, Instant};
 use tui::arguments::subject;
-use tui::{CallBody, CallCell, CallState, Line, Tone, labelled, unrepeated};
+use tui::{CallBody, CallCell, CallState, Line, Tone, labelled, output_tail, unrepeated};
 
 /// A call that ends sooner, and a model that answers sooner, are not worth a line.
 const CALL_SHOWN: Duration = Duration::from_millis(400);
@@ -21,6 +24,7 @@ const TAIL: usize = 400;
 pub(super) struct Cells {
     model: String,
     calls: Vec<OpenCall>,
+    outputs: Outputs,
     /// What the model does, and since when.
     wait: Option<(ModelState, Instant)>,
 }
@@ -41,16 +45,25 @@ enum ModelState {
     Calls(String),
 }
 
-/// The line for what goes on, and when it changes without an event.
+/// Rows for the output of the call that runs, where there is room.
+const MIN_OUTPUT: usize = 3;
+const MAX_OUTPUT: usize = 8;
+
+/// The lines for what goes on, and when they change without an event.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct LiveLine {
-    pub(super) line: Line,
+pub(super) struct LiveBlock {
+    pub(super) lines: Vec<Line>,
     pub(super) changes: Option<Instant>,
 }
 
 impl Cells {
     pub(super) fn new() -> Self {
-        Self { model: "the model".to_owned(), calls: Vec::new(), wait: None }
+        Self { model: "the model".to_owned(), calls: Vec::new(), outputs: Outputs::default(), wait: None }
+    }
+
+    /// What calls wrote.
+    pub(super) fn outputs(&mut self, parts: &[OutputPart]) {
+        parts.iter().for_each(|part| self.outputs.take(&part.call.to_string(), &part.text, part.anew));
     }
 
     /// `streams`: words of an answer are shown as they come.
@@ -73,7 +86,10 @@ impl Cells {
             Record::SurfaceSet(set) => self.model = set.surface.model.to_string(),
             Record::Request(_) => self.wait = Some((ModelState::Silent, now)),
             Record::Response(_) => self.wait = None,
-            Record::TurnFinished(_) => (self.wait, self.calls) = (None, Vec::new()),
+            Record::TurnFinished(_) => {
+                (self.wait, self.calls) = (None, Vec::new());
+                self.outputs.clear();
+            }
             Record::ItemAdded(added) => {
                 if let Item::ToolCall { id, name, arguments } = &added.item {
                     let (id, name, subject) = (id.to_string(), name.clone(), subject(arguments));
@@ -100,6 +116,7 @@ impl Cells {
 
     fn finished(&mut self, done: &ToolFinished, width: usize) -> Vec<Line> {
         let id = done.call.to_string();
+        self.outputs.forget(&id);
         let open = self.calls.iter().position(|call| call.id == id).map(|at| self.calls.remove(at));
         // Its beginning may have come before the first record that was shown.
         let OpenCall { name, subject, .. } = open.unwrap_or_else(|| OpenCall::unknown(id));
@@ -128,18 +145,23 @@ impl Cells {
         lines
     }
 
-    /// What goes on now, in at most `width` columns; `answer` is the part of an answer that is not printed yet.
-    pub(super) fn live(&self, answer: &str, width: usize, now: Instant) -> LiveLine {
+    /// What goes on now, in at most `width` columns of a terminal with so many rows; `answer` is the part of an answer that is not printed yet.
+    pub(super) fn live(&self, answer: &str, (width, rows): (usize, usize), now: Instant) -> LiveBlock {
         let mut running: Vec<_> = self.calls.iter().filter_map(|call| Some((call.started?, call))).collect();
         running.sort_by_key(|(since, _)| *since);
         if let Some((since, call)) = running.first() {
-            return timed(*since, CALL_SHOWN, now, |took| call.running(running.len() - 1, took, width));
+            let mut live = timed(*since, CALL_SHOWN, now, |took| call.running(running.len() - 1, took, width));
+            if let Some(output) = self.outputs.of(&call.id).filter(|_| !live.lines.is_empty()) {
+                let most = (rows / 6).clamp(MIN_OUTPUT, MAX_OUTPUT).min(rows.saturating_sub(2));
+                live.lines.extend(output_tail(&output.text, width, output.rows.min(most)));
+            }
+            return live;
         }
         let answer = answer.trim();
         if !answer.is_empty() {
-            return LiveLine { line: tail(answer, width), changes: None };
+            return LiveBlock { lines: vec![tail(answer, width)], changes: None };
         }
-        let Some((does, since)) = &self.wait else { return LiveLine::default() };
+        let Some((does, since)) = &self.wait else { return LiveBlock::default() };
         let model = &self.model;
         let text = match does {
             ModelState::Silent => format!("waiting for {model}"),
@@ -169,13 +191,13 @@ impl OpenCall {
 }
 
 /// A line with the whole seconds since then, once it is worth showing.
-fn timed(since: Instant, shown: Duration, now: Instant, line: impl FnOnce(Duration) -> Line) -> LiveLine {
+fn timed(since: Instant, shown: Duration, now: Instant, line: impl FnOnce(Duration) -> Line) -> LiveBlock {
     let age = now.saturating_duration_since(since);
     if age < shown {
-        return LiveLine { line: Line::default(), changes: Some(since + shown) };
+        return LiveBlock { lines: Vec::new(), changes: Some(since + shown) };
     }
     let took = Duration::from_secs(age.as_secs());
-    LiveLine { line: line(took), changes: Some(since + took + Duration::from_secs(1)) }
+    LiveBlock { lines: vec![line(took)], changes: Some(since + took + Duration::from_secs(1)) }
 }
 
 fn behind(took: Duration) -> String {

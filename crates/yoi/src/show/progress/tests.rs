@@ -1,8 +1,8 @@
 //! What a terminal gets of events.
 
-use super::cells::LiveLine;
+use super::cells::LiveBlock;
 use super::*;
-use pod::control::{Alert, AlertLevel};
+use pod::control::{Alert, AlertLevel, OutputPart};
 use pod::record::{ItemAdded, Request, ToolFinished, ToolStarted};
 use serde_json::json;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -159,8 +159,9 @@ fn nothing_wakes_a_screen_on_which_nothing_changes() {
     });
     take(&mut cells, &record(serde_json::from_value::<Request>(request).unwrap()), now);
     let seen = |cells: &Cells, answer: &str, ms| {
-        let LiveLine { line, changes } = cells.live(answer, 30, at(ms));
-        (line.text(), changes.map(|changes| changes.saturating_duration_since(now).as_millis()))
+        let LiveBlock { lines, changes } = cells.live(answer, (30, 24), at(ms));
+        let text: Vec<String> = lines.iter().map(Line::text).collect();
+        (text.join("\n"), changes.map(|changes| changes.saturating_duration_since(now).as_millis()))
     };
     let model = "◦ waiting for the model · ";
     assert_eq!(seen(&cells, "", 100), (String::new(), Some(2_000)));
@@ -174,8 +175,28 @@ fn nothing_wakes_a_screen_on_which_nothing_changes() {
     take(&mut cells, &started(CALL), at(5_000));
     assert_eq!(seen(&cells, "", 5_100), (String::new(), Some(5_400)));
     assert_eq!(seen(&cells, "", 8_000), ("◦ Bash make · 3 s".to_owned(), Some(9_000)));
-    let LiveLine { line, .. } = cells.live("", 12, at(8_000));
-    assert_eq!(line.text(), "◦ Bash … · …");
+    let LiveBlock { lines, .. } = cells.live("", (12, 24), at(8_000));
+    assert_eq!(lines[0].text(), "◦ Bash … · …");
+    let part = |text: &str, anew| OutputPart {
+        call: CALL.to_owned().try_into().unwrap(),
+        turn: 1,
+        request: 1,
+        text: text.to_owned(),
+        anew,
+    };
+    let call = "◦ Bash make · 3 s";
+    cells.outputs(&[part("one\ntwo\n 1%\r 2%", true)]);
+    assert_eq!(seen(&cells, "", 8_000), (format!("{call}\n  one\n  two\n   2%"), Some(9_000)));
+    cells.outputs(&[part("\r 3%", false)]);
+    assert_eq!(seen(&cells, "", 8_000).0, format!("{call}\n  one\n  two\n   3%"));
+    let LiveBlock { lines, .. } = cells.live("", (12, 4), at(8_000));
+    assert_eq!(lines.len(), 3, "a terminal of four rows has room for two");
+    cells.outputs(&[part("x", true)]);
+    assert_eq!(seen(&cells, "", 8_000).0, format!("{call}\n  x\n\n"), "what stands below does not jump");
+    take(&mut cells, &ended(CALL, "ok", "exit 0 in 1.5 s", ""), at(8_000));
+    take(&mut cells, &called(CALL, "Bash", r#"{"command":"make"}"#), at(5_000));
+    take(&mut cells, &started(CALL), at(5_000));
+    assert_eq!(seen(&cells, "", 8_000).0, call);
 }
 
 #[test]
@@ -198,6 +219,19 @@ fn the_drawn_line_is_replaced_and_never_a_part_of_the_text() {
     assert_eq!(tick(&mut screen, 4_900), "\r\u{1b}[K◦ Bash make … · 4 s");
     screen.event(&Event::Alert(Alert { level: AlertLevel::Warning, from: None, text: "look".to_owned() }));
     assert_eq!(tick(&mut screen, 5_900), "\r\u{1b}[K! look\n◦ Bash make … · 5 s");
+    let output = |text: &str| OutputPart {
+        call: CALL.to_owned().try_into().unwrap(),
+        turn: 1,
+        request: 1,
+        text: text.to_owned(),
+        anew: false,
+    };
+    screen.cells.outputs(&[output("one\ntwo")]);
+    assert_eq!(tick(&mut screen, 6_100), "\r\u{1b}[K◦ Bash make … · 6 s\n  one\n  two");
+    screen.cells.outputs(&[output("\nthree\nfour\nfive")]);
+    assert_eq!(tick(&mut screen, 6_110), "", "not so often");
+    let again = "\r\u{1b}[K\u{1b}[A\u{1b}[K\u{1b}[A\u{1b}[K◦ Bash make … · 6 s\n  two\n  three\n  four\n  five";
+    assert_eq!(tick(&mut screen, 6_200), again);
     // Where a broken line ends is not known: it stays.
     COLUMNS.store(12, Ordering::Relaxed);
     screen.event(&ended(CALL, "ok", "exit 0 in 1.5 s", ""));
