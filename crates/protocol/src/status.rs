@@ -64,6 +64,9 @@ pub struct Status {
     /// Jobs that run, the oldest first; at most 16.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<JobStatus>,
+    /// Clients that get events now.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub clients: u64,
     /// The newest record that can be read.
     pub seq: u64,
     pub host: Host,
@@ -123,6 +126,9 @@ pub struct Host {
     pub sandbox: String,
     /// The working directory.
     pub cwd: String,
+    /// The branch that the project's `.git/HEAD` named when the process or the newest turn began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
     /// What the newest reload of the configuration left.
     #[serde(default)]
     pub reload: ReloadReport,

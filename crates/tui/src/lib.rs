@@ -22,7 +22,7 @@ pub use diff::diff;
 pub use finished::finished;
 pub use line::{Line, Span, columns};
 pub use markdown::markdown;
-pub use note::{joined, labelled};
+pub use note::{Paragraph, joined, labelled};
 pub use screen::{ConnectionState, Frame, Intent, Key, PodEntry, Reply, Screen, ScreenSize, context_kind};
 pub use style::{Theme, Tone};
 pub use tail::output_tail;

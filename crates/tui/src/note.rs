@@ -15,6 +15,22 @@ pub fn labelled(label: &str, tone: Tone, text: &str, width: usize) -> Vec<Line> 
         .collect()
 }
 
+/// A text behind what stands before its first line; its further lines stand below the text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Paragraph {
+    pub first: Line,
+    pub text: Line,
+}
+
+impl Paragraph {
+    /// Its lines in at most `width` columns.
+    #[must_use]
+    pub fn lines(&self, width: usize) -> Vec<Line> {
+        let rest = Line::of(&" ".repeat(self.first.width()), Tone::Plain);
+        self.text.wrap(width, &self.first, &rest)
+    }
+}
+
 /// Facts in a row, with dots between them; broken only between facts where that is possible.
 #[must_use]
 pub fn joined<'a>(facts: impl IntoIterator<Item = &'a str>, tone: Tone, width: usize) -> Vec<Line> {

@@ -44,6 +44,14 @@ impl Project {
         let files = dirs.into_iter().map(file).filter(|file| there(file)).collect();
         Self { root, too_wide, files }
     }
+
+    /// The branch that `HEAD` names, read from the file, so that no program of the project's choosing runs.
+    pub(crate) fn branch(&self) -> Option<String> {
+        let head = plain_file::open(&self.root.join(".git/HEAD"), Links::Refused).ok()??;
+        let head = String::from_utf8(plain_file::whole(head, MAX_HEAD).ok()?).ok()?;
+        let name = head.strip_prefix("ref: refs/heads/")?.trim();
+        (name.len() <= 200).then(|| authority::escape(Path::new(name)))
+    }
 }
 
 /// A link that leads nowhere is there, too: it is refused where it is read.
@@ -65,25 +73,17 @@ fn settled(dir: &Path) -> PathBuf {
 
 /// The first item of a session: where and when. The date is by the day, so that continuing a session the same day
 /// says nothing again.
-pub(crate) fn environment(project: &Project, cwd: &Path, now: SystemTime) -> String {
+pub(crate) fn environment(project: &Project, cwd: &Path, branch: Option<&str>, now: SystemTime) -> String {
     let stamp = humantime::format_rfc3339_seconds(authority::dated(now)).to_string();
     let date = stamp.get(..10).unwrap_or(&stamp);
     let mut text = format!("Working directory: {}\nDate: {date} (UTC)", authority::escape(cwd));
     if cwd != project.root {
         text.push_str(&format!("\nProject: {}", authority::escape(&project.root)));
     }
-    if let Some(branch) = branch(&project.root) {
+    if let Some(branch) = branch {
         text.push_str(&format!("\nGit branch: {branch}"));
     }
     text
-}
-
-/// The branch that `HEAD` names, read from the file, so that no program of the project's choosing runs.
-fn branch(root: &Path) -> Option<String> {
-    let head = plain_file::open(&root.join(".git/HEAD"), Links::Refused).ok()??;
-    let head = String::from_utf8(plain_file::whole(head, MAX_HEAD).ok()?).ok()?;
-    let name = head.strip_prefix("ref: refs/heads/")?.trim();
-    (name.len() <= 200).then(|| authority::escape(Path::new(name)))
 }
 
 #[cfg(test)]
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn the_environment_note_is_the_same_all_day() {
         let project = Project { root: "/p".into(), too_wide: None, files: Vec::new() };
-        let at = |seconds| environment(&project, Path::new("/p/sub"), UNIX_EPOCH + Duration::from_secs(seconds));
+        let at = |seconds| environment(&project, Path::new("/p/sub"), None, UNIX_EPOCH + Duration::from_secs(seconds));
         assert_eq!(at(0), "Working directory: /p/sub\nDate: 1970-01-01 (UTC)\nProject: /p");
         assert_eq!(at(0), at(86_399));
         assert_ne!(at(0), at(86_400));

@@ -28,6 +28,7 @@ pub(super) fn before_any_record(pod: &str) -> Status {
         version: nowhere(),
         sandbox: nowhere(),
         cwd: nowhere(),
+        branch: None,
         reload: ReloadReport::default(),
     };
     Status {
@@ -54,6 +55,7 @@ pub(super) fn before_any_record(pod: &str) -> Status {
         tasks: Vec::new(),
         more_tasks: 0,
         jobs: Vec::new(),
+        clients: 0,
         seq: 0,
         host,
     }
@@ -63,8 +65,8 @@ pub(super) fn before_any_record(pod: &str) -> Status {
 /// tells is taken.
 pub(super) fn rebased(now: &Status, sent: &Status) -> Status {
     if sent.seq < now.seq {
-        let Status { context, disk, stuck, tasks, more_tasks, jobs, host, .. } = sent.clone();
-        return Status { context, disk, stuck, tasks, more_tasks, jobs, host, ..now.clone() };
+        let Status { context, disk, stuck, tasks, more_tasks, jobs, clients, host, .. } = sent.clone();
+        return Status { context, disk, stuck, tasks, more_tasks, jobs, clients, host, ..now.clone() };
     }
     // A status of a turn that waits has no step.
     let step = sent.step.or_else(|| now.step.filter(|_| sent.turn == now.turn));
@@ -75,11 +77,11 @@ pub(super) fn rebased(now: &Status, sent: &Status) -> Status {
 /// Where they run, and what no record tells, is not in it.
 #[must_use]
 pub fn digest(status: &Status) -> u64 {
-    let Status { pod: _, context: _, disk: _, stuck: _, tasks: _, more_tasks: _, jobs: _, seq: _, host: _, .. } =
-        status;
+    let Status { pod: _, context: _, disk: _, stuck: _, tasks: _, more_tasks: _, .. } = status;
+    let Status { jobs: _, clients: _, seq: _, host: _, .. } = status;
     let mut value = serde_json::to_value(status).unwrap_or_default();
     if let Some(fields) = value.as_object_mut() {
-        let left_out = ["pod", "context", "disk", "stuck", "tasks", "more_tasks", "jobs", "seq", "host"];
+        let left_out = ["pod", "context", "disk", "stuck", "tasks", "more_tasks", "jobs", "clients", "seq", "host"];
         fields.retain(|name, _| !left_out.contains(&name.as_str()));
     }
     let mut hasher = DefaultHasher::new();
@@ -93,8 +95,8 @@ pub(super) fn fold(status: &mut Status, record: &RecordView, crashes: u32) {
     match &record.body {
         RecordBody::HostStarted(started) => {
             let (version, sandbox, cwd) = (started.version.clone(), started.sandbox.clone(), started.cwd.clone());
-            let reload = ReloadReport::default();
-            status.host = Host { pid: started.pid, since_us: record.time_us, version, sandbox, cwd, reload };
+            let (branch, reload) = (None, ReloadReport::default());
+            status.host = Host { pid: started.pid, since_us: record.time_us, version, sandbox, cwd, branch, reload };
             resumed(status, "required");
             if crashes < MAX_CRASHES {
                 resumed(status, "bug");

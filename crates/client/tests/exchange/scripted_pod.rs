@@ -4,7 +4,7 @@ use protocol::event::Event;
 use protocol::message::{answer_line, event_line, record_line};
 use protocol::method::{Attached, Draft, Hello, RecordPage, Role, Welcome};
 use protocol::record::{RecordLine, Usage};
-use protocol::status::{Host, State, Status};
+use protocol::status::{Host, ReloadReport, State, Status};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -167,8 +167,9 @@ pub(crate) fn status(seq: u64) -> Status {
         tasks: Vec::new(),
         more_tasks: 0,
         jobs: Vec::new(),
+        clients: 0,
         seq,
-        host: Host { pid: 7, since_us: 1, version, sandbox, cwd, reload: protocol::status::ReloadReport::default() },
+        host: Host { pid: 7, since_us: 1, version, sandbox, cwd, branch: None, reload: ReloadReport::default() },
     }
 }
 

@@ -24,7 +24,7 @@ use protocol::status::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub(super) fn status(status: PodStatus, pod: &str, host: &Host) -> Status {
+pub(super) fn status(status: PodStatus, pod: &str, host: &Host, clients: usize) -> Status {
     let asked = !status.approvals.is_empty();
     let (state, turn, step) = match status.activity {
         Activity::Idle if status.held.is_some() => (State::Held, None, None),
@@ -62,6 +62,7 @@ pub(super) fn status(status: PodStatus, pod: &str, host: &Host) -> Status {
         tasks,
         more_tasks,
         jobs: status.jobs.iter().map(job).collect(),
+        clients: clients as u64,
         seq: status.folded,
         host: host.clone(),
     }

@@ -94,7 +94,7 @@ impl Hub {
     /// The pod has ended.
     pub(super) async fn status(&self) -> Result<Status, Error> {
         let status = self.client.status().await.ok_or_else(|| Error::new(ErrorKind::Closing, "the pod is stopping"))?;
-        Ok(convert::status(status, &self.name, &self.host.borrow()))
+        Ok(convert::status(status, &self.name, &self.host.borrow(), *self.attached.borrow()))
     }
 
     pub(super) fn draft(&self) -> Draft {
@@ -235,7 +235,9 @@ impl Following {
             // The phase says so, too.
             Change::Ended => std::future::pending().await,
         }
-        if matches!(change, Change::Folded | Change::Reloaded | Change::Other) {
+        // The others are told that a client came or left.
+        let is_watched = matches!(change, Change::Attached) && self.transient.is_some();
+        if is_watched || matches!(change, Change::Folded | Change::Reloaded | Change::Other) {
             self.look_at.get_or_insert_with(|| Instant::now() + STATUS_AFTER);
         }
     }

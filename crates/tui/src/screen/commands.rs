@@ -6,6 +6,9 @@ pub(super) struct CommandHelp {
     pub(super) about: &'static str,
 }
 
+/// Only for a pod that tells its features.
+pub(super) const FEATURES: &str = "features";
+
 /// Every command.
 pub(super) const COMMANDS: &[CommandHelp] = &[
     CommandHelp { name: "approvals", about: "show what waits for you (F4)" },
@@ -15,6 +18,7 @@ pub(super) const COMMANDS: &[CommandHelp] = &[
     CommandHelp { name: "copy", about: "copy the newest answer" },
     CommandHelp { name: "detach", about: "leave; the pod keeps running (Ctrl-D)" },
     CommandHelp { name: "editor", about: "write the input in your editor (Ctrl-G)" },
+    CommandHelp { name: FEATURES, about: "show what the features add and may do (F2)" },
     CommandHelp { name: "help", about: "show the keys (F1)" },
     CommandHelp { name: "log", about: "open the whole conversation in your editor" },
     CommandHelp { name: "pause", about: "hold the pod before its next request" },

@@ -1,5 +1,7 @@
 //! The text that a person is writing: a caret between graphemes, long pastes as one piece each, undo. Draws nothing.
 
+pub(super) mod vi;
+
 use std::rc::Rc;
 use unicode_segmentation::UnicodeSegmentation;
 

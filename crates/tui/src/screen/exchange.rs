@@ -1,6 +1,7 @@
 //! What a screen and its driver tell each other. Knows no terminal, no connection and no clock.
 
 use crate::line::Line;
+use crate::note::Paragraph;
 use protocol::method::{AllowOrDeny, AllowScope, OpenApprovals, RecordPage};
 use protocol::status::DeliveryMode;
 
@@ -119,6 +120,8 @@ pub enum Intent {
     PrintConversation,
     /// Look up the files below this directory; [`Reply::Files`].
     ListFiles(String),
+    /// Ask for the method `features`; [`Reply::Features`].
+    FetchFeatures,
     /// Look at all pods; [`Reply::Pods`].
     ListPods,
     /// Leave this pod for another one; it keeps running.
@@ -156,6 +159,8 @@ pub enum Reply {
     Edited(String),
     /// Paths below the directory, separated by `/`.
     Files(Vec<String>),
+    /// What each feature adds and may do, as `yoi features` says it; or why the pod does not tell.
+    Features(Result<Vec<Paragraph>, String>),
     /// What needs a person first; or why they cannot be listed.
     Pods(Result<Vec<PodEntry>, String>),
 }

@@ -2,7 +2,8 @@
 
 use super::cache::LookKey;
 use super::cell::{CellNow, LOCAL, texts};
-use super::commands::completions;
+use super::commands::{self, completions};
+use super::composer::vi::ViKeys;
 use super::exchange::{ConnectionState, Frame, ScreenSize};
 use super::layout::Written;
 use super::panels::{self, PanelKind};
@@ -124,7 +125,8 @@ impl Screen {
         }
         bottom.rows.extend(composer.rows);
         let state = status::state(self.model.status(), &self.connection, self.fold.turn, now_ms);
-        bottom.rows.push(status::line(self.model.status(), &state, columns));
+        let mode = self.vi.as_ref().filter(|_| self.role == Role::Driver).map(ViKeys::mode);
+        bottom.rows.push(status::line(self.model.status(), mode, &state, columns));
         bottom
     }
 
@@ -227,7 +229,8 @@ impl Screen {
         let line = |name: &str, about: &str| {
             Line::of(&format!("  /{name:<10}"), Tone::Strong).with(&format!(" {about}"), Tone::Dim).cut(columns)
         };
-        found.iter().take(most).map(|command| line(command.name, command.about)).collect()
+        let offered = found.iter().filter(|command| self.has_features || command.name != commands::FEATURES);
+        offered.take(most).map(|command| line(command.name, command.about)).collect()
     }
 
     pub(super) fn panel(&mut self, panel: PanelKind, columns: usize, room: usize, now_ms: u64) -> Vec<Line> {
@@ -239,7 +242,8 @@ impl Screen {
                 self.panel_scroll = self.panel_scroll.max(last).min(chosen.start);
                 ("pods", lines)
             }
-            PanelKind::Keys => ("keys", panels::keys(&self.digest(), columns)),
+            PanelKind::Keys => ("keys", panels::keys(&self.digest(), self.has_features, self.vi.is_some(), columns)),
+            PanelKind::Features => ("features", panels::features(self.features.as_ref(), columns)),
             PanelKind::Context => ("next request", panels::context(self.model.status(), columns)),
             PanelKind::Status => ("pod", panels::status(self.model.status(), now_ms, columns)),
         };

@@ -3,6 +3,7 @@
 mod composing;
 
 use super::approvals::{KeyResult, TakesAnswer};
+use super::composer::vi::ViKeys;
 use super::exchange::{ConnectionState, Intent, Key, PodEntry};
 use super::panels::PanelKind;
 use super::pods::PodList;
@@ -42,6 +43,7 @@ impl Screen {
             Key::Ctrl('\\') => self.outbox.push(Intent::Detach),
             Key::Ctrl('c') => self.leave(now_ms),
             Key::F(1) => self.open_panel(PanelKind::Keys),
+            Key::F(2) => self.open_features(),
             Key::F(3) => self.open_panel(PanelKind::Status),
             Key::F(5) => self.open_panel(PanelKind::Context),
             Key::F(4) => self.answer_question(),
@@ -108,6 +110,18 @@ impl Screen {
         self.panel = if self.panel == Some(panel) { None } else { Some(panel) };
     }
 
+    /// Each time anew: a pod that was started again may have others.
+    fn open_features(&mut self) {
+        if !self.has_features {
+            return self.tell("this pod does not tell its features", Tone::Dim);
+        }
+        self.open_panel(PanelKind::Features);
+        if self.panel.is_some() {
+            self.features = None;
+            self.outbox.push(Intent::FetchFeatures);
+        }
+    }
+
     /// To the question of this pod; from there, or without one, to those of all pods.
     fn answer_question(&mut self) {
         let is_shut = self.panel != Some(PanelKind::Pods);
@@ -148,6 +162,7 @@ impl Screen {
     /// How the question can be answered now: a letter may be for it only if the letter belongs to no text.
     pub(super) fn takes_answer(&self) -> TakesAnswer {
         let free = self.composer.is_empty()
+            && !self.vi.as_ref().is_some_and(ViKeys::is_normal)
             && self.editing.is_none()
             && self.selected.is_none()
             && self.panel.is_none()

@@ -3,7 +3,7 @@
 use super::status::{count, left, tokens};
 use crate::count::duration;
 use crate::line::Line;
-use crate::note::labelled;
+use crate::note::{Paragraph, labelled};
 use crate::style::Tone;
 use protocol::status::{BackgroundTaskStatus, JobStatus, Status};
 use std::time::Duration;
@@ -13,9 +13,14 @@ use std::time::Duration;
 pub(super) enum PanelKind {
     Pods,
     Keys,
+    Features,
     Status,
     Context,
 }
+
+/// A pod need not tell its features, and a person need not write as in `vi`.
+const FEATURES: &str = "F2";
+const VI: &str = "Esc, then";
 
 const KEYS: &[(&str, &str)] = &[
     ("Enter", "send · Alt-Enter, Ctrl-J: new line"),
@@ -31,18 +36,21 @@ const KEYS: &[(&str, &str)] = &[
     ("Up Ctrl-R", "earlier inputs · search them"),
     ("Ctrl-G", "write in your editor"),
     ("Ctrl-Z Ctrl-Y", "undo · redo"),
+    (FEATURES, "the features of the pod: what each adds and may do"),
     ("F3 F5", "the pod, its tasks and jobs · what the next request has"),
     ("F4", "answer what waits for you while something is written"),
     ("  again", "all pods: what waits for you there, and the way to them"),
     ("y p r n w", "a question: once, this pod, by a rule, deny, deny with words"),
+    (VI, "h j k l w b e 0 $ move · x dd D cc C cut · p pastes · u undoes · i a I A o write"),
     ("/ @", "commands · files of the directory; Tab completes"),
 ];
 
 /// The keys, and what identifies the state of this screen.
-pub(super) fn keys(digest: &str, width: usize) -> Vec<Line> {
+pub(super) fn keys(digest: &str, has_features: bool, has_vi: bool, width: usize) -> Vec<Line> {
+    let is_there = |key: &str| (key != FEATURES || has_features) && (key != VI || has_vi);
     let wide = KEYS.iter().map(|(key, _)| key.len()).max().unwrap_or(0);
     let mut lines = Vec::new();
-    for (key, does) in KEYS {
+    for (key, does) in KEYS.iter().filter(|(key, _)| is_there(key)) {
         let label = Line::of(&format!("{key:<wide$}  "), Tone::Strong);
         let rest = Line::of(&" ".repeat(label.width()), Tone::Plain);
         lines.extend(Line::of(does, Tone::Plain).wrap(width, &label, &rest));
@@ -50,6 +58,16 @@ pub(super) fn keys(digest: &str, width: usize) -> Vec<Line> {
     lines.push(Line::default());
     lines.extend(labelled("state", Tone::Dim, digest, width));
     lines
+}
+
+/// What the features add and may do; none while the pod is asked.
+pub(super) fn features(known: Option<&Result<Vec<Paragraph>, String>>, width: usize) -> Vec<Line> {
+    let dim = |text: &str| Line::of(text, Tone::Dim).wrap(width, &Line::default(), &Line::default());
+    match known {
+        None => dim("asking the pod …"),
+        Some(Err(why)) => dim(why),
+        Some(Ok(rows)) => rows.iter().flat_map(|row| row.lines(width)).collect(),
+    }
 }
 
 /// The pod, its background tasks and its jobs.

@@ -4,6 +4,7 @@ use super::approvals::Asking;
 use super::cache::CellCache;
 use super::cell::CellKind;
 use super::composer::Composer;
+use super::composer::vi::ViKeys;
 use super::exchange::{ConnectionState, Intent, Reply};
 use super::files::FilePaths;
 use super::fold::Fold;
@@ -11,10 +12,11 @@ use super::live::LiveLines;
 use super::panels::PanelKind;
 use super::pods::PodList;
 use super::search::Search;
+use crate::note::Paragraph;
 use crate::style::{Theme, Tone};
 use client::model::{PodModel, digest};
 use protocol::event::{Event, Severity};
-use protocol::method::{Attached, RecordPage, Role};
+use protocol::method::{Ask, Attached, GetFeatures, RecordPage, Role};
 use protocol::record::{ApprovalRequested, RecordBody, RecordLine, RecordView};
 use std::collections::{BTreeSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -51,6 +53,8 @@ pub struct Screen {
     pub(super) all_open: bool,
     pub(super) selected: Option<Selected>,
     pub(super) composer: Composer,
+    /// None: letters always write.
+    pub(super) vi: Option<ViKeys>,
     /// Columns for the composer in the newest frame.
     pub(super) composer_width: usize,
     /// The waiting input that is being edited.
@@ -60,6 +64,10 @@ pub struct Screen {
     pub(super) asking: Asking,
     pub(super) panel: Option<PanelKind>,
     pub(super) panel_scroll: usize,
+    /// The pod has the method `features`.
+    pub(super) has_features: bool,
+    /// What the pod told of them when their panel was opened.
+    pub(super) features: Option<Result<Vec<Paragraph>, String>>,
     pub(super) pods: PodList,
     pub(super) files: FilePaths,
     pub(super) search: Option<Search>,
@@ -130,12 +138,15 @@ impl Screen {
             all_open: false,
             selected: None,
             composer: Composer::default(),
+            vi: None,
             composer_width: 80,
             editing: None,
             recalled: None,
             asking: Asking::default(),
             panel: None,
             panel_scroll: 0,
+            has_features: false,
+            features: None,
             pods: PodList::default(),
             files: FilePaths::default(),
             search: None,
@@ -148,6 +159,16 @@ impl Screen {
             leave_ms: 0,
             notification: None,
         }
+    }
+
+    /// The pod has these methods: what others would show is absent.
+    pub fn offers(&mut self, methods: &[String]) {
+        self.has_features = methods.iter().any(|method| method == GetFeatures::NAME);
+    }
+
+    /// The person writes with the keys of `vi`.
+    pub fn use_vi_keys(&mut self) {
+        self.vi = Some(ViKeys::default());
     }
 
     /// Goes on behind a later answer to `attach`, whose cursor was the newest record of this screen.
@@ -232,6 +253,7 @@ impl Screen {
             }
             Reply::Edited(text) => self.composer.set(&text),
             Reply::Files(paths) => self.files.know(paths),
+            Reply::Features(features) => self.features = Some(features),
             Reply::Pods(pods) => self.pods.know(pods),
         }
         self.changed();

@@ -87,10 +87,12 @@ pub(super) fn tokens(number: u64) -> String {
 }
 
 /// The line in at most `width` columns: what is least important goes first.
-pub(super) fn line(status: &Status, state: &(String, Tone), width: usize) -> Line {
+pub(super) fn line(status: &Status, mode: Option<&str>, state: &(String, Tone), width: usize) -> Line {
     let sandbox = Some(&status.host.sandbox).filter(|sandbox| !sandbox.is_empty() && *sandbox != DEFAULT_SANDBOX);
     let used = status.usage.input.saturating_add(status.usage.output);
-    let mut facts = vec![(status.pod.clone(), Tone::Strong), state.clone()];
+    let mut facts: Vec<(String, Tone)> = mode.map(|mode| (mode.to_owned(), Tone::Strong)).into_iter().collect();
+    let fewest = facts.len() + 2;
+    facts.extend([(status.pod.clone(), Tone::Strong), state.clone()]);
     facts.extend(sandbox.map(|sandbox| (format!("sandbox {sandbox}"), Tone::Refused)));
     facts.extend((!status.queued.is_empty()).then(|| (format!("{} queued", status.queued.len()), Tone::Plain)));
     facts.extend((!status.jobs.is_empty()).then(|| (count(status.jobs.len() as u64, "job"), Tone::Plain)));
@@ -102,6 +104,8 @@ pub(super) fn line(status: &Status, state: &(String, Tone), width: usize) -> Lin
     }));
     facts.extend(status.cost.map(|cost| (dollars(cost), Tone::Dim)));
     facts.extend((used > 0).then(|| (tokens(used), Tone::Dim)));
+    facts.extend(status.host.branch.iter().map(|branch| (format!("branch {branch}"), Tone::Dim)));
+    facts.extend((status.clients > 1).then(|| (count(status.clients, "client"), Tone::Dim)));
     facts.push(("F1 keys".to_owned(), Tone::Dim));
     let whole = |facts: &[(String, Tone)]| {
         let mut line = Line::default();
@@ -110,7 +114,7 @@ pub(super) fn line(status: &Status, state: &(String, Tone), width: usize) -> Lin
         }
         line
     };
-    while facts.len() > 2 && whole(&facts).width() > width {
+    while facts.len() > fewest && whole(&facts).width() > width {
         facts.pop();
     }
     whole(&facts).cut(width)

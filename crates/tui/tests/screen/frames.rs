@@ -1,10 +1,10 @@
 //! Frames of each view as people see them.
 
-use crate::pod::{SIZES, Story, alert, delta, drawn, size, text, types};
+use crate::pod::{BEGIN, SIZES, Story, alert, delta, drawn, size, text, types};
 use protocol::event::{DeltaPart, Event};
 use protocol::method::Role;
 use serde_json::json;
-use tui::{ConnectionState, Key, PodEntry, Reply, Screen, Theme};
+use tui::{ConnectionState, Key, Line, Paragraph, PodEntry, Reply, Screen, Theme, Tone};
 
 /// The frames of a screen at every size.
 fn frames(now: u64, screen: impl Fn() -> Screen) -> String {
@@ -254,6 +254,38 @@ fn the_panel_of_the_pod() {
         screen.key(Key::F(3), story.now());
         screen
     }));
+}
+
+#[test]
+fn the_panel_of_the_features() {
+    let row =
+        |first: &str, text: &str| Paragraph { first: Line::of(first, Tone::Ok), text: Line::of(text, Tone::Plain) };
+    let long = "Glob Grep List Read ReadOutput ApplyPatch Delete Edit Move Write";
+    let rows: Vec<Paragraph> = (1..=6)
+        .flat_map(|at| [row("✓ ", &format!("feature:{at}  0.1.0")), row("    tools  ", long), row("", "and no more")])
+        .collect();
+    let shown = |scrolled: bool| {
+        frames(BEGIN, || {
+            let mut screen = Story::new().screen(Theme::Plain);
+            screen.offers(&["status".to_owned(), "features".to_owned()]);
+            screen.key(Key::F(2), BEGIN);
+            screen.answered(Reply::Features(Ok(rows.clone())));
+            if scrolled {
+                screen.frame(size(40, 12), BEGIN);
+                screen.key(Key::PageDown, BEGIN);
+            }
+            screen
+        })
+    };
+    insta::assert_snapshot!([shown(false), shown(true)].join("\n"));
+}
+
+#[test]
+fn the_status_line_has_what_fits() {
+    let mut attached = Story::new().attached();
+    attached.status.host.branch = Some("fix/日本語".to_owned());
+    attached.status.clients = 3;
+    insta::assert_snapshot!(frames(BEGIN, || Screen::begin(&attached, Role::Driver, Theme::Plain)));
 }
 
 #[test]

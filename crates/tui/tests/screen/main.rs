@@ -9,3 +9,4 @@ mod laws;
 mod pod;
 mod recorded;
 mod use_of_keys;
+mod vi;

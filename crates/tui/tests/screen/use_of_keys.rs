@@ -633,3 +633,25 @@ fn an_at_sign_begins_the_path_of_a_file() {
     press(&mut screen, Key::Tab, BEGIN);
     assert!(frame(&mut screen, BEGIN).contains("› @zzz"));
 }
+
+#[test]
+fn features_are_asked_for_where_the_pod_tells_them() {
+    let mut screen = Story::new().screen(Theme::Plain);
+    assert_eq!(press(&mut screen, Key::F(2), BEGIN), []);
+    assert!(!frame(&mut screen, BEGIN).contains("── features"), "absent, not empty");
+    keys(&mut screen, &[Key::F(1)]);
+    assert!(!frame(&mut screen, BEGIN).contains("F2"));
+    keys(&mut screen, &[Key::F(1), Key::Char('/'), Key::Char('f')]);
+    assert!(!frame(&mut screen, BEGIN).contains("/features"));
+    screen.offers(&["features".to_owned()]);
+    assert!(frame(&mut screen, BEGIN).contains("/features"));
+    keys(&mut screen, &[Key::F(1)]);
+    assert!(frame(&mut screen, BEGIN).contains("F2 "));
+    assert_eq!(press(&mut screen, Key::F(2), BEGIN), [Intent::FetchFeatures]);
+    assert!(frame(&mut screen, BEGIN).contains("asking the pod"));
+    screen.answered(Reply::Features(Err("the pod is stopping".to_owned())));
+    assert!(frame(&mut screen, BEGIN).contains("the pod is stopping"));
+    assert_eq!(press(&mut screen, Key::F(2), BEGIN), [], "closed");
+    assert_eq!(press(&mut screen, Key::F(2), BEGIN), [Intent::FetchFeatures], "asked for anew");
+    assert!(frame(&mut screen, BEGIN).contains("asking the pod"));
+}

@@ -73,6 +73,9 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 
 # [state]
 # any_file_system = false               # true: pods may be stored on network and FUSE file systems
+
+# [terminal]
+# vi_keys = false                       # true: inputs are written with the keys of vi; not in a project's file
 "#;
 
 pub(crate) fn run(action: &ConfigAction, env: &Env) -> Result<Exit, Failure> {
@@ -225,6 +228,7 @@ fn rows(config: &Config) -> Vec<SettingRow> {
     }
     rows.push(("sandbox.mode".to_owned(), config.sandbox.value.text().to_owned(), config.sandbox.source.clone()));
     rows.push(row("state.any_file_system", &config.any_file_system));
+    rows.push(row("terminal.vi_keys", &config.vi_keys));
     rows.push(row("instructions", &config.instructions));
     rows
 }

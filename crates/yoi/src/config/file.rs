@@ -43,6 +43,9 @@ pub(crate) struct File {
     /// The storage of sessions.
     #[serde(default)]
     pub(crate) state: StateConfig,
+    /// The screen of `yoi attach`.
+    #[serde(default)]
+    pub(crate) terminal: TerminalConfig,
     /// Whether instructions are read: the user's own `AGENTS.md`, and `AGENTS.md` or `CLAUDE.md` of the project.
     pub(crate) instructions: Option<bool>,
 }
@@ -259,6 +262,15 @@ pub(crate) struct Sandbox {
 pub(crate) struct StateConfig {
     /// Whether sessions may be stored on network and FUSE file systems, where a crash can lose records.
     pub(crate) any_file_system: Option<bool>,
+}
+
+/// `[terminal]`. Only the files of the machine and of the user may have it.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[serde(rename = "Terminal")]
+pub(crate) struct TerminalConfig {
+    /// Whether inputs are written with the keys of `vi`.
+    pub(crate) vi_keys: Option<bool>,
 }
 
 /// A sandbox mode, as in files and on the command line.

@@ -6,8 +6,19 @@ use super::{Config, Endpoint, FileRules, Source, WrittenRule, set};
 impl Config {
     /// Takes a file's keys; `place` tells where each stands.
     pub(super) fn layer(&mut self, file: File, place: &dyn Fn(&[&str]) -> Source) {
-        let File { model, providers, models, limits, context, permissions, features, sandbox, state, instructions } =
-            file;
+        let File {
+            model,
+            providers,
+            models,
+            limits,
+            context,
+            permissions,
+            features,
+            sandbox,
+            state,
+            terminal,
+            instructions,
+        } = file;
         set(&mut self.model, model, || place(&["model"]));
         for (name, provider) in providers {
             let keys = ["base_url", "timeouts", "attempts"];
@@ -44,6 +55,7 @@ impl Config {
         }
         self.sandbox.set(sandbox.mode, || place(&["sandbox", "mode"]));
         self.any_file_system.set(state.any_file_system, || place(&["state", "any_file_system"]));
+        self.vi_keys.set(terminal.vi_keys, || place(&["terminal", "vi_keys"]));
         self.instructions.set(instructions, || place(&["instructions"]));
     }
 }

@@ -29,7 +29,7 @@ pub(crate) use user_rules::{Addition, UserRules, as_toml};
 pub(crate) use variables::INHERITED;
 
 use crate::env::Env;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::plain_file::Links;
 use crate::project::Project;
 use file::{Mode, PriceConfig, ProviderConfig};
@@ -94,6 +94,7 @@ pub(crate) struct Config {
     pub(crate) features: BTreeMap<String, Switches>,
     pub(crate) sandbox: Sourced<Mode>,
     pub(crate) any_file_system: Sourced<bool>,
+    pub(crate) vi_keys: Sourced<bool>,
     pub(crate) instructions: Sourced<bool>,
     /// Files that were looked for, and whether they are there.
     pub(crate) files: Vec<(PathBuf, bool)>,
@@ -121,6 +122,7 @@ impl Config {
             let text = read::read(&path, Links::Refused, env)?;
             config.files.push((path, text.is_some()));
             let Some(text) = text else { continue };
+            own_alone(&text)?;
             if grants.is_none() {
                 let read = Grants::load(env, &config.project.root);
                 grants = Some(read.unwrap_or_else(|failure| {
@@ -133,6 +135,16 @@ impl Config {
         config.environment(env)?;
         config.check()?;
         Ok(config)
+    }
+
+    /// Whether the person writes with the keys of `vi`: the value of their own files alone, which no project has a part in.
+    pub(crate) fn vi_keys(env: &Env) -> Result<bool, Failure> {
+        let mut vi_keys = false;
+        for path in Self::paths(env)? {
+            let text = read::read(&path, Links::Followed, env)?;
+            vi_keys = text.and_then(|text| text.file.terminal.vi_keys).unwrap_or(vi_keys);
+        }
+        Ok(vi_keys)
     }
 
     /// The files that are read wherever one stands, outermost first.
@@ -173,6 +185,7 @@ impl Config {
             features: BTreeMap::new(),
             sandbox: Sourced::built_in(Mode::WorkspaceWrite),
             any_file_system: Sourced::built_in(false),
+            vi_keys: Sourced::built_in(false),
             instructions: Sourced::built_in(true),
             files: Vec::new(),
             pending: Vec::new(),
@@ -180,4 +193,14 @@ impl Config {
             unknown: Vec::new(),
         }
     }
+}
+
+/// Refuses a project's file that has what is its reader's alone.
+fn own_alone(text: &read::Text) -> Result<(), Failure> {
+    if text.file.terminal.vi_keys.is_none() {
+        return Ok(());
+    }
+    let place = text.place(&["terminal", "vi_keys"]);
+    Err(Failure::new(Exit::Config, format!("{place}: a project cannot set `terminal.vi_keys`"))
+        .help("delete the line; `yoi config path` prints where your own configuration is"))
 }

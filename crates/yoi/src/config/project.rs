@@ -38,8 +38,20 @@ impl Config {
     /// Takes a project's file.
     pub(super) fn narrow(&mut self, mut text: Text, grants: &Grants) {
         let file = std::mem::take(&mut text.file);
-        let File { model, providers, models, limits, context, permissions, features, sandbox, state, instructions } =
-            file;
+        // A file with keys for its reader alone was refused.
+        let File {
+            model,
+            providers,
+            models,
+            limits,
+            context,
+            permissions,
+            features,
+            sandbox,
+            state,
+            terminal: _,
+            instructions,
+        } = file;
         let mut asking = Narrowing { text: &text, grants, pending: Vec::new() };
         let mut accepted = File::default();
         for (name, provider) in providers {
@@ -80,18 +92,7 @@ impl Config {
         {
             accepted.state.any_file_system = state.any_file_system;
         }
-        let ContextConfig { protect_tokens, prune_at, compact_at } = context;
-        if protect_tokens.is_some_and(|most| most != self.protect_tokens.value)
-            && asking.granted(&["context", "protect_tokens"])
-        {
-            accepted.context.protect_tokens = protect_tokens;
-        }
-        if prune_at.is_some_and(|at| at != self.prune_at.value) && asking.granted(&["context", "prune_at"]) {
-            accepted.context.prune_at = prune_at;
-        }
-        if compact_at.is_some_and(|at| at != self.compact_at.value) && asking.granted(&["context", "compact_at"]) {
-            accepted.context.compact_at = compact_at;
-        }
+        accepted.context = self.narrow_context(context, &mut asking);
         // The user's own instructions are among those that would be left out.
         if instructions.is_some_and(|read| read != self.instructions.value) && asking.granted(&["instructions"]) {
             accepted.instructions = instructions;
@@ -156,6 +157,18 @@ impl Config {
         }
         let narrowing = FileRules::of(text.shown().to_owned(), narrowing.into_iter());
         self.rules.extend(narrowing.map(|rules| FileRules { tightens: true, ..rules }));
+    }
+
+    fn narrow_context(&self, context: ContextConfig, asking: &mut Narrowing<'_>) -> ContextConfig {
+        let ContextConfig { protect_tokens, prune_at, compact_at } = context;
+        let most = protect_tokens.filter(|most| *most != self.protect_tokens.value);
+        let prune = prune_at.filter(|at| *at != self.prune_at.value);
+        let compact = compact_at.filter(|at| *at != self.compact_at.value);
+        ContextConfig {
+            protect_tokens: most.filter(|_| asking.granted(&["context", "protect_tokens"])),
+            prune_at: prune.filter(|_| asking.granted(&["context", "prune_at"])),
+            compact_at: compact.filter(|_| asking.granted(&["context", "compact_at"])),
+        }
     }
 
     /// Switches off and requires; gives what else was granted.

@@ -43,8 +43,13 @@ impl Hosting<'_> {
         self.tag.set(&tag);
         authority::label_descendants(ambient, &tag);
         let about = about(&self.context, &model_name, &composed);
-        let (project, cwd) = (composed.project.clone(), env.cwd.clone());
-        let environment = Box::new(move || environment(&project, &cwd, SystemTime::now()));
+        let (project, cwd, host) = (composed.project.clone(), env.cwd.clone(), self.host.clone());
+        let environment = Box::new(move || {
+            let branch = project.branch();
+            let text = environment(&project, &cwd, branch.as_deref(), SystemTime::now());
+            host.send_if_modified(|host| std::mem::replace(&mut host.branch, branch.clone()) != branch);
+            text
+        });
         let survivors = Ambient::claim();
         let end_survivors = move |session: &str| {
             let ended = authority::end_survivors(&survivors, session).map_err(|error| error.to_string());

@@ -70,6 +70,7 @@ impl<'a> Hosting<'a> {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             sandbox: String::new(),
             cwd: authority::escape(&context.env.cwd),
+            branch: context.config.project.branch(),
             reload: ReloadReport::default(),
         };
         let host = watch::Sender::new(host);

@@ -478,3 +478,60 @@ fn a_log_shows_what_a_client_showed() {
     scene.yoi(&["log", "p", "--at", "3"]).ends(2);
     host.end(Signal::TERM);
 }
+
+#[test]
+fn the_features_are_told_in_the_words_of_the_command() {
+    let (scene, _host) = scene(&[json!({ "text": "one" })]);
+    let mut person = AtScreen::start(&scene, &["attach", "p"]);
+    person.resize(80, 120);
+    person.types("\u{1b}OQ");
+    person.sees("── features");
+    let told = scene.yoi(&["features", "p"]).ends(0).out;
+    // Behind its first line, about the start that is in the journal.
+    for line in told.lines().skip(1).filter(|line| !line.is_empty()) {
+        person.sees(line);
+    }
+    person.types(DETACH);
+    person.ends(0);
+}
+
+#[test]
+fn the_status_line_has_the_branch_and_who_else_is_there() {
+    let scene = Scene::new();
+    fs::create_dir_all(scene.path("project/.git")).unwrap();
+    let head = scene.path("project/.git/HEAD");
+    fs::write(&head, "ref: refs/heads/topic/one\n").unwrap();
+    let model = scene.script("s.jsonl", &[json!({ "text": "done" })]);
+    let _host = Host::start(&scene, &["-m", &model]);
+    let mut person = AtScreen::start(&scene, &["attach", "p"]);
+    person.sees("branch topic/one");
+    person.misses("clients");
+    let mut other = AtScreen::start(&scene, &["attach", "p"]);
+    person.sees("2 clients");
+    other.sees("2 clients");
+    other.types(DETACH);
+    other.ends(0);
+    person.misses("2 clients");
+    fs::write(&head, "ref: refs/heads/topic/two\n").unwrap();
+    person.types("go\r");
+    person.sees("branch topic/two");
+    person.types(DETACH);
+    person.ends(0);
+}
+
+#[test]
+fn a_person_may_write_with_the_keys_of_vi() {
+    let (scene, _host) = scene(&[json!({ "text": "one" })]);
+    scene.config("[terminal]\nvi_keys = true\n");
+    let mut person = AtScreen::start(&scene, &["attach", "p"]);
+    person.types("one two");
+    person.sees("INSERT · p · idle");
+    person.types("\u{1b}");
+    person.sees("NORMAL · p · idle");
+    person.types("bD");
+    person.misses("two");
+    person.types("aand");
+    person.sees("one and");
+    person.types(DETACH);
+    person.ends(0);
+}

@@ -137,6 +137,16 @@ fn what_widens_is_pending_with_its_line_and_does_nothing() {
 }
 
 #[test]
+fn a_project_cannot_choose_how_its_reader_writes() {
+    let scene = Scene::new();
+    scene.config("[terminal]\nvi_keys = true\n");
+    assert_eq!(shown(&scene).force["terminal.vi_keys"].0, "true");
+    scene.write("yoi.toml", "[sandbox]\n[terminal]\nvi_keys = false\n");
+    let refused = scene.yoi(&["config", "check"]).ends(78);
+    refused.says(&["project/yoi.toml:3: a project cannot set `terminal.vi_keys`", "help: delete the line"]);
+}
+
+#[test]
 fn a_run_says_on_one_line_what_is_not_granted() {
     let scene = Scene::new();
     scene.write("yoi.toml", "[sandbox]\nmode = \"off\"\n[state]\nany_file_system = true\n");

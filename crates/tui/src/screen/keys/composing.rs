@@ -14,9 +14,26 @@ use protocol::status::DeliveryMode;
 
 impl Screen {
     pub(super) fn composer_key(&mut self, key: Key, now_ms: u64) {
+        let key = match (key, &self.vi) {
+            (Key::Char('k'), Some(vi)) if vi.is_normal() => Key::Up,
+            (Key::Char('j'), Some(vi)) if vi.is_normal() => Key::Down,
+            (key, _) => key,
+        };
         if !matches!(key, Key::Up | Key::Down | Key::Ctrl('r')) {
             self.recalled = None;
         }
+        match (key, &mut self.vi) {
+            (Key::Esc, Some(vi)) if !vi.is_normal() => return vi.normal(&mut self.composer),
+            (Key::Char(c), Some(vi)) if vi.is_normal() => return vi.key(c, &mut self.composer),
+            (key, _) => self.plain_key(key, now_ms),
+        }
+        if let Some(vi) = self.vi.as_mut().filter(|vi| vi.is_normal()) {
+            // The next input begins as the first one.
+            if key == Key::Enter && self.composer.is_empty() { vi.insert() } else { vi.settle(&mut self.composer) }
+        }
+    }
+
+    fn plain_key(&mut self, key: Key, now_ms: u64) {
         match key {
             Key::Enter => self.enter(),
             Key::AltEnter | Key::Ctrl('j') => self.write('\n'),
@@ -82,6 +99,7 @@ impl Screen {
             "pods" => self.open_pods(),
             "help" => self.open_panel(PanelKind::Keys),
             "context" => self.open_panel(PanelKind::Context),
+            commands::FEATURES => self.open_features(),
             "status" => self.open_panel(PanelKind::Status),
             "search" => self.search_begin(rest),
             "pin" if rest.is_empty() => self.open_panel(PanelKind::Context),

@@ -11,6 +11,7 @@ use self::outside::{Done, Outside};
 use crate::commands::attach::screen::{PAGE, note};
 use crate::commands::attach::{COMMAND, detached, ended};
 use crate::commands::live::live;
+use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::hosting::session_location::now;
@@ -65,7 +66,13 @@ pub(super) async fn run(pods: &Pods, name: &str, hint: Option<&str>, takes: Take
     let begun = Attachment::begin(&pods.dir(name), hello(COMMAND, Role::Driver), attach).await;
     let (attachment, attached) = begun.map_err(|error| failure(error, name, &owner))?;
     let mut screen = Screen::begin(&attached, attachment.welcome().role, look.theme);
+    screen.offers(&attachment.welcome().methods);
     hint.iter().for_each(|hint| screen.hint(hint));
+    match Config::vi_keys(env) {
+        Ok(true) => screen.use_vi_keys(),
+        Ok(false) => {}
+        Err(failure) => screen.hint(&words(&failure)),
+    }
     let terminal = match FullTerminal::begin(takes) {
         Ok(terminal) => terminal,
         Err(error) => return Ok(Left::NoScreen(authority::explain(&error))),

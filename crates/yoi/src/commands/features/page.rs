@@ -1,84 +1,74 @@
-//! Lines of at most 80 columns, for either stream. Knows no feature.
+//! Paragraphs for people: lines of at most 80 columns for either stream, or rows of a panel. Knows no feature.
 
 use crate::look::Look;
 use crate::show::checklist::tone;
 use crate::show::out;
 use authority::text::{escape_line, escape_lines};
 use std::io::Write;
-use tui::{Line, Tone};
+use tui::{Line, Paragraph, Tone};
 
 const WIDTH: usize = 80;
 
-/// Lines on their way to a person.
+/// Paragraphs on their way to a person.
 #[derive(Default)]
 pub(crate) struct Page {
-    lines: Vec<String>,
+    rows: Vec<Paragraph>,
 }
 
 impl Page {
-    /// A line as it stands.
-    pub(super) fn line(&mut self, text: impl Into<String>) {
-        self.lines.push(text.into());
+    /// A text as it stands, behind its sign if it begins with one.
+    pub(super) fn line(&mut self, text: impl AsRef<str>) {
+        let text = text.as_ref();
+        let at = signed(text).map_or(0, |sign| text.find(sign).unwrap_or(0) + sign.len() + 1);
+        self.row(text.get(..at).unwrap_or_default(), text.get(at..).unwrap_or_default());
     }
 
-    /// Words behind `first`, broken before [`WIDTH`] columns; what follows stands below the first word.
+    /// Words behind `first`; what follows stands below the first word.
     pub(super) fn wrapped(&mut self, first: &str, words: &str) {
-        let indent = first.chars().count();
-        let (mut line, mut columns, mut empty) = (first.to_owned(), indent, true);
-        let room = WIDTH.saturating_sub(indent).max(1);
-        for word in escape_lines(words).split_whitespace().flat_map(|word| pieces(word, room)) {
-            let length = word.chars().count();
-            if !empty && columns + 1 + length > WIDTH {
-                self.lines.push(line);
-                (line, columns, empty) = (" ".repeat(indent), indent, true);
-            }
-            if !empty {
-                line.push(' ');
-                columns += 1;
-            }
-            line.push_str(&word);
-            columns += length;
-            empty = false;
-        }
-        self.lines.push(line);
+        self.row(first, &escape_lines(words).split_whitespace().collect::<Vec<_>>().join(" "));
+    }
+
+    /// A text behind what it begins with, which has the meaning of its sign.
+    fn row(&mut self, first: &str, text: &str) {
+        let (sign, named) = match signed(first) {
+            Some("-") => (Tone::Dim, Tone::Dim),
+            Some(sign) => (tone(sign), Tone::Plain),
+            None => (Tone::Plain, Tone::Plain),
+        };
+        self.rows.push(Paragraph { first: Line::of(first, sign), text: Line::of(text, named) });
     }
 
     pub(super) fn append(&mut self, other: Self) {
-        self.lines.extend(other.lines);
+        self.rows.extend(other.rows);
+    }
+
+    /// For a panel, which breaks them itself.
+    pub(crate) fn into_rows(self) -> Vec<Paragraph> {
+        self.rows
+    }
+
+    fn lines(&self) -> Vec<Line> {
+        self.rows.iter().flat_map(|row| row.lines(WIDTH)).collect()
     }
 
     pub(super) fn print(&self) {
         match Look::of_stdout() {
-            Some(look) => out::raw(&look.text(&self.lines.iter().map(|line| toned(line)).collect::<Vec<_>>())),
-            None => self.lines.iter().for_each(|line| out::line(line)),
+            Some(look) => out::raw(&look.text(&self.lines())),
+            None => self.lines().iter().for_each(|line| out::line(&line.text())),
         }
     }
 
     /// Onto standard error; one that is gone cannot be told so.
     pub(crate) fn warn(&self) {
-        let text: String = self.lines.iter().map(|line| format!("{}\n", escape_line(line))).collect();
+        let text: String = self.lines().iter().map(|line| format!("{}\n", escape_line(&line.text()))).collect();
         drop(std::io::stderr().write_all(text.as_bytes()));
     }
 }
 
-/// A line with the meaning of its sign; what stands below a row is plain.
-fn toned(line: &str) -> Line {
-    let text = line.trim_start();
-    let mut parts = text.splitn(2, ' ');
-    match (parts.next(), parts.next()) {
-        (Some(mark @ ("✓" | "✗" | "~" | "!" | "?" | "-")), Some(rest)) => {
-            let indent = line.get(..line.len() - text.len()).unwrap_or_default();
-            let named = if mark == "-" { Tone::Dim } else { Tone::Plain };
-            Line::of(indent, Tone::Plain).with(mark, tone(mark)).with(" ", Tone::Plain).with(rest, named)
-        }
-        _ => Line::of(line, Tone::Plain),
-    }
-}
-
-/// A word, in parts where it is longer than a line has room.
-fn pieces(word: &str, room: usize) -> Vec<String> {
-    let letters: Vec<char> = word.chars().collect();
-    letters.chunks(room).map(|piece| piece.iter().collect()).collect()
+/// The sign that a text begins with, behind spaces and before one.
+fn signed(text: &str) -> Option<&str> {
+    let sign = text.trim_start().split_once(' ')?.0;
+    matches!(sign, "✓" | "✗" | "~" | "!" | "?" | "-").then_some(sign)
 }
 
 #[cfg(test)]
@@ -87,10 +77,14 @@ mod tests {
 
     #[test]
     fn a_sign_has_its_colour() {
-        let shown = |line: &str| toned(line).ansi(tui::Theme::Colour).replace('\u{1b}', "^");
-        assert_eq!(shown("✓ builtin:files  1"), "^[32m✓^[0m builtin:files  1");
-        assert_eq!(shown("  ✗ is off"), "  ^[1;31m✗^[0m is off");
-        assert_eq!(shown("- disabled by default"), "^[2m-^[0m ^[2mdisabled by default^[0m");
+        let shown = |line: &str| {
+            let mut page = Page::default();
+            page.line(line);
+            page.lines().iter().map(|line| line.ansi(tui::Theme::Colour).replace('\u{1b}', "^")).collect::<String>()
+        };
+        assert_eq!(shown("✓ builtin:files  1"), "^[32m✓ ^[0mbuiltin:files  1");
+        assert_eq!(shown("  ✗ is off"), "^[1;31m  ✗ ^[0mis off");
+        assert_eq!(shown("- disabled by default"), "^[2m- disabled by default^[0m");
         assert_eq!(shown("    may    read"), "    may    read");
     }
 
@@ -98,8 +92,9 @@ mod tests {
     fn no_line_is_wider_than_a_terminal() {
         let mut page = Page::default();
         page.wrapped("    may    ", &format!("{} short \u{1b}[2J {}", "x".repeat(200), "word ".repeat(40)));
-        assert!(page.lines.iter().all(|line| line.chars().count() <= WIDTH), "{:?}", page.lines);
-        assert_eq!(page.lines.iter().map(|line| line.matches('x').count()).sum::<usize>(), 200);
-        assert!(page.lines.iter().skip(1).all(|line| line.starts_with("           ")));
+        let lines: Vec<String> = page.lines().iter().map(Line::text).collect();
+        assert!(lines.iter().all(|line| line.chars().count() <= WIDTH), "{lines:?}");
+        assert_eq!(lines.iter().map(|line| line.matches('x').count()).sum::<usize>(), 200);
+        assert!(lines.iter().skip(1).all(|line| line.starts_with("           ")));
     }
 }

@@ -2,6 +2,7 @@
 //! is there, and does what the screen asks for, one request after the other. Draws nothing.
 
 use crate::commands::attach::screen::PAGE;
+use crate::commands::features;
 use crate::commands::new_rules::NewRules;
 use crate::config::UserRules;
 use crate::env::Env;
@@ -14,8 +15,8 @@ use client::cmd_id::cmd_id;
 use client::connection::Next;
 use protocol::event::Event;
 use protocol::method::{
-    AllowOrDeny, AllowScope, Approve, Ask, Attached, Cancel, Compact, EditInput, GetApprovals, GetPastCalls, MoveInput,
-    Page, Pause, Pin, Resume, SendInput, SetDraft, Unpin, Withdraw,
+    AllowOrDeny, AllowScope, Approve, Ask, Attached, Cancel, Compact, EditInput, GetApprovals, GetFeatures,
+    GetPastCalls, MoveInput, Page, Pause, Pin, Resume, SendInput, SetDraft, Unpin, Withdraw,
 };
 use protocol::record::ApprovalResolved;
 use protocol::status::DeliveryMode;
@@ -186,6 +187,11 @@ impl Link {
             Intent::FetchApprovals => {
                 let open = self.ask(GetApprovals {}).await?;
                 Ok(Some(open.map_or_else(|failure| Reply::ApprovalsFailed(words(&failure)), Reply::Approvals)))
+            }
+            Intent::FetchFeatures => {
+                let told = self.ask(GetFeatures {}).await?;
+                let rows = told.map(|told| features::render(&told.report).into_rows());
+                Ok(Some(Reply::Features(rows.map_err(|failure| words(&failure)))))
             }
             Intent::PreviewRule { id } => {
                 let text = self.preview(id).await?;
