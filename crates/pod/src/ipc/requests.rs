@@ -5,7 +5,7 @@ use super::convert;
 use super::feed::Feed;
 use super::hub::Hub;
 use super::tail::{Line, LineKind, Older};
-use crate::control::{NewClientCall, NewInput, SubmitError};
+use crate::control::{Client, NewClientCall, NewInput, SubmitError};
 use crate::record::Who;
 use llm_worker::ToolOutput;
 use protocol::error::{Error, ErrorKind};
@@ -81,12 +81,7 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
         Method::Withdraw(Withdraw { input, .. }) => client.withdraw(input, by).await,
         Method::MoveInput(MoveInput { input, before, .. }) => client.reorder(input, before, by).await,
         Method::Notify(Notify { text, wake, .. }) => client.notify(text, wake, by).await,
-        Method::CallTool(CallTool { tool, arguments, cmd_id }) => {
-            let arguments = serde_json::to_string(&arguments).map_err(internal)?;
-            let call = NewClientCall { tool, arguments, may_change: cmd_id.is_some(), by };
-            let ToolOutput { summary, content } = client.call_tool(call).await.map_err(refused)?;
-            return answer(&ToolAnswer { summary, content });
-        }
+        Method::CallTool(call) => return call_tool(client, call, by).await,
         Method::Pin(Pin { text, .. }) => client.pin(text, by).await,
         Method::Unpin(Unpin { pin, .. }) => client.unpin(pin, by).await,
         Method::Compact(Compact { drop_turns, .. }) => client.compact(drop_turns, by).await,
@@ -108,6 +103,14 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
     };
     done.map_err(refused)?;
     answer(&Done {})
+}
+
+async fn call_tool(client: &Client, call: CallTool, by: Option<Who>) -> Answer {
+    let CallTool { tool, arguments, cmd_id } = call;
+    let arguments = serde_json::to_string(&arguments).map_err(internal)?;
+    let call = NewClientCall { tool, arguments, may_change: cmd_id.is_some(), by };
+    let ToolOutput { summary, content } = client.call_tool(call).await.map_err(refused)?;
+    answer(&ToolAnswer { summary, content })
 }
 
 /// It reads as much as many pages, so it takes its turn among those who read them.

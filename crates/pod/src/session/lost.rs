@@ -120,11 +120,7 @@ impl Bridge {
             Record::ItemAdded(added) => self.added(&added.item),
             Record::Request(request) => return self.request(request),
             // What a lost record queued cannot be withdrawn, edited or moved.
-            Record::InputWithdrawn(withdrawn) => return self.waits(withdrawn.input),
-            Record::InputEdited(edited) => return self.waits(edited.input),
-            Record::InputMoved(moved) => {
-                return self.waits(moved.input) && moved.before.is_none_or(|next| self.waits(next));
-            }
+            Record::InputWithdrawn(_) | Record::InputEdited(_) | Record::InputMoved(_) => return self.queue(record),
             // Which items it masks is unknown.
             Record::Pruned(_) => return false,
             Record::ToolStarted(started) => return self.started(started.call),
@@ -231,6 +227,16 @@ impl Bridge {
             | Item::Assistant { .. }
             | Item::Reasoning { seal: None, .. }
             | Item::ToolResult { .. } => {}
+        }
+    }
+
+    /// Whether the input that the record changes is known and waits.
+    fn queue(&mut self, record: &Record) -> bool {
+        match record {
+            Record::InputWithdrawn(withdrawn) => self.waits(withdrawn.input),
+            Record::InputEdited(edited) => self.waits(edited.input),
+            Record::InputMoved(moved) => self.waits(moved.input) && moved.before.is_none_or(|next| self.waits(next)),
+            _ => true,
         }
     }
 

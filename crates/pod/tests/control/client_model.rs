@@ -107,6 +107,7 @@ fn status(state: &SessionState, seq: u64, known: &Known) -> Status {
         usage: mirror(state.usage),
         cost: state.cost.map(Cost::count),
         context: None,
+        clients: 0,
         pins: state.standing.pins.iter().map(|(pin, text)| PinStatus { pin: *pin, text: text.clone() }).collect(),
         compact_due: state.compact_due.is_some(),
         last_outcome: state.last_outcome.as_ref().map(mirror),
@@ -122,6 +123,7 @@ fn status(state: &SessionState, seq: u64, known: &Known) -> Status {
             version: String::new(),
             sandbox: String::new(),
             cwd: String::new(),
+            branch: None,
             reload: ReloadReport::default(),
         },
     }

@@ -340,6 +340,15 @@ fn pruned(n: u64, state: Option<&SessionState>) -> Record {
     .into()
 }
 
+/// What a person wishes of the context.
+fn wish(n: u64, pin: u64) -> Record {
+    match n % 3 {
+        0 => Pinned { pin, text: format!("pin {n}"), by: who(n) }.into(),
+        1 => Unpinned { pin: n % 4, by: who(n) }.into(),
+        _ => CompactRequested { drop_turns: n.is_multiple_of(2), by: who(n) }.into(),
+    }
+}
+
 /// A question, the answer to the first one that waits, or a rule that is taken back.
 fn approval(n: u64, next: u64, call: CallId, state: Option<&SessionState>) -> Record {
     match n % 14 {
@@ -520,11 +529,7 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
         21 => task(n, state),
         22 => job(n, state),
         23 => pruned(n, state),
-        25 => match n % 3 {
-            0 => Pinned { pin: next(|s| s.standing.pin_numbers), text: format!("pin {n}"), by: who(n) }.into(),
-            1 => Unpinned { pin: n % 4, by: who(n) }.into(),
-            _ => CompactRequested { drop_turns: n.is_multiple_of(2), by: who(n) }.into(),
-        },
+        25 => wish(n, next(|s| s.standing.pin_numbers)),
         _ => match n % 14 {
             6 => InputWithdrawn { input: waits(n), by: None }.into(),
             7 => InputEdited { input: waits(n), text: format!("edited {n}"), whole: output(n), by: who(n) }.into(),

@@ -83,6 +83,7 @@ impl Scene {
             version: "0".to_owned(),
             sandbox: "off".to_owned(),
             cwd: "/p".to_owned(),
+            branch: None,
             reload: ReloadReport::default(),
         };
         let host = watch::Sender::new(host);

@@ -258,6 +258,18 @@ fn left(Pruned { level, left, .. }: &Pruned) -> String {
     format!("  {}", left_context(level, *results, &parts))
 }
 
+/// What a person wishes of the context.
+fn wish(record: &Record) -> Option<String> {
+    Some(match record {
+        Record::Pinned(pinned) => {
+            format!("  pin {}{}: {}", pinned.pin, by(pinned.by.as_ref()), indent(&pinned.text))
+        }
+        Record::Unpinned(unpinned) => format!("  pin {} taken back{}", unpinned.pin, by(unpinned.by.as_ref())),
+        Record::CompactRequested(wish) => format!("  old steps leave the next request{}", by(wish.by.as_ref())),
+        _ => return None,
+    })
+}
+
 fn by(who: Option<&Who>) -> String {
     who.map_or_else(String::new, |who| format!(" by {}", escape_line(&who.client)))
 }
@@ -350,11 +362,7 @@ impl Transcript {
             Record::ApprovalResolved(answer) => answered(answer),
             Record::RulesForgotten(gone) => forgotten(gone),
             Record::Pruned(pruned) => left(pruned),
-            Record::Pinned(pinned) => {
-                format!("  pin {}{}: {}", pinned.pin, by(pinned.by.as_ref()), indent(&pinned.text))
-            }
-            Record::Unpinned(unpinned) => format!("  pin {} taken back{}", unpinned.pin, by(unpinned.by.as_ref())),
-            Record::CompactRequested(wish) => format!("  old steps leave the next request{}", by(wish.by.as_ref())),
+            Record::Pinned(_) | Record::Unpinned(_) | Record::CompactRequested(_) => wish(record)?,
             Record::VerdictGiven(verdict) if !verdict.decision.allows() && !verdict.decision.asks() => {
                 let call = verdict.call.map_or_else(|| "-".to_owned(), |call| call.to_string());
                 format!("⊘ {call} {}: {}", verdict.rule, indent(verdict.decision.reason()))
