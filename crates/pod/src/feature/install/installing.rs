@@ -204,7 +204,7 @@ impl Installing {
             let (deadline, for_clients) = (Duration::from_millis(declared.deadline_ms), declared.for_clients);
             let capability = HostCapability::ContributeTool { name: tool.definition.name.clone().into() };
             let door = self.registry.grants.contributes(&feature, capability);
-            let (definition, foreign, tool) = (tool.definition, tool.foreign, tool.tool);
+            let (definition, foreign, tool) = (tool.definition, tool.contract, tool.tool);
             let tool =
                 RegisteredTool { feature: feature.clone(), definition, tool, deadline, foreign, door, for_clients };
             self.registry.tools.by_name.insert(tool.definition.name.clone(), tool);

@@ -14,6 +14,7 @@ use crate::feature::declare::service::{ServiceDeclaration, ServiceEvent, Service
 use crate::feature::declare::state::StateDeclaration;
 use crate::feature::declare::task::BackgroundTaskDeclaration;
 use crate::feature::declare::tool::ToolDeclaration;
+use crate::feature::live::foreign::ForeignContract;
 use crate::feature::live::grant::{About, FeatureGrants, GrantHandle};
 use crate::feature::live::presence::Presence;
 use crate::feature::live::service::{Service, ServiceHandle, Services};
@@ -88,13 +89,13 @@ impl Stage {
         Self {
             feature: descriptor.id.clone(),
             grants: planned.grants.clone(),
-            planned: descriptor.tools.iter().filter(expected).map(|t| (t.name.clone(), t.clone())).collect(),
+            planned: descriptor.declared_tools.iter().filter(expected).map(|t| (t.name.clone(), t.clone())).collect(),
             planned_hooks: planned.hooks.clone(),
             skipped: planned.skipped_contributions.iter().map(|s| (s.kind, s.name.clone())).collect(),
             instructions: descriptor.instructions.clone(),
             tools: BTreeMap::new(),
             hooks: BTreeMap::new(),
-            planned_tasks: descriptor.background_tasks.iter().filter(runs).cloned().collect(),
+            planned_tasks: descriptor.declared_background_tasks.iter().filter(runs).cloned().collect(),
             tasks: BTreeMap::new(),
             planned_states: planned.states.clone(),
             states: BTreeSet::new(),
@@ -278,7 +279,12 @@ impl Stage {
         if contribution.required_capabilities != declared.needs {
             return Err(FeatureInstallError::Differs { kind, name, feature, what: "its required capabilities" });
         }
-        self.tools.insert(name, contribution);
+        if contribution.foreign != declared.foreign {
+            return Err(FeatureInstallError::Differs { kind, name, feature, what: "whether its schema is foreign" });
+        }
+        let contract = declared.foreign.then(|| ForeignContract::of(declared)).transpose();
+        let contract = contract.map_err(FeatureInstallError::failed)?.map(Arc::new);
+        self.tools.insert(name, ToolContribution { contract, ..contribution });
         Ok(Staging::Staged)
     }
 

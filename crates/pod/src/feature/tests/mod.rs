@@ -5,6 +5,7 @@
 
 mod bounds;
 mod events;
+mod foreign;
 mod grants;
 mod handles;
 mod host;
