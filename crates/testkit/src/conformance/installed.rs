@@ -221,8 +221,10 @@ pub(super) fn required(conformance: &Conformance) -> CheckOutcome {
 fn taken(capability: &HostCapability, calls: &Calls) -> bool {
     let asked = |registrar: &str, about: &str| calls.iter().any(|(other, name)| *other == registrar && name == about);
     match capability {
-        HostCapability::ScopedFs { root, .. } => asked("services.fs", root),
-        HostCapability::Process { .. } => asked("services.process", "*"),
+        HostCapability::ScopedFs { root, execute, .. } => {
+            asked("services.fs", root) || *execute && asked("services.programs_below", root)
+        }
+        HostCapability::Process { .. } => asked("services.process", "*") || asked("services.programs", ""),
         HostCapability::EmitModelNotification { .. } => asked("notifications", ""),
         HostCapability::EmitUserAlert => asked("alerts", ""),
         HostCapability::UseService { key } => asked("services.require", key),

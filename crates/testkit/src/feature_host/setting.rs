@@ -72,7 +72,10 @@ impl Setting {
         let services = services.net(Net::to(&ambient, [])).link(link);
         let others: Vec<_> = self.beside.iter().map(declared).collect();
         let requests = || others.iter().chain([feature]).flat_map(|descriptor| &descriptor.requested_capabilities);
-        let starts = requests().any(|request| matches!(request.capability, HostCapability::Process { .. }));
+        let starts = |capability: &HostCapability| {
+            matches!(capability, HostCapability::Process { .. } | HostCapability::ScopedFs { execute: true, .. })
+        };
+        let starts = requests().any(|request| starts(&request.capability));
         let services = if starts { services.spawner(spawner(&ambient)) } else { services };
         let mut roots = BTreeMap::new();
         for request in requests() {

@@ -274,6 +274,10 @@ fn together(
             planned.services.missing.push(MissingService { service, version, reason });
             continue;
         }
+        if asked.each {
+            planned.services.resolved.extend(wiring.find_each(at, asked, others));
+            continue;
+        }
         let events = descriptor.declared_background_tasks.iter().flat_map(|task| task.service_events());
         match wiring.find(at, asked, events, others) {
             Resolution::Resolved(service) => planned.services.resolved.push(service),

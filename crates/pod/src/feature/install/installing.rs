@@ -112,7 +112,11 @@ impl Installing {
         }
         let mut fatal = false;
         for lost in lost {
-            let asked = descriptor.requires.iter().find(|asked| asked.service == lost.service);
+            let asked = descriptor.requires.iter().find(|asked| !asked.each && asked.service == lost.service);
+            // Of each instance, those are used that are there.
+            if asked.is_none() {
+                continue;
+            }
             let version = asked.map(|asked| asked.version.clone()).unwrap_or_default();
             let required = asked.is_some_and(|asked| asked.need == crate::feature::Need::Required);
             let reason = format!("its provider {} failed to install", lost.provider);

@@ -13,5 +13,6 @@ mod install;
 mod plan;
 mod report;
 mod rig;
+mod service_forms;
 mod services;
 mod tasks;
