@@ -11,6 +11,7 @@ pub mod confirm_gate;
 pub mod dedup;
 pub mod files;
 pub mod jobs;
+mod json_form;
 pub mod list_features;
 pub mod loop_detect;
 pub mod memory;

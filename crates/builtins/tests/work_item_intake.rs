@@ -47,6 +47,7 @@ fn pod(answers: Vec<ScriptedAnswer>) -> PodUnderTest {
         HostCapability::WorkItemStore { read: true, write: true },
         work_item::WRITE,
         work_item::PROVIDE,
+        work_item::PROVIDE_TRACKER,
         NOTIFY,
     ];
     pod.features = modules.into_iter().map(|module| (module, any.clone())).collect();

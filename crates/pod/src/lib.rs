@@ -15,4 +15,5 @@ pub mod mailbox;
 pub mod permission;
 pub mod record;
 pub mod schedule;
+pub mod schema;
 pub mod session;

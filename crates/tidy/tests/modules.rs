@@ -28,6 +28,8 @@ const ROOMS: &[(&str, &[Room])] = &[
     ("pod", &[
         // cron expressions and intervals; knows nothing that runs
         Room { name: "pod::schedule", may: &[] },
+        // JSON Schemas that the host enforces; knows not whose they are
+        Room { name: "pod::schema", may: &[] },
         // bodies of records; knows no one who writes them
         Room { name: "pod::record", may: &[] },
         // what records mean; knows no feature, no driver
@@ -43,12 +45,12 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "pod::feature", may: &[] },
         Room { name: "pod::feature::author", may: &["feature::live"] },
         // what a feature says
-        Room { name: "pod::feature::declare", may: &["hook", "record", "schedule"] },
+        Room { name: "pod::feature::declare", may: &["hook", "record", "schedule", "schema"] },
         // what the host makes of it; installs nothing
         Room { name: "pod::feature::decide", may: &["feature::declare", "hook"] },
         Room { name: "pod::feature::install", may: &["feature::decide", "feature::declare", "feature::live", "foreign", "hook", "mailbox"] },
         // what is installed; knows nothing of installing
-        Room { name: "pod::feature::live", may: &["feature::decide", "feature::declare", "foreign", "hook", "mailbox", "record", "session"] },
+        Room { name: "pod::feature::live", may: &["feature::decide", "feature::declare", "foreign", "hook", "mailbox", "record", "schema", "session"] },
         // the driver; knows no host
         Room { name: "pod::control", may: &["feature::decide", "feature::declare", "feature::install", "feature::live", "foreign", "hook", "mailbox", "permission", "record", "schedule", "session"] },
         // clients at the pod's socket; knows no turn and no host

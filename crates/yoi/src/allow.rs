@@ -61,12 +61,15 @@ fn about(tool: &str) -> Result<About, BadValue> {
         return Ok(About::Nothing);
     }
     let all = builtins::declared();
-    let Some(feature) = all.iter().find(|feature| feature.tools.iter().any(|known| known.name == tool)) else {
-        let names: Vec<&str> = all.iter().flat_map(|feature| &feature.tools).map(|tool| tool.name.as_str()).collect();
+    let Some(feature) = all.iter().find(|feature| feature.declared_tools.iter().any(|known| known.name == tool)) else {
+        let names: Vec<&str> =
+            all.iter().flat_map(|feature| &feature.declared_tools).map(|tool| tool.name.as_str()).collect();
         let meant = did_you_mean(tool, &names);
         return Err(BadValue::new(format!("there is no tool `{tool}`"), format!("{meant}{EXAMPLES}")));
     };
-    let asks = |wanted: fn(&HostCapability) -> bool| feature.requests.iter().any(|request| wanted(&request.capability));
+    let asks = |wanted: fn(&HostCapability) -> bool| {
+        feature.requested_capabilities.iter().any(|request| wanted(&request.capability))
+    };
     Ok(match () {
         () if asks(|capability| matches!(capability, HostCapability::Process { .. })) => About::Programs,
         () if asks(|capability| matches!(capability, HostCapability::Network { .. })) => About::Hosts,

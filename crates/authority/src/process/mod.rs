@@ -24,6 +24,7 @@ mod listing;
 mod owners;
 mod peer;
 mod processes;
+mod programs;
 mod public;
 mod rules;
 mod run;

@@ -5,17 +5,18 @@ use super::descendants::{MARK, RunningCall};
 use super::env::EnvPolicy;
 use super::exit::ExitWatch;
 use super::git_guard::{GitFinding, GitGuard};
+use super::programs::Programs;
 use super::run::Job;
 use super::started::{ChildResources, RunningChild};
 use super::temp::TempBase;
 use super::{env, filter, rules};
-use crate::{Ambient, Door, Error, ErrorKind};
+use crate::{Ambient, Door, Error, ErrorKind, Workspace};
 use landlock::{RulesetCreated, RulesetStatus};
 use rustix::process::Pid;
 use rustix::thread::CapabilitySet;
 use seccompiler::BpfProgram;
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -49,6 +50,9 @@ pub struct Spawner {
     git: Option<Arc<GitGuard>>,
     /// False for a handle that was derived.
     permits: bool,
+    programs: Programs,
+    /// Whether its children use the network, whatever the sandbox says of it.
+    network: bool,
 }
 
 /// The permission of [`Spawner::permit`]; it ends when this is dropped.
@@ -108,7 +112,8 @@ impl Spawner {
         let room = Mutex::new(Arc::new(Room::build(&confinement, &env, &tag)?));
         let permitted = Mutex::default();
         let shared = Shared { mode: confinement.mode, env, tag, null: null_file, confinement, room, permitted };
-        Ok(Self { shared: Arc::new(shared), door: Door::new(), git: None, permits: true })
+        let (door, programs) = (Door::new(), Programs::Any);
+        Ok(Self { shared: Arc::new(shared), door, git: None, permits: true, programs, network: false })
     }
 
     /// Reverts changes of each child to what git would run.
@@ -145,7 +150,41 @@ impl Spawner {
     /// A handle for the same grant under a derived door. It permits nothing beyond the sandbox.
     #[must_use]
     pub fn derive(&self) -> Self {
-        Self { shared: self.shared.clone(), door: self.door.derive(), git: self.git.clone(), permits: false }
+        Self { door: self.door.derive(), permits: false, ..self.clone() }
+    }
+
+    /// A handle that starts only these programs, each a name that is looked up in `PATH` or an absolute path, under a
+    /// derived door. With `network` its children use the network, also that of this machine; only the host's own handle
+    /// gives that, and only if commands may write. What a program starts itself is bounded by the sandbox only.
+    ///
+    /// # Errors
+    /// `FixInput` for no program, more than 64, or a path that is not absolute; `Denied` when this handle does not give
+    /// the network; `Unavailable` when there is no sandbox, which alone withholds it.
+    pub fn limited(&self, programs: &[OsString], network: bool) -> Result<Self, Error> {
+        let programs = self.programs.narrowed(programs)?;
+        let gives = self.network || self.permits && self.shared.mode != SandboxMode::ReadOnly;
+        if network && !gives {
+            return Err(Error::new(ErrorKind::Denied, "this grant gives its programs no network"));
+        }
+        if !network && self.shared.mode == SandboxMode::Off {
+            let text = "without a sandbox no program can be kept from the network; grant the network, or use a sandbox";
+            return Err(Error::new(ErrorKind::Unavailable, text));
+        }
+        Ok(Self { programs, network, ..self.derive() })
+    }
+
+    /// A handle that starts only programs below the roots of `files`, under a derived door. It starts none any more when
+    /// the grant of `files` is revoked.
+    ///
+    /// # Errors
+    /// `Denied` when this handle is limited itself.
+    pub fn below(&self, files: &Workspace) -> Result<Self, Error> {
+        match self.programs {
+            Programs::Any => Ok(Self { programs: Programs::Below(files.derive()), ..self.derive() }),
+            Programs::Named(_) | Programs::Below(_) => {
+                Err(Error::new(ErrorKind::Denied, "this grant starts other programs only"))
+            }
+        }
     }
 
     /// Lets one child of this call go beyond the sandbox: the next one, from any handle of the grant. None from a derived
@@ -177,10 +216,12 @@ impl Spawner {
         let program = crate::escape(job.program.as_ref());
         let guard = self.door.enter_owned().map_err(|_| Error::revoked(&format!("run {program}")))?;
         check(job)?;
-        let path = self.find(job)?;
+        let path = self.programs.admit(job, self.find(job)?)?;
         let room = self.shared.room()?;
-        let beyond = self.shared.permitted().remove(&job.call);
-        let cage = self.shared.cage(&room, beyond)?;
+        // A permit is for the programs of the host's own rules.
+        let limited = !matches!(self.programs, Programs::Any);
+        let beyond = if limited { None } else { self.shared.permitted().remove(&job.call) };
+        let cage = self.shared.cage(&room, beyond.or(self.network.then_some(Beyond::Network)))?;
         let caches = cage.is_some().then(|| room.temp.caches()).transpose()?;
         let temp = room.temp.for_call(&job.call)?;
         let mark = format!("{}/{}", self.shared.tag, job.call);

@@ -3,6 +3,7 @@
 
 mod beyond;
 mod kernel;
+mod limited;
 mod planted;
 mod programs;
 mod run;

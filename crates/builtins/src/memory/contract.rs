@@ -79,7 +79,7 @@ pub struct NewNote {
 }
 
 /// The result of a search.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Hits {
     /// At most the requested number.
     pub notes: Vec<Note>,
@@ -90,7 +90,8 @@ pub struct Hits {
 }
 
 /// Whether a note was created or replaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum NoteSaved {
     Created,
     Replaced,

@@ -5,6 +5,7 @@
 //! targets, and nothing that looks like a secret.
 
 mod contract;
+mod json;
 mod lint;
 mod note;
 mod rank;
@@ -12,6 +13,7 @@ mod store;
 
 use contract::VERSION;
 pub use contract::{Hits, KEEPER, LOOKUP, MemoryKeeper, MemoryLookup, NewNote, NoteQuery, NoteSaved};
+use json::{Reading, Writing};
 pub use lint::{MAX_TAGS, MAX_TEXT};
 pub use note::{Day, Description, Note, NoteKind, NoteName, Tag};
 pub use store::{MAX_FOUND, MAX_NOTES};
@@ -111,8 +113,11 @@ impl FeatureModule for Memory {
         ctx.tools().implement(&READ_NOTE, &store, read)?;
         ctx.tools().implement(&KEEP, &store, keep)?;
         ctx.tools().implement(&FORGET, &store, forget)?;
-        ctx.services().provide(LOOKUP, Arc::clone(&store) as Arc<dyn MemoryLookup>)?;
-        ctx.services().provide(KEEPER, store as Arc<dyn MemoryKeeper>)?;
+        let (lookup, keeper) = (Arc::clone(&store) as Arc<dyn MemoryLookup>, store as Arc<dyn MemoryKeeper>);
+        ctx.services().provide(LOOKUP, Arc::clone(&lookup))?;
+        ctx.services().provide_json(&LOOKUP.id(), Arc::new(Reading(lookup)))?;
+        ctx.services().provide(KEEPER, Arc::clone(&keeper))?;
+        ctx.services().provide_json(&KEEPER.id(), Arc::new(Writing(keeper)))?;
         Ok(())
     }
 }

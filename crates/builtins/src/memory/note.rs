@@ -29,7 +29,8 @@ pub struct Tag(String);
 pub struct Description(String);
 
 /// A day: `2026-01-31`. It sorts as text.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(into = "String")]
 pub struct Day(String);
 
 /// What sort of knowledge.
@@ -43,7 +44,7 @@ pub enum NoteKind {
 }
 
 /// A note as stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Note {
     pub name: NoteName,
     /// Says when the note is worth reading.

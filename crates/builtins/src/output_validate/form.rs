@@ -1,21 +1,10 @@
 //! The form of an answer: a JSON Schema that it has to fit. Does not depend on turns.
 
-use boon::{CompileError, Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
+use pod::schema::Schema;
 use serde_json::Value;
-use std::error::Error;
-
-/// How many problems of an answer are told, and in how many characters each.
-const MAX_PROBLEMS: usize = 8;
-const MAX_PROBLEM: usize = 240;
-
-/// What the schema is called while it is compiled; nothing is loaded from there.
-const PLACE: &str = "schema:/output";
 
 /// A schema that an answer has to fit.
-pub struct AnswerSchema {
-    schemas: Schemas,
-    root: SchemaIndex,
-}
+pub struct AnswerSchema(Schema);
 
 impl AnswerSchema {
     /// Compiles a schema. What it refers to must be in it.
@@ -23,11 +12,7 @@ impl AnswerSchema {
     /// # Errors
     /// What is wrong with it.
     pub fn of(schema: Value) -> Result<Self, String> {
-        let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
-        compiler.use_loader(Box::new(Nowhere));
-        compiler.add_resource(PLACE, schema).map_err(|e| defect(&e))?;
-        let root = compiler.compile(PLACE, &mut schemas).map_err(|e| defect(&e))?;
-        Ok(Self { schemas, root })
+        Schema::compile(schema).map(Self)
     }
 
     /// Reads an answer: the document, as the model wrote it, and as it reads.
@@ -40,10 +25,7 @@ impl AnswerSchema {
             Ok(value) => value,
             Err(error) => return Err(vec![format!("it is not one JSON document: {error}")]),
         };
-        match self.schemas.validate(&value, self.root) {
-            Ok(()) => Ok((text, value)),
-            Err(error) => Err(problems(&error)),
-        }
+        self.0.check(&value).map(|()| (text, value))
     }
 }
 
@@ -67,61 +49,6 @@ fn unfenced(answer: &str) -> &str {
         (language.trim().is_empty() || language.trim().eq_ignore_ascii_case("json")) && !block.contains(FENCE)
     });
     block.map_or(answer, |(_, block)| block.trim())
-}
-
-/// The innermost problems, each with its place in the document.
-fn problems(error: &ValidationError<'_, '_>) -> Vec<String> {
-    let (mut open, mut found) = (vec![error], Vec::new());
-    while let Some(error) = open.pop() {
-        open.extend(error.causes.iter().rev());
-        if error.causes.is_empty() {
-            let place = error.instance_location.to_string();
-            let place = if place.is_empty() { place } else { format!("{place}: ") };
-            found.push(short(&format!("{place}{}", problem(&error.kind))));
-        }
-    }
-    let more = found.len().saturating_sub(MAX_PROBLEMS);
-    found.truncate(MAX_PROBLEMS);
-    found.extend((more > 0).then(|| format!("and {more} more")));
-    found
-}
-
-fn problem(kind: &ErrorKind<'_, '_>) -> String {
-    let ErrorKind::Required { want } = kind else { return kind.to_string() };
-    let names: Vec<String> = want.iter().map(|name| format!("`{name}`")).collect();
-    match names.as_slice() {
-        [name] => format!("the property {name} is missing"),
-        names => format!("the properties {} are missing", names.join(", ")),
-    }
-}
-
-fn short(text: &str) -> String {
-    match text.char_indices().nth(MAX_PROBLEM) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
-}
-
-/// What is wrong with a schema.
-fn defect(error: &CompileError) -> String {
-    match error {
-        CompileError::ValidationError { src, .. } => {
-            format!("not a JSON Schema: {}", problems(src).first().cloned().unwrap_or_default())
-        }
-        CompileError::LoadUrlError { url, .. } | CompileError::UnsupportedUrlScheme { url } => {
-            format!("it refers to {url}, but references outside of the file are not loaded")
-        }
-        other => short(&other.to_string().replace(PLACE, "it")),
-    }
-}
-
-/// Loads nothing: what a schema refers to must be in it.
-struct Nowhere;
-
-impl UrlLoader for Nowhere {
-    fn load(&self, _: &str) -> Result<Value, Box<dyn Error>> {
-        Err("not loaded".into())
-    }
 }
 
 #[cfg(test)]
@@ -176,11 +103,11 @@ mod tests {
         }
         let many = json!({ "n": 1, "tags": vec!["c"; 100] }).to_string();
         let Err(problems) = schema.read(&many) else { panic!("it fits") };
-        assert_eq!((problems.len(), problems.last().map(String::as_str)), (MAX_PROBLEMS + 1, Some("and 92 more")));
+        assert_eq!((problems.len(), problems.last().map(String::as_str)), (8 + 1, Some("and 92 more")));
         let long = format!("[\"{}\"]", "x".repeat(9_000));
         let any = AnswerSchema::of(json!({ "items": { "pattern": "^y" } })).unwrap();
         let Err(problems) = any.read(&long) else { panic!("it fits") };
-        assert!(problems[0].chars().count() == MAX_PROBLEM + 1, "{problems:?}");
+        assert!(problems[0].chars().count() == 240 + 1, "{problems:?}");
     }
 
     #[test]

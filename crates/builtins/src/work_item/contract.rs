@@ -17,7 +17,9 @@ pub const WRITER: ServiceKey<dyn WorkItemWriter> =
     ServiceKey::new("yoi.work-items.v1").access(ServiceAccess::WorkItemWrite);
 /// The event of the store after it created or changed an item. A change by another program is no event.
 pub const CHANGED: ServiceEventKey = READER.event("changed");
-/// The version of both.
+/// The service that any tracker of a project provides as JSON, with the methods of both sides.
+pub const TRACKER: &str = "project.issue-tracker.v1";
+/// The version of all of them.
 pub(super) const VERSION: &str = "1.0.0";
 
 /// Reads work items of the project; provided by [`WorkItems`](super::WorkItems) to its tools and to other features.
@@ -118,7 +120,7 @@ impl WorkItemChange {
 }
 
 /// The result of a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WorkItemList {
     /// At most the requested number.
     pub items: Vec<Heading>,
@@ -129,7 +131,7 @@ pub struct WorkItemList {
 }
 
 /// The front matter of an item.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Heading {
     pub id: ItemId,
     pub title: Title,
@@ -144,7 +146,7 @@ pub struct Heading {
 }
 
 /// One item with its body and thread.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WorkItem {
     pub heading: Heading,
     pub body: String,
@@ -153,7 +155,7 @@ pub struct WorkItem {
 }
 
 /// One entry of a thread.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ThreadEntry {
     pub at: Time,
     /// `created open`, `comment`, `plan`, `decision`, `implementation_report`, `review approve`, `status open ->
@@ -165,7 +167,7 @@ pub struct ThreadEntry {
 }
 
 /// The result of an update.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Updated {
     pub id: ItemId,
     pub status: WorkItemStatus,

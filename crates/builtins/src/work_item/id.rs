@@ -19,7 +19,8 @@ const MAX_ID: usize = 96;
 const STAMP: usize = 16;
 
 /// The name of an item and of its directory: `20260131-120000-a-slug`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(into = "String")]
 pub struct ItemId(String);
 
 /// An id, the beginning of one, or a slug.
@@ -47,7 +48,8 @@ pub struct WorkItemLabel(String);
 pub struct Assignee(String);
 
 /// A second: `2026-01-31T12:00:00Z`. It sorts as text.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(into = "String")]
 pub struct Time(String);
 
 /// The folder an item is in.

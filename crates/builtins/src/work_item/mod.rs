@@ -14,15 +14,17 @@ mod answer;
 mod contract;
 mod format;
 mod id;
+mod json;
 mod read_first;
 mod store;
 
 use contract::VERSION;
 pub use contract::{
-    CHANGED, Heading, NewItem, Query, READER, ThreadEntry, Updated, WRITER, WorkItem, WorkItemChange, WorkItemList,
-    WorkItemReader, WorkItemWriter,
+    CHANGED, Heading, NewItem, Query, READER, TRACKER, ThreadEntry, Updated, WRITER, WorkItem, WorkItemChange,
+    WorkItemList, WorkItemReader, WorkItemWriter,
 };
 pub use id::{Assignee, ItemId, ItemRef, Priority, Time, Title, WorkItemKind, WorkItemLabel, WorkItemStatus};
+use json::{Reading, Tracker, Writing};
 pub use store::{MAX_ITEMS, MAX_LISTED, MAX_TEXT};
 
 use crate::clock::Now;
@@ -32,7 +34,7 @@ use llm_worker::tool::Touch;
 use llm_worker::{ToolContext, ToolEffect, ToolResult};
 use pod::feature::{
     CapabilityRequest, FeatureDescriptor, FeatureDescriptorBuilder, FeatureId, FeatureInstallContext,
-    FeatureInstallError, FeatureModule, HostCapability, ServiceDeclaration, ToolKey,
+    FeatureInstallError, FeatureModule, HostCapability, ServiceDeclaration, ServiceId, ToolKey,
 };
 use pod::hook::ToolCallView;
 use read_first::ReadFirst;
@@ -54,6 +56,9 @@ pub const READ: HostCapability =
 /// The capability to read and change the items.
 pub const WRITE: HostCapability =
     HostCapability::ScopedFs { root: Cow::Borrowed(ROOT), read: true, write: true, execute: false };
+
+/// The capability to provide the project's work items as its issue tracker.
+pub const PROVIDE_TRACKER: HostCapability = HostCapability::ProvideService { key: Cow::Borrowed(TRACKER) };
 
 /// The capability to provide work items to other features.
 pub const PROVIDE: HostCapability = HostCapability::ProvideService { key: Cow::Borrowed("yoi.work-items.v1") };
@@ -148,6 +153,7 @@ fn builder() -> FeatureDescriptorBuilder {
         .tool(&COMMENT)
         .provides(ServiceDeclaration::of(READER, VERSION).emits(CHANGED))
         .provides(ServiceDeclaration::of(WRITER, VERSION))
+        .provides(ServiceDeclaration::declared(ServiceId::whole(TRACKER), VERSION))
         .instruction("use", "Work that outlives this session belongs into a work item, not only into the answer.")
 }
 
@@ -180,8 +186,13 @@ impl FeatureModule for WorkItems {
         ctx.tools().implement_touching(&CREATE, always(&write), &live, Live::create)?;
         ctx.tools().implement_touching(&UPDATE, always(&write), &live, Live::update)?;
         ctx.tools().implement_touching(&COMMENT, always(&write), &live, Live::comment)?;
-        ctx.services().provide(READER, Arc::clone(&store) as Arc<dyn WorkItemReader>)?;
-        ctx.services().provide(WRITER, store as Arc<dyn WorkItemWriter>)?;
+        let (reader, writer) = (Arc::clone(&store) as Arc<dyn WorkItemReader>, store as Arc<dyn WorkItemWriter>);
+        ctx.services().provide(READER, Arc::clone(&reader))?;
+        ctx.services().provide_json(&READER.id(), Arc::new(Reading(Arc::clone(&reader))))?;
+        ctx.services().provide(WRITER, Arc::clone(&writer))?;
+        ctx.services().provide_json(&WRITER.id(), Arc::new(Writing(Arc::clone(&writer))))?;
+        let tracker = Tracker(Reading(reader), Writing(writer));
+        ctx.services().provide_json(&ServiceId::whole(TRACKER), Arc::new(tracker))?;
         Ok(())
     }
 }

@@ -13,7 +13,10 @@ const FIX: ErrorKind = ErrorKind::FixInput;
 pub(crate) fn feature(seconds: &Seconds) -> Granted {
     let module =
         WorkItems::new(Settings { author: "tester".to_owned(), ..Settings::default() }, seconds.clock()).unwrap();
-    (Arc::new(module), vec![HostCapability::tool("*"), work_item::WRITE, work_item::PROVIDE])
+    (
+        Arc::new(module),
+        vec![HostCapability::tool("*"), work_item::WRITE, work_item::PROVIDE, work_item::PROVIDE_TRACKER],
+    )
 }
 
 fn rig() -> (Rig, Seconds) {

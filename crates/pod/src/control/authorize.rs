@@ -6,7 +6,7 @@ use super::commit::Journaled;
 use super::core::Core;
 use super::gates;
 use super::turn::{MAX_ARGUMENTS, MAX_CALLS};
-use crate::feature::{FeatureRegistry, RegisteredTool, sanitize_lines};
+use crate::feature::{FeatureRegistry, ForeignContract, RegisteredTool, sanitize_lines};
 use crate::foreign::Callbacks;
 use crate::foreign::attribution;
 use crate::hook::{HookPoint, PreToolCall, ToolArguments, ToolCallView};
@@ -18,7 +18,7 @@ use authority::{Door, Redactor, SandboxMode, Shut, Workspace};
 use llm_worker::CallId;
 use llm_worker::ToolEffect;
 use llm_worker::effect::{CallVerdict, CallView, Input};
-use llm_worker::tool::{Prepared, Touch};
+use llm_worker::tool::{ArgumentError, Prepared, Touch};
 use session_store::Clock;
 use std::sync::Arc;
 use std::time::Duration;
@@ -286,7 +286,7 @@ impl Unfit {
 }
 
 /// Parses arguments of the model or of a transform. Their canonical form is recorded, so it has the bound of the raw
-/// one.
+/// one. Arguments of a foreign tool fit its schema before code of its feature runs.
 ///
 /// Parsing counts as a use of the tool's grant. A revocation waits until parsing ends.
 pub(super) fn prepare(registered: &RegisteredTool, arguments: &str) -> Result<Prepared, Unfit> {
@@ -299,16 +299,38 @@ pub(super) fn prepare(registered: &RegisteredTool, arguments: &str) -> Result<Pr
     let _pass = registered.door.enter().map_err(|Shut| Unfit::Revoked)?;
     bounded("the arguments", arguments.len())?;
     let _inside = attribution::inside(&registered.feature);
-    let mut prepared = registered.tool.prepare(arguments).map_err(|error| Unfit::Problem(error.to_string()))?;
-    if registered.foreign
-        && registered.definition.effect != ToolEffect::ReadOnly
-        && !says_what_changes(&prepared.touches)
-    {
+    if let Some(contract) = &registered.foreign {
+        contract.check(arguments).map_err(unfit)?;
+    }
+    let mut prepared = registered.tool.prepare(arguments).map_err(unfit)?;
+    bounded("the arguments with their defaults", prepared.canonical.len())?;
+    if let Some(contract) = &registered.foreign {
+        add_touches(registered, contract, &mut prepared, arguments)?;
+    }
+    Ok(prepared)
+}
+
+fn unfit(error: ArgumentError) -> Unfit {
+    Unfit::Problem(error.to_string())
+}
+
+/// Adds what the arguments of a foreign tool touch. The arguments that its own parse returned are judged and run, so they
+/// fit the schema, too.
+fn add_touches(
+    registered: &RegisteredTool,
+    contract: &ForeignContract,
+    prepared: &mut Prepared,
+    arguments: &str,
+) -> Result<(), Unfit> {
+    if *prepared.canonical != *arguments {
+        contract.check(&prepared.canonical).map_err(unfit)?;
+    }
+    prepared.touches.extend(contract.touches(&prepared.canonical).map_err(unfit)?);
+    if registered.definition.effect != ToolEffect::ReadOnly && !says_what_changes(&prepared.touches) {
         // No sandbox of this machine bounds what it changes.
         prepared.touches.push(Touch::RemoteWrite(registered.feature.to_string()));
     }
-    bounded("the arguments with their defaults", prepared.canonical.len())?;
-    Ok(prepared)
+    Ok(())
 }
 
 fn view(call: &CallView, registered: &RegisteredTool, prepared: &Prepared) -> ToolCallView {

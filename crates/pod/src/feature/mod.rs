@@ -46,6 +46,7 @@ pub(crate) use declare::text::{
     Lines, check as check_text, clamp, escape_line, millis, sanitize, sanitize_lines, secret,
 };
 pub use declare::tool::{DEFAULT_DEADLINE, MAX_DEADLINE, ToolDeclaration, ToolKey};
+pub use declare::touch::{TouchKind, TouchRule};
 pub use install::builder::{CALLBACK_LIMIT, FeatureRegistryBuilder};
 pub use install::context::{FeatureDiagnosticSink, FeatureInstallContext};
 pub use install::contributions::{HookContribution, ToolContribution};
@@ -54,11 +55,12 @@ pub use install::module::FeatureModule;
 pub use install::probe::{RegistrarCall, RegistrarProbe, Staging};
 pub use install::registrars::{InstructionRegistrar, PublicHookRegistrar, ToolRegistrar};
 pub use install::tasks::{BackgroundTaskContribution, BackgroundTaskRegistrar};
+pub use live::foreign::ForeignContract;
 pub use live::grant::Revoke;
 pub(crate) use live::job::{JobBoard, JobControl, JobLog};
 pub use live::job::{JobError, JobHandle, JobTail, MAX_JOB_DEADLINE, MAX_JOB_TAIL, MAX_JOBS_OF_FEATURE, NewJob};
 pub use live::registry::{FeatureRegistry, Instruction, RegisteredTool, ToolRegistry};
-pub use live::service::{ServiceError, ServiceFuture, ServiceHandle};
+pub use live::service::{JsonCall, JsonService, ServiceError, ServiceFault, ServiceFuture, ServiceHandle};
 pub use live::sink::{
     FeatureAlertSink, FeatureNotifySink, Notifying, Receipt, RunningNotes, ServiceEventSink, SinkError,
 };

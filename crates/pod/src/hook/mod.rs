@@ -15,6 +15,7 @@
 
 mod answer;
 mod chain;
+mod json;
 mod limits;
 mod observe;
 mod point;

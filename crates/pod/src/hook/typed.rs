@@ -1,6 +1,7 @@
 //! The input and the answer of the hooks at each point. Does not depend on how a chain runs.
 
 use super::chain::{HookChain, HookRegistry, HookRegistryBuilder};
+use super::json::{Heard, Shown};
 use super::point::{HookClass, HookPoint};
 use super::verdict::{Change, Verdict};
 use crate::feature::{FeatureId, secret};
@@ -24,6 +25,13 @@ pub trait Point: sealed::HasChain + Send + Sync + Sized + 'static {
     type Input: Clone + Send + Sync + 'static;
     /// The value that its hooks return.
     type Answer: Send + 'static;
+    /// The input as JSON, for hooks that run in another process.
+    fn shown(input: &Self::Input) -> serde_json::Value;
+    /// The answer of such a hook: `{"decision": …}` of a gate, `{"change": …}` of a transform, `null` of an observer.
+    ///
+    /// # Errors
+    /// It has another form, or the point does not allow this decision.
+    fn heard(answer: &serde_json::Value) -> Result<Self::Answer, String>;
 }
 
 /// A point whose hooks may refuse.
@@ -88,6 +96,14 @@ macro_rules! points {
             const PRIVATE: bool = matches!(HookPoint::$point, HookPoint::ToolRepeat | HookPoint::ToolShape);
             type Input = $input;
             type Answer = $answer;
+
+            fn shown(input: &Self::Input) -> serde_json::Value {
+                input.shown()
+            }
+
+            fn heard(answer: &serde_json::Value) -> Result<Self::Answer, String> {
+                Self::Answer::heard(answer)
+            }
         }
 
         impl sealed::HasChain for $point {

@@ -34,7 +34,7 @@ pub struct Verdict<P> {
 }
 
 impl<P> Verdict<P> {
-    fn of(decision: Decision) -> Self {
+    pub(super) fn of(decision: Decision) -> Self {
         Self { decision, point: PhantomData }
     }
 

@@ -69,6 +69,15 @@ macro_rules! records {
                 }
             }
 
+            /// The body as JSON; none for a record of unknown kind, or one that cannot be written.
+            #[must_use]
+            pub fn body(&self) -> Option<serde_json::Value> {
+                match self {
+                    $(Self::$variant(body) => serde_json::to_value(body).ok(),)*
+                    Self::Other { .. } => None,
+                }
+            }
+
             /// Reads a record from its line.
             ///
             /// # Errors

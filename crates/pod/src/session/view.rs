@@ -164,7 +164,11 @@ impl<'a> Change<'a> {
         let known = |name: &String| surface.tools.iter().any(|tool| tool.name == *name);
         let tool = |(_, item): &(Option<u64>, Item)| match item {
             Item::ToolCall { id, name, .. } => Some((*id, if known(name) { name.clone() } else { OTHER.to_owned() })),
-            _ => None,
+            Item::User { .. }
+            | Item::System { .. }
+            | Item::Assistant { .. }
+            | Item::Reasoning { .. }
+            | Item::ToolResult { .. } => None,
         };
         let mut whole = HashMap::new();
         if pruned.same.is_some() {

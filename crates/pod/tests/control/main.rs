@@ -25,6 +25,7 @@ mod file_changes;
 mod fixtures;
 mod fold;
 mod foreign_text;
+mod foreign_tools;
 mod format_switch;
 mod jobs;
 mod kill_points;

@@ -131,3 +131,22 @@ fn a_secret_is_kept_in_no_state_of_any_scope() {
         }
     }
 }
+
+// Compare and set, for owners of a value that no closure reaches.
+#[test]
+fn a_value_is_replaced_only_at_its_revision() {
+    const ITEMS: StateKey<Value> = StateKey::new("items", 1);
+    let dir = tempfile::tempdir().unwrap();
+    let (state, pod) = state(ITEMS, StateScope::User, dir.path(), "magpie");
+    let first = state.revision();
+    assert!(state.replace(first, json!([1])).refused().is_none());
+    let second = state.revision();
+    assert!(second > first);
+    assert_eq!(state.replace(first, json!([2])).refused(), Some(&StateError::Conflict(second)));
+    assert_eq!(*state.newest(), json!([1]));
+    drop(state.update(|value| *value = json!([3])));
+    assert!(matches!(state.replace(second, json!([4])).refused(), Some(StateError::Conflict(_))));
+    assert!(state.replace(state.revision(), json!([5])).refused().is_none());
+    assert_eq!(*state.newest(), json!([5]));
+    drop(pod);
+}

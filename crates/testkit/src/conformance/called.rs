@@ -31,7 +31,7 @@ pub(super) type SampleCall = (String, Value);
 /// The sample calls of all tools: the author's examples, or arguments made from the schema.
 fn calls(conformance: &Conformance, descriptor: &FeatureDescriptor) -> Vec<SampleCall> {
     let mut calls = Vec::new();
-    for tool in &descriptor.tools {
+    for tool in &descriptor.declared_tools {
         let schema: Value = serde_json::from_str(&tool.schema).unwrap_or_default();
         let given = conformance.examples.get(&tool.name).cloned().unwrap_or_else(|| vec![sample::of(&schema)]);
         calls.extend(given.into_iter().map(|arguments| (tool.name.clone(), arguments)));
@@ -117,7 +117,7 @@ const NEVER: [&str; 6] = ["", "{", "null", "[]", "\"x\"", "{}{}"];
 fn arguments(conformance: &Conformance, descriptor: &FeatureDescriptor) -> CheckOutcome {
     let site = Site::of(conformance);
     let registry = site.install_plainly();
-    all(descriptor.tools.iter().map(|declared| {
+    all(descriptor.declared_tools.iter().map(|declared| {
         let Some(tool) = registry.tools().get(&declared.name) else { return Ok(()) };
         let schema: Value = serde_json::from_str(&declared.schema).unwrap_or_default();
         let mut never: Vec<String> = NEVER.iter().map(|text| (*text).to_owned()).collect();
@@ -231,7 +231,7 @@ pub(super) fn leftovers(conformance: &Conformance, quick: &[SampleCall]) -> Chec
     for (tool, arguments) in quick {
         host.calls(&[(tool, &arguments.to_string())]);
     }
-    for task in conformance.descriptor().background_tasks {
+    for task in conformance.descriptor().declared_background_tasks {
         // What it answers is checked elsewhere.
         drop(host.run_task_within(&task.name, PATIENT, None));
     }

@@ -55,7 +55,7 @@ pub(super) fn bounded(conformance: &Conformance) -> CheckOutcome {
 
 /// Checks that every schema is valid and its references resolve.
 pub(super) fn schemas(conformance: &Conformance) -> CheckOutcome {
-    let tools = conformance.descriptor().tools;
+    let tools = conformance.descriptor().declared_tools;
     all(tools.iter().map(|tool| {
         let wrong = |problem: String| format!("the schema of tool `{}`: {problem}", tool.name);
         let schema: Value = serde_json::from_str(&tool.schema).map_err(|e| wrong(e.to_string()))?;

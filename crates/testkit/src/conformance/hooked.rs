@@ -33,7 +33,7 @@ pub(super) fn stranger() -> FnTool {
 }
 
 pub(super) fn hooks(conformance: &Conformance) -> CheckOutcome {
-    let declared = conformance.descriptor().hooks;
+    let declared = conformance.descriptor().declared_hooks;
     if declared.is_empty() {
         return CheckOutcome::Yes;
     }

@@ -139,7 +139,11 @@ fn left(registry: &FeatureRegistry, id: &FeatureId, without: &str) -> Result<(),
 
 /// The capabilities that a feature requests itself, with this need.
 fn requests(descriptor: &FeatureDescriptor, need: Need) -> impl Iterator<Item = HostCapability> {
-    descriptor.requests.iter().filter(move |request| request.need == need).map(|request| request.capability.clone())
+    descriptor
+        .requested_capabilities
+        .iter()
+        .filter(move |request| request.need == need)
+        .map(|request| request.capability.clone())
 }
 
 /// The capabilities that its service requirements request, with this need.
@@ -150,11 +154,15 @@ fn used(descriptor: &FeatureDescriptor, need: Need) -> impl Iterator<Item = Host
 pub(super) fn optional(conformance: &Conformance) -> CheckOutcome {
     let descriptor = conformance.descriptor();
     let required: BTreeSet<_> = requests(&descriptor, Need::Required).collect();
-    let tools =
-        descriptor.tools.iter().map(|tool| HostCapability::ContributeTool { name: Cow::Owned(tool.name.clone()) });
-    let hooks =
-        descriptor.hooks.iter().map(|hook| HostCapability::ContributeHook { point: hook.point, class: hook.class });
-    let tasks = descriptor.background_tasks.iter();
+    let tools = descriptor
+        .declared_tools
+        .iter()
+        .map(|tool| HostCapability::ContributeTool { name: Cow::Owned(tool.name.clone()) });
+    let hooks = descriptor
+        .declared_hooks
+        .iter()
+        .map(|hook| HostCapability::ContributeHook { point: hook.point, class: hook.class });
+    let tasks = descriptor.declared_background_tasks.iter();
     let tasks = tasks.map(|task| HostCapability::ContributeBackgroundTask { name: Cow::Owned(task.name.clone()) });
     let services = descriptor.provides.iter();
     let services = services.map(|s| HostCapability::ProvideService { key: Cow::Owned(s.service.name.clone()) });
@@ -187,7 +195,7 @@ pub(super) fn optional(conformance: &Conformance) -> CheckOutcome {
 pub(super) fn required(conformance: &Conformance) -> CheckOutcome {
     let descriptor = conformance.descriptor();
     let (_, calls) = counted(&Site::of(conformance), &descriptor.id);
-    let in_vain = descriptor.requests.iter().find(|request| !taken(&request.capability, &calls));
+    let in_vain = descriptor.requested_capabilities.iter().find(|request| !taken(&request.capability, &calls));
     let vain = in_vain.map_or(Ok(()), |request| Err(format!("it asks for {} and never takes it", request.capability)));
     let states = descriptor.states.iter().map(|state| HostCapability::StateStore { scope: state.scope });
     let optional: BTreeSet<_> = requests(&descriptor, Need::Optional).collect();
@@ -213,8 +221,10 @@ pub(super) fn required(conformance: &Conformance) -> CheckOutcome {
 fn taken(capability: &HostCapability, calls: &Calls) -> bool {
     let asked = |registrar: &str, about: &str| calls.iter().any(|(other, name)| *other == registrar && name == about);
     match capability {
-        HostCapability::ScopedFs { root, .. } => asked("services.fs", root),
-        HostCapability::Process { .. } => asked("services.process", "*"),
+        HostCapability::ScopedFs { root, execute, .. } => {
+            asked("services.fs", root) || *execute && asked("services.programs_below", root)
+        }
+        HostCapability::Process { .. } => asked("services.process", "*") || asked("services.programs", ""),
         HostCapability::EmitModelNotification { .. } => asked("notifications", ""),
         HostCapability::EmitUserAlert => asked("alerts", ""),
         HostCapability::UseService { key } => asked("services.require", key),

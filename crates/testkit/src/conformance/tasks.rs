@@ -6,7 +6,7 @@ use crate::Shared;
 use pod::feature::TaskFailure;
 
 pub(super) fn tasks(conformance: &Conformance) -> CheckOutcome {
-    let declared = conformance.descriptor().background_tasks;
+    let declared = conformance.descriptor().declared_background_tasks;
     let grace = conformance.grace;
     all(declared.iter().map(|task| {
         let name = &task.name;

@@ -176,7 +176,7 @@ impl FeatureModule for Shared {
         self.0.install(ctx)
     }
 
-    fn source(&self) -> &'static str {
+    fn source(&self) -> std::borrow::Cow<'static, str> {
         self.0.source()
     }
 }

@@ -71,8 +71,11 @@ impl Setting {
         // No host can be reached, whatever is granted: tests do not connect.
         let services = services.net(Net::to(&ambient, [])).link(link);
         let others: Vec<_> = self.beside.iter().map(declared).collect();
-        let requests = || others.iter().chain([feature]).flat_map(|descriptor| &descriptor.requests);
-        let starts = requests().any(|request| matches!(request.capability, HostCapability::Process { .. }));
+        let requests = || others.iter().chain([feature]).flat_map(|descriptor| &descriptor.requested_capabilities);
+        let starts = |capability: &HostCapability| {
+            matches!(capability, HostCapability::Process { .. } | HostCapability::ScopedFs { execute: true, .. })
+        };
+        let starts = requests().any(|request| starts(&request.capability));
         let services = if starts { services.spawner(spawner(&ambient)) } else { services };
         let mut roots = BTreeMap::new();
         for request in requests() {
@@ -123,14 +126,14 @@ pub(crate) fn declared(feature: &Arc<dyn FeatureModule>) -> FeatureDescriptor {
 
 /// The capabilities that the feature requests itself.
 fn requested(descriptor: &FeatureDescriptor) -> impl Iterator<Item = HostCapability> {
-    descriptor.requests.iter().map(|request| request.capability.clone())
+    descriptor.requested_capabilities.iter().map(|request| request.capability.clone())
 }
 
 /// The capabilities that it needs for its declared tools, hooks, background tasks, states and services.
 fn implied(descriptor: &FeatureDescriptor) -> impl Iterator<Item = HostCapability> {
     let tool = |name: &String| HostCapability::ContributeTool { name: Cow::Owned(name.clone()) };
-    let tools = descriptor.tools.iter().map(move |declared| tool(&declared.name));
-    let hooks = descriptor.hooks.iter().flat_map(|hook| {
+    let tools = descriptor.declared_tools.iter().map(move |declared| tool(&declared.name));
+    let hooks = descriptor.declared_hooks.iter().flat_map(|hook| {
         let stands = HostCapability::ContributeHook { point: hook.point, class: hook.class };
         [
             stands,
@@ -141,7 +144,7 @@ fn implied(descriptor: &FeatureDescriptor) -> impl Iterator<Item = HostCapabilit
         ]
     });
     let task = |name: &String| HostCapability::ContributeBackgroundTask { name: Cow::Owned(name.clone()) };
-    let tasks = descriptor.background_tasks.iter().map(move |declared| task(&declared.name));
+    let tasks = descriptor.declared_background_tasks.iter().map(move |declared| task(&declared.name));
     let states = descriptor.states.iter().map(|state| HostCapability::StateStore { scope: state.scope });
     let provided = |name: &String| HostCapability::ProvideService { key: Cow::Owned(name.clone()) };
     let provides = descriptor.provides.iter().map(move |declared| provided(&declared.service.name));

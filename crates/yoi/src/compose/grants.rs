@@ -26,6 +26,7 @@ const GRANTS: &[(&str, &[HostCapability])] = &[
             HostCapability::SESSION_STATE,
             builtins::work_item::WRITE,
             builtins::work_item::PROVIDE,
+            builtins::work_item::PROVIDE_TRACKER,
         ],
     ),
     ("memory", &[ANY_TOOL, builtins::memory::WRITE, builtins::memory::PROVIDE]),

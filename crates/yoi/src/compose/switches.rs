@@ -99,7 +99,7 @@ fn names(config: &Config, declared: &[FeatureDescriptor]) -> Result<(), Failure>
         }
         known(&switches.at, "feature", id, &ids)?;
     }
-    let tools = declared.iter().flat_map(|feature| &feature.tools).map(|tool| tool.name.clone());
+    let tools = declared.iter().flat_map(|feature| &feature.declared_tools).map(|tool| tool.name.clone());
     let tools: Vec<String> = tools.chain(["*".to_owned()]).collect();
     for layer in &config.rules {
         for written in &layer.rules {

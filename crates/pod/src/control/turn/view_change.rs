@@ -81,9 +81,8 @@ impl Running {
         surface.map(|surface| pruned.project(&mut kept, &core.state.shown, surface));
         let stay: BTreeSet<(CallId, u64)> = kept.iter().filter_map(result).collect();
         let tool = |call: CallId| {
-            items.iter().find_map(|item| match item {
-                Item::ToolCall { id, name, .. } if *id == call => Some(name.clone()),
-                _ => None,
+            items.iter().find_map(|item| {
+                if let Item::ToolCall { id, name, .. } = item { (*id == call).then(|| name.clone()) } else { None }
             })
         };
         let results = items.iter().filter_map(result).filter(|found| !stay.contains(found));

@@ -23,6 +23,7 @@ pub(crate) use budget::{MAX_GATES, MAX_TRANSFORMS};
 use llm_worker::ToolEffect;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use wiring::{Resolution, Wiring};
 
@@ -133,7 +134,7 @@ pub struct Unmet {
 /// A descriptor and where it came from.
 #[derive(Clone, Debug)]
 pub(crate) struct Declared {
-    pub(crate) source: &'static str,
+    pub(crate) source: Cow<'static, str>,
     pub(crate) descriptor: FeatureDescriptor,
 }
 
@@ -162,9 +163,9 @@ pub(crate) fn plan(
 }
 
 /// The order of planning: by tier and id; equal ids, which are all refused, by content.
-pub(crate) fn sort_key(declared: &Declared) -> (FeatureId, &'static str, String) {
+pub(crate) fn sort_key(declared: &Declared) -> (FeatureId, String, String) {
     let content = serde_json::to_string(&declared.descriptor).unwrap_or_default();
-    (declared.descriptor.id.clone(), declared.source, content)
+    (declared.descriptor.id.clone(), declared.source.to_string(), content)
 }
 
 /// Required features that will not be live, with the reason.
@@ -195,8 +196,9 @@ struct TakenNames {
 impl TakenNames {
     fn of(declared: &[&Declared]) -> Self {
         let builtin = declared.iter().filter(|d| d.descriptor.id.tier() == Tier::Builtin);
-        let names = builtin
-            .flat_map(|d| d.descriptor.tools.iter().map(|t| (t.name.to_ascii_lowercase(), d.descriptor.id.clone())));
+        let names = builtin.flat_map(|d| {
+            d.descriptor.declared_tools.iter().map(|t| (t.name.to_ascii_lowercase(), d.descriptor.id.clone()))
+        });
         Self { reserved: names.collect(), taken: BTreeMap::new() }
     }
 
@@ -272,7 +274,11 @@ fn together(
             planned.services.missing.push(MissingService { service, version, reason });
             continue;
         }
-        let events = descriptor.background_tasks.iter().flat_map(|task| task.service_events());
+        if asked.each {
+            planned.services.resolved.extend(wiring.find_each(at, asked, others));
+            continue;
+        }
+        let events = descriptor.declared_background_tasks.iter().flat_map(|task| task.service_events());
         match wiring.find(at, asked, events, others) {
             Resolution::Resolved(service) => planned.services.resolved.push(service),
             Resolution::Missing { code, missing, cause } => {
@@ -300,7 +306,8 @@ fn together(
 /// The feature's share of the common budgets, as declared.
 fn demand(descriptor: &FeatureDescriptor, planned: &PlannedFeature) -> FeatureDemand {
     let mut demand = FeatureDemand::default();
-    let tools = descriptor.tools.iter().filter(|tool| planned.tools.iter().any(|planned| planned.name == tool.name));
+    let tools =
+        descriptor.declared_tools.iter().filter(|tool| planned.tools.iter().any(|planned| planned.name == tool.name));
     tools.for_each(|tool| demand.tool(&tool.name, &tool.about, &tool.schema));
     descriptor.instructions.iter().for_each(|instruction| demand.instruction(&instruction.text));
     planned.hooks.iter().for_each(|hook| demand.hook(hook.point));
@@ -335,16 +342,16 @@ pub(crate) fn contribute(descriptor: &FeatureDescriptor, planned: &mut PlannedFe
     let missing = missing.map(|m| DeniedCapability { capability: m.service.admission(), reason: m.reason.clone() });
     let lost: Vec<_> = planned.grants.denied().iter().cloned().chain(missing).collect();
     let mut skipped = Vec::new();
-    let tools = kept(&descriptor.tools, &lost, &mut skipped, |tool| {
+    let tools = kept(&descriptor.declared_tools, &lost, &mut skipped, |tool| {
         let own = HostCapability::ContributeTool { name: tool.name.clone().into() };
         (ContributionKind::Tool, tool.name.clone(), [&[own], &tool.needs[..]].concat())
     });
     planned.tools = tools.into_iter().map(planned_tool).collect();
-    let hooks = kept(&descriptor.hooks, &lost, &mut skipped, |hook| {
+    let hooks = kept(&descriptor.declared_hooks, &lost, &mut skipped, |hook| {
         (ContributionKind::Hook, hook.name.clone(), [hook.implied(), hook.needs.clone()].concat())
     });
     planned.hooks = hooks.into_iter().map(planned_hook).collect();
-    let tasks = kept(&descriptor.background_tasks, &lost, &mut skipped, |task| {
+    let tasks = kept(&descriptor.declared_background_tasks, &lost, &mut skipped, |task| {
         (ContributionKind::Task, task.name.clone(), std::iter::once(task.implied()).chain(task.all_needs()).collect())
     });
     planned.background_tasks = tasks.into_iter().map(planned_task).collect();
@@ -400,11 +407,12 @@ fn obstacles(at: usize, declared: &Declared, all: &[&Declared]) -> Vec<FeatureDi
 /// states only if they are declared so.
 fn grants(descriptor: &FeatureDescriptor, policy: &CapabilityPolicy) -> (CapabilityGrantSet, Vec<FeatureDiagnostic>) {
     let id = &descriptor.id;
-    let explicit = descriptor.requests.iter().map(|r| (r.capability.clone(), r.need));
-    let asked: BTreeSet<_> = descriptor.requests.iter().map(|r| &r.capability).collect();
-    let implied = descriptor.tools.iter().map(|t| HostCapability::ContributeTool { name: t.name.clone().into() });
-    let hooks: BTreeSet<_> = descriptor.hooks.iter().flat_map(HookDeclaration::implied).collect();
-    let tasks = descriptor.background_tasks.iter().map(BackgroundTaskDeclaration::implied);
+    let explicit = descriptor.requested_capabilities.iter().map(|r| (r.capability.clone(), r.need));
+    let asked: BTreeSet<_> = descriptor.requested_capabilities.iter().map(|r| &r.capability).collect();
+    let implied =
+        descriptor.declared_tools.iter().map(|t| HostCapability::ContributeTool { name: t.name.clone().into() });
+    let hooks: BTreeSet<_> = descriptor.declared_hooks.iter().flat_map(HookDeclaration::implied).collect();
+    let tasks = descriptor.declared_background_tasks.iter().map(BackgroundTaskDeclaration::implied);
     let implied = implied.chain(hooks).chain(tasks).map(|c| (c, Need::Optional));
     let states: BTreeSet<_> = descriptor.states.iter().map(|s| HostCapability::StateStore { scope: s.scope }).collect();
     let implied = implied.chain(states.into_iter().map(|c| (c, Need::Required)));

@@ -64,13 +64,16 @@ pub enum HostCapability {
         read: bool,
         /// Create, change and remove files.
         write: bool,
-        /// Run files found there. No handle offers it in this build, so it is never granted.
+        /// Start programs found there, confined as the host says. Enforced by `authority::Spawner` at each start.
         execute: bool,
     },
     /// Start child processes, confined as the host says.
     Process {
         /// Which programs; `*` is any.
         programs: Cow<'static, [Text]>,
+        /// Whether these programs use the network, which the sandbox otherwise withholds; only of named programs.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        network: bool,
     },
     /// Provide a service to other features. Every declared service requests it by itself. In a policy, `*` is any service.
     ProvideService {
@@ -139,7 +142,7 @@ impl HostCapability {
         Self::ScopedFs { root: Cow::Borrowed(Self::WORKSPACE), read: true, write: true, execute: false };
 
     /// Request to start any program.
-    pub const ANY_PROGRAM: Self = Self::Process { programs: Cow::Borrowed(&[Cow::Borrowed("*")]) };
+    pub const ANY_PROGRAM: Self = Self::Process { programs: Cow::Borrowed(&[Cow::Borrowed("*")]), network: false };
 
     /// Request to offer a tool of this name to the model.
     #[must_use]
@@ -210,7 +213,7 @@ impl HostCapability {
             Self::ScopedFs { root, read, write, execute } => {
                 ("ScopedFs", CapabilityScope::Modes(Some(root), vec![(read, 'r'), (write, 'w'), (execute, 'x')]))
             }
-            Self::Process { programs } => ("Process", CapabilityScope::Names(programs)),
+            Self::Process { programs, network } => ("Process", CapabilityScope::Programs(programs, network)),
             Self::ProvideService { key } => ("ProvideService", CapabilityScope::Name(key)),
             Self::UseService { key } => ("UseService", CapabilityScope::Name(key)),
             Self::WorkItemStore { read, write } => {
@@ -297,13 +300,16 @@ impl HostCapability {
             }
             Self::ScopedFs { read: false, .. } => Some("a ScopedFs request without `read` asks for nothing".into()),
             Self::ScopedFs { root, .. } => text::check("the root of a ScopedFs request", root, 64, Lines::One).err(),
-            Self::Process { programs } if programs.is_empty() || programs.len() > MAX_PROGRAMS => {
+            Self::Process { programs, .. } if programs.is_empty() || programs.len() > MAX_PROGRAMS => {
                 Some(format!("a Process request names 1 to {MAX_PROGRAMS} programs"))
             }
-            Self::Process { programs } if programs.iter().any(|name| name.is_empty()) => {
+            Self::Process { programs, .. } if programs.iter().any(|name| name.is_empty()) => {
                 Some("`process` contains an empty program name".into())
             }
-            Self::Process { programs } => programs
+            Self::Process { programs, network: true } if programs.iter().any(|name| name == "*") => {
+                Some("a Process request with `network` names its programs".into())
+            }
+            Self::Process { programs, .. } => programs
                 .iter()
                 .find_map(|p| text::check("the name of a program in a Process grant", p, 256, Lines::One).err()),
         }
@@ -316,6 +322,8 @@ enum CapabilityScope<'a> {
     Name(&'a mut Text),
     /// Some names; `*` is any.
     Names(&'a mut Names),
+    /// Some programs, and whether they use the network.
+    Programs(&'a mut Names, &'a mut bool),
     /// The purpose, and patterns of hosts.
     Hosts(&'a mut Text, &'a mut Names),
     /// Modes of access to one thing, each with its letter.

@@ -56,15 +56,17 @@ pub struct FeatureDescriptor {
     /// How its code runs.
     pub runtime: FeatureRuntimeKind,
     /// What it wants to hold; at most 64.
-    pub requests: Vec<CapabilityRequest>,
+    #[serde(alias = "requests")]
+    pub requested_capabilities: Vec<CapabilityRequest>,
     /// Its tools; at most 64.
-    pub tools: Vec<ToolDeclaration>,
+    #[serde(alias = "tools")]
+    pub declared_tools: Vec<ToolDeclaration>,
     /// Its hooks; at most 16.
-    #[serde(default)]
-    pub hooks: Vec<HookDeclaration>,
+    #[serde(default, alias = "hooks")]
+    pub declared_hooks: Vec<HookDeclaration>,
     /// Its background tasks; at most 8.
-    #[serde(default)]
-    pub background_tasks: Vec<BackgroundTaskDeclaration>,
+    #[serde(default, alias = "background_tasks")]
+    pub declared_background_tasks: Vec<BackgroundTaskDeclaration>,
     /// What the model is told while the feature is there; at most 16.
     pub instructions: Vec<InstructionDeclaration>,
     /// What it remembers; at most 16.
@@ -96,10 +98,10 @@ impl FeatureDescriptor {
             id,
             version: "0.0.0".into(),
             runtime: FeatureRuntimeKind::Builtin,
-            requests: Vec::new(),
-            tools: Vec::new(),
-            hooks: Vec::new(),
-            background_tasks: Vec::new(),
+            requested_capabilities: Vec::new(),
+            declared_tools: Vec::new(),
+            declared_hooks: Vec::new(),
+            declared_background_tasks: Vec::new(),
             instructions: Vec::new(),
             states: Vec::new(),
             provides: Vec::new(),
@@ -111,7 +113,7 @@ impl FeatureDescriptor {
     /// service.
     fn requested(&self) -> Vec<HostCapability> {
         let services = self.requires.iter().map(|asked| asked.service.admission());
-        self.requests.iter().map(|request| request.capability.clone()).chain(services).collect()
+        self.requested_capabilities.iter().map(|request| request.capability.clone()).chain(services).collect()
     }
 
     /// All violations of bounds, at most one per part. Planning refuses a descriptor with any.
@@ -123,10 +125,10 @@ impl FeatureDescriptor {
             found.push(format!("version `{}` is not MAJOR.MINOR.PATCH", text::escape_line(&self.version, MAX_NAME)));
         }
         let counts = [
-            ("tools", self.tools.len(), MAX_TOOLS),
-            ("requests", self.requests.len(), MAX_REQUESTS),
-            ("hooks", self.hooks.len(), MAX_HOOKS),
-            ("background tasks", self.background_tasks.len(), MAX_TASKS),
+            ("tools", self.declared_tools.len(), MAX_TOOLS),
+            ("requests", self.requested_capabilities.len(), MAX_REQUESTS),
+            ("hooks", self.declared_hooks.len(), MAX_HOOKS),
+            ("background tasks", self.declared_background_tasks.len(), MAX_TASKS),
             ("instructions", self.instructions.len(), MAX_INSTRUCTIONS),
             ("states", self.states.len(), MAX_STATES),
             ("provided services", self.provides.len(), MAX_PROVIDED),
@@ -141,7 +143,7 @@ impl FeatureDescriptor {
         if !found.is_empty() {
             return found;
         }
-        for request in &self.requests {
+        for request in &self.requested_capabilities {
             let reason = || {
                 text::check(&format!("the reason of {}", request.capability), &request.reason, MAX_REASON, Lines::One)
             };
@@ -150,9 +152,9 @@ impl FeatureDescriptor {
         found.extend(self.provides.iter().filter_map(ServiceDeclaration::problem));
         found.extend(self.requires.iter().filter_map(ServiceRequirement::problem));
         let requested = self.requested();
-        found.extend(self.tools.iter().filter_map(|t| t.problem(&requested)));
-        found.extend(self.hooks.iter().filter_map(|h| h.problem(&requested)));
-        found.extend(self.background_tasks.iter().filter_map(|task| task.problem(&requested, &self.requires)));
+        found.extend(self.declared_tools.iter().filter_map(|t| t.problem(&requested)));
+        found.extend(self.declared_hooks.iter().filter_map(|h| h.problem(&requested)));
+        found.extend(self.declared_background_tasks.iter().filter_map(|task| task.problem(&requested, &self.requires)));
         for InstructionDeclaration { name, text } in &self.instructions {
             let problem = text::check("an instruction's name", name, MAX_NAME, Lines::One)
                 .and_then(|()| instruction_text(name, text));
@@ -164,9 +166,9 @@ impl FeatureDescriptor {
         let named = |services: Vec<&ServiceId>| services.into_iter().map(ServiceId::to_string).collect::<Vec<_>>();
         found.extend(twice("service", named(provided.collect()).iter().map(String::as_str)));
         found.extend(twice("requirement", named(required.collect()).iter().map(String::as_str)));
-        found.extend(twice("tool", self.tools.iter().map(|t| t.name.as_str())));
-        found.extend(twice("hook", self.hooks.iter().map(|h| h.name.as_str())));
-        found.extend(twice("background task", self.background_tasks.iter().map(|t| t.name.as_str())));
+        found.extend(twice("tool", self.declared_tools.iter().map(|t| t.name.as_str())));
+        found.extend(twice("hook", self.declared_hooks.iter().map(|h| h.name.as_str())));
+        found.extend(twice("background task", self.declared_background_tasks.iter().map(|t| t.name.as_str())));
         found.extend(twice("instruction", self.instructions.iter().map(|i| i.name.as_str())));
         found
     }
@@ -210,49 +212,67 @@ impl FeatureDescriptorBuilder {
 
     /// Requests a capability.
     pub fn request(mut self, request: CapabilityRequest) -> Self {
-        self.0.requests.push(request);
+        self.0.requested_capabilities.push(request);
         self
     }
 
     /// Declares a typed tool by the key that will also stage it.
     pub fn tool<A: JsonSchema>(mut self, key: &ToolKey<A>) -> Self {
-        self.0.tools.push(key.declaration());
+        self.0.declared_tools.push(key.declaration());
         self
     }
 
-    /// Declares a tool with a foreign schema.
+    /// Declares a tool with a foreign schema, whatever its `foreign` says.
     pub fn foreign_tool(mut self, tool: ToolDeclaration) -> Self {
-        self.0.tools.push(tool);
+        self.0.declared_tools.push(ToolDeclaration { foreign: true, ..tool });
+        self
+    }
+
+    /// Declares a hook that is known only at run time.
+    pub fn foreign_hook(mut self, hook: HookDeclaration) -> Self {
+        self.0.declared_hooks.push(hook);
+        self
+    }
+
+    /// Declares a state that is known only at run time.
+    pub fn foreign_state(mut self, state: StateDeclaration) -> Self {
+        self.0.states.push(state);
+        self
+    }
+
+    /// Declares a background task that is known only at run time.
+    pub fn foreign_background_task(mut self, task: BackgroundTaskDeclaration) -> Self {
+        self.0.declared_background_tasks.push(task);
         self
     }
 
     /// Declares a gate by the key that will also stage it.
     pub fn gate<P: Gate>(mut self, key: &HookKey<P>) -> Self {
-        self.0.hooks.push(key.declaration());
+        self.0.declared_hooks.push(key.declaration());
         self
     }
 
     /// Declares a transform by the key that will also stage it.
     pub fn transform<P: Transform>(mut self, key: &HookKey<P>) -> Self {
-        self.0.hooks.push(key.declaration());
+        self.0.declared_hooks.push(key.declaration());
         self
     }
 
     /// Declares the hooks around a call by the key that will also stage them.
     pub fn wrap(mut self, key: &WrapKey) -> Self {
-        self.0.hooks.extend(key.declarations());
+        self.0.declared_hooks.extend(key.declarations());
         self
     }
 
     /// Declares an observer by the key that will also stage it.
     pub fn observe<P: Observe>(mut self, key: &HookKey<P>) -> Self {
-        self.0.hooks.push(key.declaration());
+        self.0.declared_hooks.push(key.declaration());
         self
     }
 
     /// Declares a background task by the key that will also stage it.
     pub fn background_task(mut self, key: &TaskKey) -> Self {
-        self.0.background_tasks.push(key.declaration());
+        self.0.declared_background_tasks.push(key.declaration());
         self
     }
 

@@ -253,6 +253,15 @@ impl HookDeclaration {
                 HookPoint::ToolShape
             ));
         }
+        if self.with_output_schema && !matches!(self.point, HookPoint::PromptSubmit | HookPoint::TurnEnd) {
+            return Some(format!(
+                "hook `{name}` is asked only with an output schema, which {} does not see",
+                self.point
+            ));
+        }
+        if *class != HookClass::Transform && !tools.is_empty() {
+            return Some(format!("hook `{name}` names tools, which only a transform may"));
+        }
         if *deadline_ms == 0 || *deadline_ms > millis(MAX_DEADLINE) {
             let most = millis(MAX_DEADLINE);
             return Some(format!("the deadline of hook `{name}` is {deadline_ms} ms; expected 1 to {most}"));

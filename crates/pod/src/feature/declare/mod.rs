@@ -11,3 +11,4 @@ pub(super) mod state;
 pub(super) mod task;
 pub(super) mod text;
 pub(super) mod tool;
+pub(super) mod touch;

@@ -90,8 +90,10 @@ impl<T: ?Sized> ServiceKey<T> {
         ServiceEventKey { service: self.name, access: self.access, name }
     }
 
-    pub(crate) fn id(self) -> ServiceId {
-        ServiceId { name: self.name.to_owned(), access: self.access }
+    /// The service, by name.
+    #[must_use]
+    pub fn id(self) -> ServiceId {
+        ServiceId { name: self.name.to_owned(), access: self.access, instance: None }
     }
 }
 
@@ -105,7 +107,7 @@ pub struct ServiceEventKey {
 
 impl ServiceEventKey {
     pub(crate) fn event(self) -> ServiceEvent {
-        let service = ServiceId { name: self.service.to_owned(), access: self.access };
+        let service = ServiceId { name: self.service.to_owned(), access: self.access, instance: None };
         ServiceEvent { service, event: self.name.to_owned() }
     }
 }
@@ -161,9 +163,33 @@ pub struct ServiceId {
     /// Which methods: all, or a part.
     #[serde(default, rename = "facade")]
     pub access: ServiceAccess,
+    /// Which of several providers, 1 to 64 of `[a-z0-9-]`; none where one is enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance: Option<String>,
 }
 
 impl ServiceId {
+    /// All methods of the service of this name.
+    #[must_use]
+    pub fn whole(name: impl Into<String>) -> Self {
+        Self { name: name.into(), access: ServiceAccess::Whole, instance: None }
+    }
+
+    /// This service of the instance of this name.
+    #[must_use]
+    pub fn of_instance(self, instance: impl Into<String>) -> Self {
+        Self { instance: Some(instance.into()), ..self }
+    }
+
+    fn problem(&self) -> Option<String> {
+        let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let instance =
+            self.instance.as_deref().filter(|name| name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(fits));
+        let named =
+            |name| format!("instance `{}` of {} is not 1 to {MAX_NAME} bytes of [a-z0-9-]", shown(name), self.name);
+        service_problem(&self.name).or_else(|| instance.map(named))
+    }
+
     /// What admits a consumer.
     #[must_use]
     pub fn admission(&self) -> HostCapability {
@@ -176,7 +202,8 @@ impl ServiceId {
 
 impl fmt::Display for ServiceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.name, self.access.side())
+        let instance = self.instance.as_ref().map(|instance| format!("#{instance}")).unwrap_or_default();
+        write!(f, "{}{instance}{}", self.name, self.access.side())
     }
 }
 
@@ -198,6 +225,19 @@ impl ServiceDeclaration {
         Self { service: key.id(), version: version.into(), events: Vec::new() }
     }
 
+    /// Declares a service that is known only at run time.
+    #[must_use]
+    pub fn declared(service: ServiceId, version: impl Into<String>) -> Self {
+        Self { service, version: version.into(), events: Vec::new() }
+    }
+
+    /// Declares one of several instances of the service.
+    #[must_use]
+    pub fn instance(mut self, name: impl Into<String>) -> Self {
+        self.service = self.service.of_instance(name);
+        self
+    }
+
     /// Declares an event of this service.
     #[must_use]
     pub fn emits(mut self, event: ServiceEventKey) -> Self {
@@ -211,7 +251,8 @@ impl ServiceDeclaration {
         let count = events.len();
         let many = || format!("service {service} declares {count} events; expected at most {MAX_EVENTS}");
         let named = |event: &String| text::check("an event of a service", event, MAX_NAME, Lines::One).err();
-        service_problem(&service.name)
+        service
+            .problem()
             .or_else(|| parsed::<Version>(version).is_none().then(problem))
             .or_else(|| (count > MAX_EVENTS).then(many))
             .or_else(|| events.iter().find_map(named))
@@ -225,26 +266,44 @@ pub struct ServiceRequirement {
     /// The versions that it accepts, such as `^1`.
     pub version: String,
     pub need: Need,
+    /// All instances of all providers, none to many.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub each: bool,
 }
 
 impl ServiceRequirement {
     /// Without this service the feature is skipped.
     #[must_use]
     pub fn required<T: ?Sized>(key: ServiceKey<T>, version: impl Into<String>) -> Self {
-        Self { service: key.id(), version: version.into(), need: Need::Required }
+        Self { service: key.id(), version: version.into(), need: Need::Required, each: false }
     }
 
     /// Without this service, contributions that need it are left out.
     #[must_use]
     pub fn optional<T: ?Sized>(key: ServiceKey<T>, version: impl Into<String>) -> Self {
-        Self { service: key.id(), version: version.into(), need: Need::Optional }
+        Self { service: key.id(), version: version.into(), need: Need::Optional, each: false }
+    }
+
+    /// All instances of this service, of all features: none to many, never missing.
+    #[must_use]
+    pub fn each<T: ?Sized>(key: ServiceKey<T>, version: impl Into<String>) -> Self {
+        Self { each: true, ..Self::optional(key, version) }
+    }
+
+    /// A service that is known only at run time.
+    #[must_use]
+    pub fn declared(service: ServiceId, version: impl Into<String>, need: Need) -> Self {
+        Self { service, version: version.into(), need, each: false }
     }
 
     pub(crate) fn problem(&self) -> Option<String> {
-        let Self { service, version, need: _ } = self;
+        let Self { service, version, need, each } = self;
+        if *each && (service.instance.is_some() || *need == Need::Required) {
+            return Some(format!("a requirement of each {} names no instance and is optional", service.name));
+        }
         let problem =
             || format!("`{}` is not a range of versions of {service}; expected something like ^1", shown(version));
-        service_problem(&service.name).or_else(|| parsed::<VersionReq>(version).is_none().then(problem))
+        service.problem().or_else(|| parsed::<VersionReq>(version).is_none().then(problem))
     }
 
     pub(crate) fn takes(&self, version: &str) -> bool {

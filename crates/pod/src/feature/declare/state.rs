@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -42,7 +43,7 @@ pub(crate) type Migration<T> = fn(version: u16, value: &Value) -> Result<T, Stri
 /// assert_eq!(SEEN.name(), "seen");
 /// ```
 pub struct StateKey<T> {
-    pub(crate) name: &'static str,
+    pub(crate) name: Cow<'static, str>,
     pub(crate) version: u16,
     pub(crate) scope: StateScope,
     pub(crate) migrate: Migration<T>,
@@ -54,7 +55,7 @@ impl<T: DeserializeOwned> StateKey<T> {
     #[must_use]
     pub const fn new(name: &'static str, version: u16) -> Self {
         let migrate: Migration<T> = |version, _| Err(format!("version {version} has no migration"));
-        Self { name, version, scope: StateScope::Session, migrate, value: PhantomData }
+        Self { name: Cow::Borrowed(name), version, scope: StateScope::Session, migrate, value: PhantomData }
     }
 
     /// Sets the scope.
@@ -73,8 +74,17 @@ impl<T: DeserializeOwned> StateKey<T> {
 
     /// The state's name.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
-        self.name
+    pub const fn name(&self) -> &str {
+        match &self.name {
+            Cow::Borrowed(name) => name,
+            Cow::Owned(name) => name.as_str(),
+        }
+    }
+
+    /// The key of a state that is known only at run time; values of older versions do not read.
+    pub(crate) fn declared(declared: &StateDeclaration) -> Self {
+        let StateDeclaration { name, version, scope } = declared.clone();
+        Self { name: Cow::Owned(name), scope, ..Self::new("", version) }
     }
 
     /// The value of a stored version.
@@ -98,13 +108,14 @@ impl<T: DeserializeOwned + Default> StateKey<T> {
 }
 
 impl<T> StateKey<T> {
-    pub(crate) const fn copy(&self) -> Self {
-        let Self { name, version, scope, migrate, value: _ } = *self;
-        Self { name, version, scope, migrate, value: PhantomData }
+    pub(crate) fn copy(&self) -> Self {
+        let Self { name, version, scope, migrate, value: _ } = self;
+        let (version, scope, migrate) = (*version, *scope, *migrate);
+        Self { name: name.clone(), version, scope, migrate, value: PhantomData }
     }
 
     pub(crate) fn declaration(&self) -> StateDeclaration {
-        StateDeclaration { name: self.name.to_owned(), version: self.version, scope: self.scope }
+        StateDeclaration { name: self.name.to_string(), version: self.version, scope: self.scope }
     }
 }
 

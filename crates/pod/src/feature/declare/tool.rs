@@ -3,6 +3,8 @@
 
 use super::capability::HostCapability;
 use super::text::{Lines, MAX_NAME, MAX_TEXT, check, escape_line, millis};
+use super::touch::TouchRule;
+use crate::schema::Schema;
 use llm_worker::tool::{Touch, canonical_schema};
 use llm_worker::{ToolDefinition, ToolEffect};
 use schemars::JsonSchema;
@@ -14,6 +16,8 @@ use std::time::Duration;
 pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(60);
 /// Longest schema, in bytes.
 const MAX_SCHEMA: usize = 64 * 1024;
+/// Longest text about a schema that does not compile, in bytes.
+const MAX_DEFECT: usize = 512;
 /// The longest deadline that a key may set: an hour of work and ten seconds to report its end.
 pub const MAX_DEADLINE: Duration = Duration::from_secs(3_610);
 
@@ -106,6 +110,8 @@ impl<A: JsonSchema> ToolKey<A> {
             deadline_ms: millis(self.deadline),
             needs: self.needs.to_vec(),
             for_clients: self.for_clients,
+            foreign: false,
+            touches: Vec::new(),
         }
     }
 }
@@ -130,15 +136,30 @@ pub struct ToolDeclaration {
     /// Whether clients of the pod may call this tool, too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_clients: bool,
+    /// Whether its schema comes from elsewhere: the host then checks the arguments against it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub foreign: bool,
+    /// What its arguments touch; at most 16, and only of a foreign tool. A call with effects of which no rule says what it
+    /// changes counts as [`Touch::RemoteWrite`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub touches: Vec<TouchRule>,
 }
 
 impl ToolDeclaration {
-    /// A tool with a foreign schema, with the default deadline and no needs.
+    /// A tool with a foreign schema, with the default deadline, without needs and touches.
     #[must_use]
     pub fn of(definition: ToolDefinition) -> Self {
         let ToolDefinition { name, description, schema, effect } = definition;
         let (deadline_ms, needs, for_clients) = (millis(DEFAULT_DEADLINE), Vec::new(), false);
-        Self { name, about: description, effect, schema, deadline_ms, needs, for_clients }
+        let (foreign, touches) = (true, Vec::new());
+        Self { name, about: description, effect, schema, deadline_ms, needs, for_clients, foreign, touches }
+    }
+
+    /// Adds a rule for what a call touches.
+    #[must_use]
+    pub fn touching(mut self, rule: TouchRule) -> Self {
+        self.touches.push(rule);
+        self
     }
 
     /// The tool's definition for the model.
@@ -159,7 +180,7 @@ impl ToolDeclaration {
     }
 
     pub(crate) fn problem(&self, requested: &[HostCapability]) -> Option<String> {
-        let Self { name, about, schema, deadline_ms, needs, effect: _, for_clients: _ } = self;
+        let Self { name, about, schema, deadline_ms, needs, effect: _, for_clients: _, foreign, touches } = self;
         if name.is_empty()
             || name.len() > MAX_NAME
             || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
@@ -176,11 +197,21 @@ impl ToolDeclaration {
             ));
         }
         let object = serde_json::from_str::<serde_json::Value>(schema)
-            .is_ok_and(|s| s.get("type").is_some_and(|t| t == "object"));
-        if !object {
+            .ok()
+            .filter(|schema| schema.get("type").is_some_and(|of| of == "object"));
+        let Some(object) = object else {
             return Some(format!(
                 "the schema of tool `{name}` is not a JSON Schema of an object (`\"type\":\"object\"`)"
             ));
+        };
+        if !foreign && !touches.is_empty() {
+            return Some(format!("tool `{name}` has rules of touches, which only a foreign tool may have"));
+        }
+        if let Some(problem) = TouchRule::problem(touches, name, &object) {
+            return Some(problem);
+        }
+        if *foreign && let Err(why) = Schema::compile(object) {
+            return Some(format!("the schema of tool `{name}`: {}", escape_line(&why, MAX_DEFECT)));
         }
         if *deadline_ms == 0 || *deadline_ms > millis(MAX_DEADLINE) {
             return Some(format!(

@@ -8,11 +8,12 @@ use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::diagnostic::FeatureInstallError;
 use crate::feature::declare::grants::CapabilityGrantSet;
 use crate::feature::declare::id::FeatureId;
-use crate::feature::declare::state::StateKey;
+use crate::feature::declare::state::{StateDeclaration, StateKey};
 use crate::feature::live::sink::{FeatureAlertSink, FeatureNotifySink, RunningNotes};
 use crate::feature::live::state::{DurableState, PodLink};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// The argument of `install()`: a feature stages its contributions and gets its granted handles through it. Valid until
 /// `install()` returns. Gives access to no pod, no journal and no other feature.
@@ -75,6 +76,22 @@ impl<'a> FeatureInstallContext<'a> {
     /// Not declared, or not as declared; `Denied`; the stored value cannot be read; the host keeps no state. A feature
     /// that ignores the error is not installed, unless it was denied and requested the scope as optional.
     pub fn state<T>(&mut self, key: &StateKey<T>) -> Result<DurableState<T>, FeatureInstallError>
+    where
+        T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static,
+    {
+        self.open(key)
+    }
+
+    /// Opens a state that is known only at run time, as JSON; `null` without a stored value. Values of older versions do
+    /// not read.
+    ///
+    /// # Errors
+    /// As for [`Self::state`].
+    pub fn foreign_state(&mut self, declared: &StateDeclaration) -> Result<DurableState<Value>, FeatureInstallError> {
+        self.open(&StateKey::declared(declared))
+    }
+
+    fn open<T>(&mut self, key: &StateKey<T>) -> Result<DurableState<T>, FeatureInstallError>
     where
         T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static,
     {

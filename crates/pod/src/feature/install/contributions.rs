@@ -4,7 +4,8 @@ use crate::feature::decide::plan::PlannedHook;
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::hook::{HookDeclaration, HookKey};
 use crate::feature::declare::id::FeatureId;
-use crate::feature::declare::tool::ToolKey;
+use crate::feature::declare::tool::{ToolDeclaration, ToolKey};
+use crate::feature::live::foreign::ForeignContract;
 use crate::hook::{FailureRule, Hook, HookClass, HookPoint, HookRegistryBuilder, InstalledHook, Point};
 use authority::Door;
 use llm_worker::tool::{ArgumentError, Prepared, ToolFuture, Touch, parse_arguments};
@@ -12,6 +13,7 @@ use llm_worker::{Tool, ToolContext, ToolDefinition, ToolResult};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +30,8 @@ pub struct ToolContribution {
     pub(crate) tool: Arc<dyn Tool>,
     /// Whether its schema comes from elsewhere.
     pub(crate) foreign: bool,
+    /// Set by the stage for a foreign tool.
+    pub(crate) contract: Option<Arc<ForeignContract>>,
 }
 
 impl ToolContribution {
@@ -35,7 +39,19 @@ impl ToolContribution {
     #[must_use]
     pub fn new(feature_id: FeatureId, tool: Arc<dyn Tool>, required_capabilities: Vec<HostCapability>) -> Self {
         let definition = tool.definition().clone();
-        Self { feature_id, name: definition.name.clone(), definition, required_capabilities, tool, foreign: true }
+        let (name, foreign, contract) = (definition.name.clone(), true, None);
+        Self { feature_id, name, definition, required_capabilities, tool, foreign, contract }
+    }
+
+    /// A foreign tool as declared. The host parses the arguments; `run` is called for each call that may run.
+    #[must_use]
+    pub fn declared<F, R>(feature_id: FeatureId, declared: &ToolDeclaration, run: F) -> Self
+    where
+        F: Fn(Value, ToolContext) -> R + Send + Sync + 'static,
+        R: Future<Output = ToolResult> + Send + 'static,
+    {
+        let tool = Declared { definition: declared.definition(), run: Arc::new(run) };
+        Self::new(feature_id, Arc::new(tool), declared.needs.clone())
     }
 
     /// A tool of a key.
@@ -45,6 +61,29 @@ impl ToolContribution {
         required_capabilities: Vec<HostCapability>,
     ) -> Self {
         Self { foreign: false, ..Self::new(feature_id, tool, required_capabilities) }
+    }
+}
+
+/// A foreign tool whose arguments the host parses.
+struct Declared<F> {
+    definition: ToolDefinition,
+    run: Arc<F>,
+}
+
+impl<F, R> Tool for Declared<F>
+where
+    F: Fn(Value, ToolContext) -> R + Send + Sync + 'static,
+    R: Future<Output = ToolResult> + Send + 'static,
+{
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn prepare(&self, raw: &str) -> Result<Prepared, ArgumentError> {
+        let (arguments, canonical) = parse_arguments::<Map<String, Value>>(&self.definition.name, raw)?;
+        let run = Arc::clone(&self.run);
+        let run = move |cx| -> ToolFuture { Box::pin(async move { run(Value::Object(arguments), cx).await }) };
+        Ok(Prepared::new(canonical, Vec::new(), run))
     }
 }
 
@@ -114,15 +153,13 @@ impl HookContribution {
     /// A hook under its key.
     #[must_use]
     pub fn new<P: Point>(feature_id: FeatureId, key: &HookKey<P>, hook: Arc<dyn Hook<P>>) -> Self {
-        Self::declared(feature_id, key.declaration(), hook)
+        Self::declared(feature_id, &key.declaration(), hook)
     }
 
     /// A hook as declared.
-    pub(crate) fn declared<P: Point>(
-        feature_id: FeatureId,
-        declaration: HookDeclaration,
-        hook: Arc<dyn Hook<P>>,
-    ) -> Self {
+    #[must_use]
+    pub fn declared<P: Point>(feature_id: FeatureId, declared: &HookDeclaration, hook: Arc<dyn Hook<P>>) -> Self {
+        let declaration = declared.clone();
         let (implied, on_failure) = (declaration.implied(), declaration.on_failure());
         let HookDeclaration { name, point: _, class: _, deadline_ms, tools, needs, withholds, with_output_schema } =
             declaration;

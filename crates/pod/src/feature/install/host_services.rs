@@ -5,15 +5,16 @@ use super::stage::Stage;
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::diagnostic::FeatureInstallError;
 use crate::feature::declare::id::FeatureId;
-use crate::feature::declare::service::{ServiceEventKey, ServiceKey};
+use crate::feature::declare::service::{ServiceEventKey, ServiceId, ServiceKey};
 use crate::feature::live::job::JobHandle;
-use crate::feature::live::service::ServiceHandle;
+use crate::feature::live::service::{JsonService, ServiceHandle};
 use crate::feature::live::sink::ServiceEventSink;
 use crate::feature::live::state::PodLink;
 use crate::mailbox::requests::MailboxSender;
 use authority::{HostPattern, Net, Redactor, Secret, Spawner, Workspace};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::sync::Arc;
 
 /// Gives a feature its granted handles and services during `install()`; see [`FeatureInstallContext::services`].
@@ -35,14 +36,66 @@ impl FeatureServiceProvider<'_> {
     /// The handle for starting confined child processes: any program.
     ///
     /// # Errors
-    /// `Denied` without a grant for every program (a spawner cannot be narrowed to some in this build); `Unavailable`
-    /// if the host starts no child processes.
+    /// `Denied` without a grant for every program; `Unavailable` if the host starts no child processes.
     pub fn process(&mut self) -> Result<Spawner, FeatureInstallError> {
         let services = self.services;
         self.stage.call("services.process", "*", |stage| {
             let grant = stage.granted(&HostCapability::ANY_PROGRAM)?;
             let unavailable = |why: &String| stage.unavailable(HostCapability::ANY_PROGRAM.to_string(), why);
             let spawner = services.spawner.as_ref().map(Spawner::derive).map_err(unavailable)?;
+            stage.hold(grant, Arc::clone(spawner.door()));
+            Ok(spawner)
+        })
+    }
+
+    /// The handle for starting the programs that are granted by name, with or without the network.
+    ///
+    /// # Errors
+    /// `Denied` without such a grant; `Unavailable` if the host starts no child processes, or no sandbox withholds the
+    /// network.
+    pub fn programs(&mut self, network: bool) -> Result<Spawner, FeatureInstallError> {
+        let services = self.services;
+        self.stage.call("services.programs", "", |stage| {
+            let (mut grants, mut names) = (Vec::new(), Vec::new());
+            for grant in stage.grants.granted() {
+                if let HostCapability::Process { programs, network: has } = grant
+                    && *has == network
+                {
+                    let named = programs.iter().filter(|name| *name != "*");
+                    names.extend(named.map(|name| OsString::from(name.as_ref())));
+                    grants.push(grant.clone());
+                }
+            }
+            let (feature, asked) = (stage.feature.clone(), "Process".to_owned());
+            if names.is_empty() {
+                return Err(FeatureInstallError::Denied { feature, asked });
+            }
+            let limited = services
+                .spawner
+                .clone()
+                .and_then(|spawner| spawner.limited(&names, network).map_err(|error| error.to_string()));
+            let spawner = limited.map_err(|why| FeatureInstallError::Unavailable { feature, asked, why })?;
+            for grant in grants {
+                stage.hold(grant, Arc::clone(spawner.door()));
+            }
+            Ok(spawner)
+        })
+    }
+
+    /// The handle for starting programs below a directory that is granted with `execute`.
+    ///
+    /// # Errors
+    /// `Denied` without such a grant; `Unavailable` when the host has no such root, or starts no child processes.
+    pub fn programs_below(&mut self, root: &str) -> Result<Spawner, FeatureInstallError> {
+        let services = self.services;
+        self.stage.call("services.programs_below", root, |stage| {
+            let wish =
+                HostCapability::ScopedFs { root: root.to_owned().into(), read: true, write: false, execute: true };
+            let grant = stage.granted(&wish)?;
+            let unavailable = |why: &str| stage.unavailable(wish.to_string(), why);
+            let files = services.roots.get(root).ok_or_else(|| unavailable(NOT_OFFERED))?;
+            let spawner = services.spawner.as_ref().map_err(|why| unavailable(why))?;
+            let spawner = spawner.below(files).map_err(|error| unavailable(&error.to_string()))?;
             stage.hold(grant, Arc::clone(spawner.door()));
             Ok(spawner)
         })
@@ -120,7 +173,32 @@ impl FeatureServiceProvider<'_> {
         key: ServiceKey<T>,
         target: Arc<T>,
     ) -> Result<Staging, FeatureInstallError> {
-        self.stage.call("services.provide", key.name(), |stage| stage.provide(key, target))
+        self.stage.call("services.provide", key.name(), |stage| stage.provide(&key.id(), target))
+    }
+
+    /// Stages a declared instance of a service; see [`ServiceDeclaration::instance`](crate::feature::ServiceDeclaration::instance).
+    ///
+    /// # Errors
+    /// As for [`Self::provide`].
+    pub fn provide_instance<T: ?Sized + Send + Sync + 'static>(
+        &mut self,
+        key: ServiceKey<T>,
+        instance: &str,
+        target: Arc<T>,
+    ) -> Result<Staging, FeatureInstallError> {
+        self.stage.call("services.provide", key.name(), |stage| stage.provide(&key.id().of_instance(instance), target))
+    }
+
+    /// Stages a declared service as JSON, alone or beside its typed form.
+    ///
+    /// # Errors
+    /// As for [`Self::provide`].
+    pub fn provide_json(
+        &mut self,
+        id: &ServiceId,
+        target: Arc<dyn JsonService>,
+    ) -> Result<Staging, FeatureInstallError> {
+        self.stage.call("services.provide_json", &id.name, |stage| stage.provide_json(id, target))
     }
 
     /// The sink for a declared event of a service that this feature provides; usable once the feature is installed.
@@ -142,7 +220,30 @@ impl FeatureServiceProvider<'_> {
         &mut self,
         key: ServiceKey<T>,
     ) -> Result<ServiceHandle<T>, FeatureInstallError> {
-        self.stage.call("services.require", key.name(), |stage| stage.require(key))
+        self.stage.call("services.require", key.name(), |stage| stage.require(&key.id()))
+    }
+
+    /// Handles on all instances that were found for a requirement of [`ServiceRequirement::each`](crate::feature::ServiceRequirement::each), with their names; the
+    /// name is empty for the instance without one.
+    ///
+    /// # Errors
+    /// As for [`Self::require`]; a service that no feature provides is no error.
+    pub fn each<T: ?Sized + Send + Sync + 'static>(
+        &mut self,
+        key: ServiceKey<T>,
+    ) -> Result<Vec<(String, ServiceHandle<T>)>, FeatureInstallError> {
+        self.stage.call("services.require", key.name(), |stage| {
+            let found = stage.each(&key.id())?;
+            found.into_iter().map(|id| Ok((id.instance.clone().unwrap_or_default(), stage.require(&id)?))).collect()
+        })
+    }
+
+    /// A handle on a required service as JSON.
+    ///
+    /// # Errors
+    /// As for [`Self::require`]; `Unavailable` when it is not provided as JSON.
+    pub fn require_json(&mut self, id: &ServiceId) -> Result<ServiceHandle<dyn JsonService>, FeatureInstallError> {
+        self.stage.call("services.require", &id.name, |stage| stage.require_json(id))
     }
 }
 

@@ -112,7 +112,11 @@ impl Installing {
         }
         let mut fatal = false;
         for lost in lost {
-            let asked = descriptor.requires.iter().find(|asked| asked.service == lost.service);
+            let asked = descriptor.requires.iter().find(|asked| !asked.each && asked.service == lost.service);
+            // Of each instance, those are used that are there.
+            if asked.is_none() {
+                continue;
+            }
             let version = asked.map(|asked| asked.version.clone()).unwrap_or_default();
             let required = asked.is_some_and(|asked| asked.need == crate::feature::Need::Required);
             let reason = format!("its provider {} failed to install", lost.provider);
@@ -204,7 +208,7 @@ impl Installing {
             let (deadline, for_clients) = (Duration::from_millis(declared.deadline_ms), declared.for_clients);
             let capability = HostCapability::ContributeTool { name: tool.definition.name.clone().into() };
             let door = self.registry.grants.contributes(&feature, capability);
-            let (definition, foreign, tool) = (tool.definition, tool.foreign, tool.tool);
+            let (definition, foreign, tool) = (tool.definition, tool.contract, tool.tool);
             let tool =
                 RegisteredTool { feature: feature.clone(), definition, tool, deadline, foreign, door, for_clients };
             self.registry.tools.by_name.insert(tool.definition.name.clone(), tool);

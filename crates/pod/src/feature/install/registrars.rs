@@ -173,10 +173,10 @@ impl PublicHookRegistrar<'_> {
         let feature = self.stage.feature.clone();
         let [before, again, after] = key.declarations();
         let before =
-            HookContribution::declared::<ToolRun>(feature.clone(), before, Arc::new(WrapBefore(Arc::clone(live))));
+            HookContribution::declared::<ToolRun>(feature.clone(), &before, Arc::new(WrapBefore(Arc::clone(live))));
         let again =
-            HookContribution::declared::<ToolRepeat>(feature.clone(), again, Arc::new(WrapAgain(Arc::clone(live))));
-        let after = HookContribution::declared::<ToolShape>(feature, after, Arc::new(WrapAfter(Arc::clone(live))));
+            HookContribution::declared::<ToolRepeat>(feature.clone(), &again, Arc::new(WrapAgain(Arc::clone(live))));
+        let after = HookContribution::declared::<ToolShape>(feature, &after, Arc::new(WrapAfter(Arc::clone(live))));
         let staged = [self.register(before)?, self.register(again)?, self.register(after)?];
         let any = staged.into_iter().find(|staged| *staged == Staging::Staged);
         Ok(any.unwrap_or(Staging::Skipped))

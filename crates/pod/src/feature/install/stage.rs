@@ -10,13 +10,14 @@ use crate::feature::declare::descriptor::{FeatureDescriptor, InstructionDeclarat
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic, FeatureInstallError, MAX_NOTES};
 use crate::feature::declare::grants::CapabilityGrantSet;
 use crate::feature::declare::id::FeatureId;
-use crate::feature::declare::service::{ServiceDeclaration, ServiceEvent, ServiceId, ServiceKey};
+use crate::feature::declare::service::{ServiceDeclaration, ServiceEvent, ServiceId, ServiceRequirement};
 use crate::feature::declare::state::StateDeclaration;
 use crate::feature::declare::task::BackgroundTaskDeclaration;
 use crate::feature::declare::tool::ToolDeclaration;
+use crate::feature::live::foreign::ForeignContract;
 use crate::feature::live::grant::{About, FeatureGrants, GrantHandle};
 use crate::feature::live::presence::Presence;
-use crate::feature::live::service::{Service, ServiceHandle, Services};
+use crate::feature::live::service::{JsonService, Service, ServiceHandle, Services};
 use crate::feature::live::sink::ServiceEventSink;
 use crate::feature::live::task::{GrantedEvent, TaskHandle};
 use crate::mailbox::requests::MailboxSender;
@@ -49,6 +50,7 @@ pub(crate) struct Stage {
     states: BTreeSet<String>,
     planned_services: Vec<ServiceDeclaration>,
     services: Services,
+    requires: Vec<ServiceRequirement>,
     /// The result of each requirement; without a service, the reason.
     wanted: BTreeMap<ServiceId, Result<Arc<Service>, String>>,
     holdings: FeatureGrants,
@@ -88,18 +90,19 @@ impl Stage {
         Self {
             feature: descriptor.id.clone(),
             grants: planned.grants.clone(),
-            planned: descriptor.tools.iter().filter(expected).map(|t| (t.name.clone(), t.clone())).collect(),
+            planned: descriptor.declared_tools.iter().filter(expected).map(|t| (t.name.clone(), t.clone())).collect(),
             planned_hooks: planned.hooks.clone(),
             skipped: planned.skipped_contributions.iter().map(|s| (s.kind, s.name.clone())).collect(),
             instructions: descriptor.instructions.clone(),
             tools: BTreeMap::new(),
             hooks: BTreeMap::new(),
-            planned_tasks: descriptor.background_tasks.iter().filter(runs).cloned().collect(),
+            planned_tasks: descriptor.declared_background_tasks.iter().filter(runs).cloned().collect(),
             tasks: BTreeMap::new(),
             planned_states: planned.states.clone(),
             states: BTreeSet::new(),
             planned_services: planned.services.provided.clone(),
             services: Services::new(),
+            requires: descriptor.requires.clone(),
             wanted,
             holdings,
             redactor,
@@ -164,36 +167,79 @@ impl Stage {
 
     pub(crate) fn provide<T: ?Sized + Send + Sync + 'static>(
         &mut self,
-        key: ServiceKey<T>,
+        id: &ServiceId,
         target: Arc<T>,
     ) -> Result<Staging, FeatureInstallError> {
-        let (kind, id, feature) = ("service", key.id(), self.feature.clone());
+        self.offer(id, |service| service.provide(target))
+    }
+
+    pub(crate) fn provide_json(
+        &mut self,
+        id: &ServiceId,
+        target: Arc<dyn JsonService>,
+    ) -> Result<Staging, FeatureInstallError> {
+        self.offer(id, |service| service.provide_json(target))
+    }
+
+    /// Provides one form of a declared service.
+    fn offer(
+        &mut self,
+        id: &ServiceId,
+        provide: impl FnOnce(&Service) -> bool,
+    ) -> Result<Staging, FeatureInstallError> {
+        let (kind, feature) = (SERVICE, self.feature.clone());
         if self.leaves_out(ContributionKind::Service, &id.to_string()) {
             return Ok(Staging::Skipped);
         }
-        if !self.planned_services.iter().any(|planned| planned.service == id) {
+        if !self.planned_services.iter().any(|planned| planned.service == *id) {
             return Err(FeatureInstallError::NotDeclared { kind, name: id.to_string(), feature });
         }
-        if self.services.contains_key(&id) {
-            return Err(FeatureInstallError::StagedTwice { kind, name: id.to_string(), feature });
+        let service = match self.services.get(id) {
+            Some(service) => Arc::clone(service),
+            None => {
+                let capability = self.granted(&HostCapability::ProvideService { key: id.name.clone().into() })?;
+                let service = Arc::new(Service::new(id.clone(), feature.clone()));
+                let (door, about) = (Arc::clone(&service.door), About::Provided(Arc::clone(&service)));
+                self.holdings.hold(GrantHandle { capability, door, about });
+                self.services.insert(id.clone(), Arc::clone(&service));
+                service
+            }
+        };
+        match provide(&service) {
+            true => Ok(Staging::Staged),
+            false => Err(FeatureInstallError::StagedTwice { kind, name: id.to_string(), feature }),
         }
-        let capability = self.granted(&HostCapability::ProvideService { key: id.name.clone().into() })?;
-        let service = Arc::new(Service::new(key, feature, target));
-        let (door, about) = (Arc::clone(&service.door), About::Provided(Arc::clone(&service)));
-        self.holdings.hold(GrantHandle { capability, door, about });
-        self.services.insert(id, service);
-        Ok(Staging::Staged)
     }
 
     pub(crate) fn require<T: ?Sized + Send + Sync + 'static>(
         &mut self,
-        key: ServiceKey<T>,
+        id: &ServiceId,
     ) -> Result<ServiceHandle<T>, FeatureInstallError> {
-        let id = key.id();
-        let (service, door) = self.service_door(&id)?;
+        let (service, door) = self.service_door(id)?;
         let (kind, feature) = (SERVICE, self.feature.clone());
         let differs = FeatureInstallError::Differs { kind, name: id.to_string(), feature, what: "its trait" };
         service.handle(door, self.redactor.clone()).ok_or(differs)
+    }
+
+    pub(crate) fn require_json(
+        &mut self,
+        id: &ServiceId,
+    ) -> Result<ServiceHandle<dyn JsonService>, FeatureInstallError> {
+        let (service, door) = self.service_door(id)?;
+        let why = || format!("{} does not provide it as JSON", service.provider);
+        let handle = service.json_handle(door, self.redactor.clone());
+        handle.ok_or_else(|| self.unavailable(format!("service {id}"), &why()))
+    }
+
+    /// The instances that were found for a requirement of each one, by name.
+    pub(crate) fn each(&self, of: &ServiceId) -> Result<Vec<ServiceId>, FeatureInstallError> {
+        let asked = |asked: &&ServiceRequirement| asked.each && asked.service == *of;
+        if !self.requires.iter().any(|required| asked(&required)) {
+            let (kind, name, feature) = (SERVICE, of.to_string(), self.feature.clone());
+            return Err(FeatureInstallError::NotDeclared { kind, name, feature });
+        }
+        let instance = |id: &&ServiceId| id.name == of.name && id.access == of.access;
+        Ok(self.wanted.iter().filter(|(_, found)| found.is_ok()).map(|(id, _)| id).filter(instance).cloned().collect())
     }
 
     /// A required service, and the door of its grant.
@@ -278,7 +324,12 @@ impl Stage {
         if contribution.required_capabilities != declared.needs {
             return Err(FeatureInstallError::Differs { kind, name, feature, what: "its required capabilities" });
         }
-        self.tools.insert(name, contribution);
+        if contribution.foreign != declared.foreign {
+            return Err(FeatureInstallError::Differs { kind, name, feature, what: "whether its schema is foreign" });
+        }
+        let contract = declared.foreign.then(|| ForeignContract::of(declared)).transpose();
+        let contract = contract.map_err(FeatureInstallError::failed)?.map(Arc::new);
+        self.tools.insert(name, ToolContribution { contract, ..contribution });
         Ok(Staging::Staged)
     }
 

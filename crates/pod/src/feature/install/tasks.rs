@@ -77,7 +77,17 @@ impl BackgroundTaskContribution {
         F: Fn(BackgroundTaskContext) -> R + Send + Sync + 'static,
         R: Future<Output = TaskResult> + Send + 'static,
     {
-        let declaration = key.declaration();
+        Self::declared(feature_id, &key.declaration(), body)
+    }
+
+    /// A background task as declared; `body` is called for each run.
+    #[must_use]
+    pub fn declared<F, R>(feature_id: FeatureId, declared: &BackgroundTaskDeclaration, body: F) -> Self
+    where
+        F: Fn(BackgroundTaskContext) -> R + Send + Sync + 'static,
+        R: Future<Output = TaskResult> + Send + 'static,
+    {
+        let declaration = declared.clone();
         let body: TaskBody = Arc::new(move |cx| Box::pin(body(cx)));
         Self { feature_id, name: declaration.name.clone(), declaration, body, events: Vec::new(), files: None }
     }

@@ -1,6 +1,7 @@
 //! The live registry: built once per generation, of whole features only, and read-only from then on. Does not depend on
 //! modules or the plan.
 
+use super::foreign::ForeignContract;
 use super::grant::{GrantLedger, Revoke};
 use super::task::RegisteredTask;
 use crate::feature::decide::report::{HostReport, RegistryReport, Totals};
@@ -201,8 +202,8 @@ pub struct RegisteredTool {
     pub definition: ToolDefinition,
     pub tool: Arc<dyn Tool>,
     pub deadline: Duration,
-    /// Whether its schema comes from elsewhere: nothing here knows what its calls change.
-    pub foreign: bool,
+    /// What the host enforces of a tool whose schema comes from elsewhere: nothing here knows what its calls change.
+    pub foreign: Option<Arc<ForeignContract>>,
     /// The door of the tool's grant: each step of a call enters it; shut when the grant is revoked.
     pub door: Arc<Door>,
     /// Whether clients of the pod may call it.

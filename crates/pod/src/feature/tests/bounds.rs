@@ -22,7 +22,8 @@ fn descriptors_are_bounded() {
         execute: false,
     };
     let asks = |capability, reason: &str| base().request(CapabilityRequest::optional(capability, reason));
-    let process = |programs: Vec<Cow<'static, str>>| HostCapability::Process { programs: Cow::Owned(programs) };
+    let process =
+        |programs: Vec<Cow<'static, str>>| HostCapability::Process { programs: Cow::Owned(programs), network: false };
     let many = |n: usize| (0..n).fold(base(), |b, i| b.foreign_tool(ToolDeclaration::of(foreign(&format!("T{i}")))));
     // what the problem says; none when it fits
     let cases: Vec<(FeatureDescriptorBuilder, &str)> = vec![

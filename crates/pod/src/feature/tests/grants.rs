@@ -28,7 +28,7 @@ fn store(read: bool, write: bool) -> HostCapability {
 }
 
 fn run(names: &[&'static str]) -> HostCapability {
-    HostCapability::Process { programs: names.iter().map(|n| (*n).into()).collect::<Vec<_>>().into() }
+    HostCapability::Process { programs: names.iter().map(|n| (*n).into()).collect::<Vec<_>>().into(), network: false }
 }
 
 fn table(json: &str) -> GrantTable {

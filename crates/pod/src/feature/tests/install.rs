@@ -173,7 +173,7 @@ fn a_stage_that_is_not_the_plan_is_dropped() {
         (
             "for somebody else",
             |ctx| {
-                let definition = declaring("builtin:m", &["One"]).build().tools.remove(0).definition();
+                let definition = declaring("builtin:m", &["One"]).build().declared_tools.remove(0).definition();
                 let other = ToolContribution::new(id("builtin:a"), Arc::new(Foreign(definition)), Vec::new());
                 ctx.tools().register(other).map(drop)
             },

@@ -5,6 +5,7 @@
 
 mod bounds;
 mod events;
+mod foreign;
 mod grants;
 mod handles;
 mod host;
@@ -12,5 +13,6 @@ mod install;
 mod plan;
 mod report;
 mod rig;
+mod service_forms;
 mod services;
 mod tasks;

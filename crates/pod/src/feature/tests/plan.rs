@@ -65,7 +65,7 @@ fn the_order_of_registration_means_nothing() {
 
 /// Many features with services: chains, diamonds, cycles, absences, two providers, versions that do not fit.
 fn web_of_services(count: usize, dice: &mut Dice) -> Vec<Arc<dyn FeatureModule>> {
-    let service = |n: usize| ServiceId { name: format!("test.s{n}.v1"), access: ServiceAccess::Whole };
+    let service = |n: usize| ServiceId::whole(format!("test.s{n}.v1"));
     let module = |n: usize| {
         let mut builder = declaring(&format!("user:f{n:04}"), &[]);
         if dice.below(3) > 0 {
@@ -82,14 +82,14 @@ fn web_of_services(count: usize, dice: &mut Dice) -> Vec<Arc<dyn FeatureModule>>
                 1 => (Need::Required, "*"),
                 _ => (Need::Optional, "^1"),
             };
-            builder = builder.requires(ServiceRequirement { service: service(whom), version: version.into(), need });
+            builder = builder.requires(ServiceRequirement::declared(service(whom), version, need));
         }
         // Two that need each other, in every hundred.
         let partner = [(40, n + 1), (41, n.saturating_sub(1))].into_iter().find(|(at, _)| n % 100 == *at);
         if let Some((_, partner)) = partner {
             builder = declaring(&format!("user:f{n:04}"), &[])
                 .provides(ServiceDeclaration { service: service(n), version: "1.0.0".into(), events: Vec::new() })
-                .requires(ServiceRequirement { service: service(partner), version: "*".into(), need: Need::Required });
+                .requires(ServiceRequirement::declared(service(partner), "*", Need::Required));
         }
         with(builder.build(), |_| Ok(()))
     };
@@ -295,6 +295,7 @@ fn grants_cover_and_refusals_hit() {
         |root: &'static str, read, write, execute| HostCapability::ScopedFs { root: root.into(), read, write, execute };
     let run = |names: &[&'static str]| HostCapability::Process {
         programs: names.iter().map(|n| (*n).into()).collect::<Vec<_>>().into(),
+        network: false,
     };
     let (grant, refuse) = (true, false);
     // rules, request, granted?

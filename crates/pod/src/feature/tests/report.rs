@@ -53,7 +53,7 @@ fn the_bytes_are_pinned() {
 
 /// Name, description and schema of the one tool, and the instruction's text.
 fn bytes() -> usize {
-    declaring("builtin:a", &["Say"]).build().tools[0].bytes() + "Say it.".len()
+    declaring("builtin:a", &["Say"]).build().declared_tools[0].bytes() + "Say it.".len()
 }
 
 #[test]

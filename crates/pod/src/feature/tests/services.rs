@@ -376,7 +376,7 @@ fn a_service_is_used_as_declared_or_not_at_all() {
 #[test]
 fn names_and_versions_are_bounded() {
     let valid = |name: &str| {
-        let service = ServiceId { name: name.to_owned(), access: ServiceAccess::Whole };
+        let service = ServiceId::whole(name);
         let version = "1.0.0".to_owned();
         let descriptor =
             declaring("user:a", &[]).provides(ServiceDeclaration { service, version, events: Vec::new() }).build();
@@ -403,7 +403,8 @@ fn names_and_versions_are_bounded() {
     assert!(range("*").problems().is_empty() && range(">=1, <3").problems().is_empty());
     let many = (0..17).fold(declaring("user:a", &[]), |b, n| {
         b.requires(ServiceRequirement {
-            service: ServiceId { name: format!("a.b.v{}", n + 1), access: ServiceAccess::Whole },
+            each: false,
+            service: ServiceId::whole(format!("a.b.v{}", n + 1)),
             version: "1".into(),
             need: REQUIRED,
         })

@@ -96,7 +96,7 @@ fn a_declaration_reads_back() {
     let within = Restart::OnFailure { max: 3, within: DAY, backoff: SECOND };
     let key = TaskKey::new("t", ToolEffect::ReadOnly).at_start().cron("0 9 * * *", "UTC").every(SECOND).restart(within);
     let descriptor = declares(&[key]).build();
-    let json = serde_json::to_string(&descriptor.background_tasks).unwrap();
+    let json = serde_json::to_string(&descriptor.declared_background_tasks).unwrap();
     let expected = concat!(
         r#"[{"name":"t","effect":"read_only","triggers":[{"trigger":"start"},"#,
         r#"{"trigger":"cron","expression":"0 9 * * *","time_zone":"UTC"},{"trigger":"interval","every_ms":1000}],"#,
@@ -104,7 +104,10 @@ fn a_declaration_reads_back() {
         r#""deadline_ms":60000,"needs":[]}]"#,
     );
     assert_eq!(json, expected);
-    assert_eq!(serde_json::from_str::<Vec<BackgroundTaskDeclaration>>(&json).unwrap(), descriptor.background_tasks);
+    assert_eq!(
+        serde_json::from_str::<Vec<BackgroundTaskDeclaration>>(&json).unwrap(),
+        descriptor.declared_background_tasks
+    );
 }
 
 #[test]

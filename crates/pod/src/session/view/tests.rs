@@ -400,9 +400,9 @@ fn identical_results_are_referenced_once() {
     let plan = plan(&items, 12_000, 3_000).unwrap();
     let mut shown = items.clone();
     plan.project(&mut shown, &ShownItems::default(), &state(&[]).surface.unwrap().0);
-    let content = |at: usize| match &shown[at] {
-        Item::ToolResult { outcome, .. } => outcome.content.clone(),
-        other => panic!("{other:?}"),
+    let content = |at: usize| {
+        let Item::ToolResult { outcome, .. } = &shown[at] else { panic!("{:?}", shown[at]) };
+        outcome.content.clone()
     };
     assert_eq!([content(1), content(15)], ["(as c00000009)", "(as c00000009)"], "also in the protected tail");
     assert_eq!(content(17), "=".repeat(4000));

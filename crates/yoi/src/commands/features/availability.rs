@@ -119,7 +119,7 @@ impl Contribution<'_> {
         let source = switch.and_then(|switches| switches.enabled.as_ref()).map(|enabled| enabled.source.clone());
         let source = source.or_else(|| switch.filter(|s| s.on()).map(|s| s.at.clone()));
         say(Mark::Yes, format!("{id} is enabled"), Some(source.unwrap_or_else(|| "default".to_owned())));
-        let requests = self.feature.requests.iter();
+        let requests = self.feature.requested_capabilities.iter();
         let needed = requests.filter(|asked| asked.need == Need::Required || self.needs.contains(&asked.capability));
         for capability in std::iter::once(&self.own).chain(needed.map(|request| &request.capability)) {
             let (mark, text, source) = grant(capability, planned, &composed.capabilities.admission(id, capability));
@@ -144,7 +144,8 @@ impl Contribution<'_> {
             };
             say(Mark::No, format!("{} is not installed: {why}", self.name), None);
         }
-        let starts = self.feature.requests.iter().any(|r| matches!(r.capability, HostCapability::Process { .. }));
+        let starts =
+            self.feature.requested_capabilities.iter().any(|r| matches!(r.capability, HostCapability::Process { .. }));
         match no_shell.filter(|_| starts) {
             Some(why) => {
                 say(Mark::No, format!("commands cannot run here: {why}"), None);

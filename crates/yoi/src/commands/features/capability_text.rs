@@ -68,10 +68,13 @@ pub(super) fn means(held: &HostCapability) -> Option<String> {
             let what = if root == "workspace" { "the project".to_owned() } else { format!("the directory {root}") };
             Some(format!("{} {what}", words.join(" and ")))
         }
-        HostCapability::Process { programs } if programs.iter().any(|name| name == "*") => {
+        HostCapability::Process { programs, .. } if programs.iter().any(|name| name == "*") => {
             Some("start any program".to_owned())
         }
-        HostCapability::Process { programs } => Some(format!("start {}", programs.join(", "))),
+        HostCapability::Process { programs, network } => {
+            let network = if *network { ", with the network" } else { "" };
+            Some(format!("start {}{network}", programs.join(", ")))
+        }
         HostCapability::ProvideService { key } => Some(format!("offer the service {key} to other features")),
         HostCapability::UseService { key } => Some(format!("use the service {key}")),
         HostCapability::WorkItemStore { read, write } => Some(format!("{} work items", store(*read, *write))),

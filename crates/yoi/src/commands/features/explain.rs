@@ -56,7 +56,8 @@ impl Route {
         let mut composed = compose(&ambient, config, env, Added::default())?;
         let no_shell = composed.spawner(&ambient, env, "explain")?.err();
         let all = builtins::declared();
-        let found = all.iter().find_map(|feature| Some((feature, feature.tools.iter().find(|t| t.name == name)?)));
+        let found =
+            all.iter().find_map(|feature| Some((feature, feature.declared_tools.iter().find(|t| t.name == name)?)));
         let (feature, tool) = found.ok_or_else(|| unknown(name, &all))?;
         let plan = composed.plan();
         let planned = plan.features.iter().find(|planned| planned.feature_id == feature.id);
@@ -96,7 +97,8 @@ impl Route {
 }
 
 fn unknown(name: &str, all: &[FeatureDescriptor]) -> Failure {
-    let names: Vec<&str> = all.iter().flat_map(|feature| &feature.tools).map(|tool| tool.name.as_str()).collect();
+    let names: Vec<&str> =
+        all.iter().flat_map(|feature| &feature.declared_tools).map(|tool| tool.name.as_str()).collect();
     let tasks = explain_task::names(all);
     let known: Vec<&str> = names.iter().copied().chain(tasks.iter().map(String::as_str)).collect();
     let meant = did_you_mean(name, &known);
@@ -193,7 +195,8 @@ impl<'a> RouteBuilder<'a> {
 
     fn run(&mut self) {
         let mut notes = Vec::new();
-        let starts = self.feature.requests.iter().any(|r| matches!(r.capability, HostCapability::Process { .. }));
+        let starts =
+            self.feature.requested_capabilities.iter().any(|r| matches!(r.capability, HostCapability::Process { .. }));
         if let Some(sandbox) = self.plan.host.sandbox.as_ref().filter(|_| starts) {
             let text = format!("sandbox of commands: {}", sandbox_text(&sandbox.mode, sandbox.enforced));
             notes.push((text, Some(sandbox.source.clone())));

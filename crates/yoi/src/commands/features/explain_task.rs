@@ -55,7 +55,8 @@ struct ExplainedTrigger {
 
 /// The names by which [`find`] finds each background task: `FEATURE/NAME` where several features have the name.
 pub(super) fn names(all: &[FeatureDescriptor]) -> Vec<String> {
-    let tasks = || all.iter().flat_map(|feature| feature.background_tasks.iter().map(move |task| (feature, task)));
+    let tasks =
+        || all.iter().flat_map(|feature| feature.declared_background_tasks.iter().map(move |task| (feature, task)));
     let is_unique = |name: &str| tasks().filter(|(_, task)| task.name == name).count() == 1;
     let shown =
         tasks().map(
@@ -71,7 +72,8 @@ pub(super) fn find<'a>(
     name: &str,
     all: &'a [FeatureDescriptor],
 ) -> Result<Option<(&'a FeatureDescriptor, &'a BackgroundTaskDeclaration)>, Failure> {
-    let tasks = all.iter().flat_map(|feature| feature.background_tasks.iter().map(move |task| (feature, task)));
+    let tasks =
+        all.iter().flat_map(|feature| feature.declared_background_tasks.iter().map(move |task| (feature, task)));
     let full = |feature: &FeatureDescriptor, task: &BackgroundTaskDeclaration| format!("{}/{}", feature.id, task.name);
     let found: Vec<_> = tasks.filter(|(feature, task)| task.name == name || full(feature, task) == name).collect();
     match found.as_slice() {

@@ -12,13 +12,20 @@ use crate::feature::declare::service::{
 };
 use std::collections::BTreeMap;
 
+/// The name of a service, and of its instance.
+type Instance<'a> = (&'a str, Option<&'a str>);
+
+fn instance(service: &ServiceId) -> Instance<'_> {
+    (&service.name, service.instance.as_deref())
+}
+
 /// Services and their providers.
 pub(super) struct Wiring<'a> {
     declared: &'a [&'a Declared],
-    /// The first provider of each name that is allowed to provide it.
-    providers: BTreeMap<&'a str, usize>,
+    /// The first provider of each instance that is allowed to provide it.
+    providers: BTreeMap<Instance<'a>, usize>,
     /// The first declared provider of each name, allowed or not: the cause if the service is missing.
-    known: BTreeMap<&'a str, usize>,
+    known: BTreeMap<Instance<'a>, usize>,
     order: Order,
 }
 
@@ -34,10 +41,9 @@ impl<'a> Wiring<'a> {
         let mut wiring = Self { declared, providers: BTreeMap::new(), known: BTreeMap::new(), order: Order::default() };
         for (at, (one, planned)) in declared.iter().zip(planned).enumerate() {
             for service in &one.descriptor.provides {
-                let name = service.service.name.as_str();
-                wiring.known.entry(name).or_insert(at);
-                if planned.outcome.is_live() && planned.grants.allows(&provides(name)) {
-                    wiring.providers.entry(name).or_insert(at);
+                wiring.known.entry(instance(&service.service)).or_insert(at);
+                if planned.outcome.is_live() && planned.grants.allows(&provides(&service.service.name)) {
+                    wiring.providers.entry(instance(&service.service)).or_insert(at);
                 }
             }
         }
@@ -52,11 +58,13 @@ impl<'a> Wiring<'a> {
             return needs;
         }
         for asked in &one.descriptor.requires {
-            if planned.grants.allows(&asked.service.admission())
-                && let Some((provider, offer)) = self.offer(&asked.service)
-                && asked.takes(&offer.version)
-            {
-                *needs.entry(provider).or_insert(false) |= asked.need == Need::Required;
+            if !planned.grants.allows(&asked.service.admission()) {
+                continue;
+            }
+            for (provider, offer) in self.offers(asked) {
+                if asked.takes(&offer.version) {
+                    *needs.entry(provider).or_insert(false) |= asked.need == Need::Required;
+                }
             }
         }
         needs
@@ -75,10 +83,11 @@ impl<'a> Wiring<'a> {
             let message = format!("services of {id} form a cycle: {}", self.path(cycle));
             return vec![FeatureDiagnostic::new(DiagnosticCode::ServiceCycle, id, message)];
         }
-        let mut names: Vec<_> = one.descriptor.provides.iter().map(|s| s.service.name.as_str()).collect();
+        let mut names: Vec<_> = one.descriptor.provides.iter().map(|s| instance(&s.service)).collect();
         names.dedup();
-        let taken = names.into_iter().filter_map(|name| {
-            let owner = self.providers.get(name).filter(|owner| **owner < at)?;
+        let taken = names.into_iter().filter_map(|of| {
+            let owner = self.providers.get(&of).filter(|owner| **owner < at)?;
+            let name = of.1.map_or_else(|| of.0.to_owned(), |instance| format!("{}#{instance}", of.0));
             let message = format!("service {name} of {id} is provided by {}; disable one of them", self.id(*owner)?);
             Some(FeatureDiagnostic::new(DiagnosticCode::ServiceTaken, id, message))
         });
@@ -102,7 +111,7 @@ impl<'a> Wiring<'a> {
             Resolution::Missing { code, missing, cause }
         };
         let Some((provider, offer)) = self.offer(service) else {
-            let known = self.known.get(service.name.as_str()).copied();
+            let known = self.known.get(&instance(service)).copied();
             let reason = match known.and_then(|known| planned.get(known)) {
                 Some(provider) => absence(provider, service),
                 None => "no feature provides it".to_owned(),
@@ -133,9 +142,43 @@ impl<'a> Wiring<'a> {
         Resolution::Resolved(ResolvedService { service: service.clone(), version, provider })
     }
 
+    /// All instances for a requirement of `at` that asks for each, once all features before it are decided. Those that
+    /// are not live, or have another version, are left out.
+    pub(super) fn find_each(
+        &self,
+        at: usize,
+        asked: &ServiceRequirement,
+        planned: &[PlannedFeature],
+    ) -> Vec<ResolvedService> {
+        let live = self
+            .offers(asked)
+            .into_iter()
+            .filter(|(provider, offer)| asked.takes(&offer.version) && !self.order.cut.contains(&(at, *provider)));
+        let found = live.filter_map(|(provider, offer)| {
+            let by = planned.get(provider).filter(|by| by.outcome.is_live())?;
+            let (service, version) = (offer.service.clone(), offer.version.clone());
+            Some(ResolvedService { service, version, provider: by.feature_id.clone() })
+        });
+        found.collect()
+    }
+
+    /// The providers that a requirement means.
+    fn offers(&self, asked: &ServiceRequirement) -> Vec<(usize, &'a ServiceDeclaration)> {
+        if !asked.each {
+            return self.offer(&asked.service).into_iter().collect();
+        }
+        let instances = self.providers.keys().filter(|(name, _)| *name == asked.service.name);
+        let id = |(name, instance): &Instance<'_>| ServiceId {
+            name: (*name).to_owned(),
+            access: asked.service.access,
+            instance: instance.map(str::to_owned),
+        };
+        instances.filter_map(|instance| self.offer(&id(instance))).collect()
+    }
+
     /// The provider of exactly this service, with its declaration.
     fn offer(&self, service: &ServiceId) -> Option<(usize, &'a ServiceDeclaration)> {
-        let provider = *self.providers.get(service.name.as_str())?;
+        let provider = *self.providers.get(&instance(service))?;
         let declared = &self.declared.get(provider)?.descriptor.provides;
         declared.iter().find(|offer| offer.service == *service).map(|offer| (provider, offer))
     }

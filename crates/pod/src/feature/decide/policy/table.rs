@@ -30,6 +30,9 @@ pub struct GrantTable {
     /// Programs; `*` is any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<Vec<String>>,
+    /// Names of programs that also use the network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process_network: Option<Vec<String>>,
     /// Names of its tools; `*` is any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
@@ -87,6 +90,8 @@ pub enum FsAccess {
     Read,
     /// Reading and writing.
     Write,
+    /// Reading, and starting programs that are there.
+    Execute,
 }
 
 /// The value of a store key in `grant = { … }`: how far the store is open to the feature.
@@ -150,12 +155,23 @@ impl GrantTable {
                 FsAccess::None => Vec::new(),
                 FsAccess::Read => vec![fs(false)],
                 FsAccess::Write => vec![fs(true)],
+                FsAccess::Execute => {
+                    vec![Can::ScopedFs { root: root.clone().into(), read: true, write: false, execute: true }]
+                }
             };
             ("fs", fs(false), Some(granted))
         });
         let notify = |NotificationBounds { max_bytes, per_turn }| Can::EmitModelNotification { max_bytes, per_turn };
         let (work_items, memory): (fn(_, _) -> _, fn(_, _) -> _) =
             (|read, write| Can::WorkItemStore { read, write }, |read, write| Can::MemoryStore { read, write });
+        let process = match (&self.process, &self.process_network) {
+            (None, None) => None,
+            (without, with) => {
+                let without = all(without, |programs| Can::Process { programs, network: false });
+                let with = all(with, |programs| Can::Process { programs, network: true });
+                Some([without, with].into_iter().flatten().flatten().collect())
+            }
+        };
         let lists = [
             ("tools", Can::tool("*"), each(&self.tools, |of| Can::ContributeTool { name: name(of) })),
             (
@@ -170,7 +186,7 @@ impl GrantTable {
             ("answers", Can::ANY_ANSWER, all(&self.answers, |tools| Can::AnswerCalls { tools })),
             ("repeats", Can::ANY_REPEAT, all(&self.repeats, |tools| Can::RepeatCalls { tools })),
             ("results", Can::ANY_RESULT, all(&self.results, |tools| Can::TransformResults { tools })),
-            ("process", Can::ANY_PROGRAM, all(&self.process, |programs| Can::Process { programs })),
+            ("process", Can::ANY_PROGRAM, process),
             ("network", Can::network("*"), all(&self.network, |hosts| Can::Network { purpose: "*".into(), hosts })),
         ];
         let others = [

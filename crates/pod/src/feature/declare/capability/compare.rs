@@ -17,6 +17,9 @@ impl HostCapability {
         match (own.parts().1, both.parts().1) {
             (CapabilityScope::Name(own), CapabilityScope::Name(name)) => *name = name_of_both(own, name)?,
             (CapabilityScope::Names(own), CapabilityScope::Names(names)) => *names = names_of_both(own, names)?,
+            (CapabilityScope::Programs(own, reaches), CapabilityScope::Programs(programs, network)) => {
+                (*programs, *network) = (names_of_both(own, programs)?, *network && *reaches);
+            }
             (CapabilityScope::Hosts(own, reached), CapabilityScope::Hosts(purpose, hosts)) => {
                 (*purpose, *hosts) = (name_of_both(own, purpose)?, hosts_of_both(reached, hosts)?);
             }
@@ -95,6 +98,9 @@ impl fmt::Display for HostCapability {
         match part {
             CapabilityScope::Name(name) => write!(f, "{kind}({name})"),
             CapabilityScope::Names(names) => write!(f, "{kind}({})", names.join(",")),
+            CapabilityScope::Programs(programs, network) => {
+                write!(f, "{kind}({}{})", programs.join(","), if *network { " with network" } else { "" })
+            }
             CapabilityScope::Hosts(purpose, hosts) => write!(f, "{kind}({purpose}: {})", hosts.join(",")),
             CapabilityScope::Modes(of, modes) => {
                 let on: String = modes.iter().filter(|(on, _)| **on).map(|(_, letter)| *letter).collect();
@@ -169,6 +175,7 @@ mod tests {
             let hosts = hosts.iter().map(|host| Text::from(*host)).collect::<Vec<_>>();
             HostCapability::Network { purpose: "docs".into(), hosts: hosts.into() }
         };
+        let run = |network| HostCapability::Process { programs: vec![Text::from("git")].into(), network };
         let notify = |max_bytes, per_turn| HostCapability::EmitModelNotification { max_bytes, per_turn };
         let rows = [
             (HostCapability::secret("*"), HostCapability::secret("key"), Some(HostCapability::secret("key"))),
@@ -177,6 +184,8 @@ mod tests {
             (fs(true, false), fs(false, true), None),
             (hosts(&["*.a.org"]), hosts(&["b.org", "x.a.org"]), Some(hosts(&["x.a.org"]))),
             (notify(100, 1), notify(10, 2), Some(notify(10, 1))),
+            (run(true), run(false), Some(run(false))),
+            (HostCapability::ANY_PROGRAM, run(true), Some(run(false))),
         ];
         for (one, other, both) in rows {
             assert_eq!(one.meet(&other), both, "{one} and {other}");

@@ -9,7 +9,9 @@
 //! and each time a call continues. When the provider leaves, the doors of its consumers shut with that reason.
 
 mod handle;
+mod json;
 mod offer;
 
 pub use handle::{ServiceError, ServiceFuture, ServiceHandle};
+pub use json::{JsonCall, JsonService, ServiceFault};
 pub(crate) use offer::{Service, Services};

@@ -1,13 +1,14 @@
 //! One service, between its provider and its consumers. Does not depend on the policy.
 
 use super::handle::ServiceHandle;
+use super::json::JsonService;
 use crate::feature::declare::id::FeatureId;
-use crate::feature::declare::service::{ServiceId, ServiceKey};
+use crate::feature::declare::service::ServiceId;
 use authority::{Door, Redactor};
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// The services of the features that are installed so far.
 pub(crate) type Services = BTreeMap<ServiceId, Arc<Service>>;
@@ -17,20 +18,38 @@ pub(crate) struct Service {
     pub(crate) id: ServiceId,
     pub(crate) provider: FeatureId,
     /// An `Arc` of the contract, known by its type.
-    target: Box<dyn Any + Send + Sync>,
+    typed: OnceLock<Box<dyn Any + Send + Sync>>,
+    json: OnceLock<Arc<dyn JsonService>>,
     /// The door of the provider's grant; those of consumers are derived from it.
     pub(crate) door: Arc<Door>,
     left: AtomicBool,
 }
 
 impl Service {
-    pub(crate) fn new<T: ?Sized + Send + Sync + 'static>(
-        key: ServiceKey<T>,
-        provider: FeatureId,
-        target: Arc<T>,
-    ) -> Self {
+    /// A service that is not provided in any form yet.
+    pub(crate) fn new(id: ServiceId, provider: FeatureId) -> Self {
         let (door, left) = (Door::new(), AtomicBool::new(false));
-        Self { id: key.id(), provider, target: Box::new(target), door, left }
+        Self { id, provider, typed: OnceLock::new(), json: OnceLock::new(), door, left }
+    }
+
+    /// Provides its typed form; whether there was none.
+    pub(crate) fn provide<T: ?Sized + Send + Sync + 'static>(&self, target: Arc<T>) -> bool {
+        self.typed.set(Box::new(target)).is_ok()
+    }
+
+    /// Provides its form as JSON; whether there was none.
+    pub(crate) fn provide_json(&self, target: Arc<dyn JsonService>) -> bool {
+        self.json.set(target).is_ok()
+    }
+
+    /// A handle on its form as JSON, under a grant of its own; none if it has no such form.
+    pub(crate) fn json_handle(
+        self: &Arc<Self>,
+        door: Arc<Door>,
+        redactor: Redactor,
+    ) -> Option<ServiceHandle<dyn JsonService>> {
+        let target = Arc::clone(self.json.get()?);
+        Some(ServiceHandle { target, service: Arc::clone(self), door, redactor })
     }
 
     /// A handle under a grant of its own; none if the service has another contract.
@@ -39,7 +58,7 @@ impl Service {
         door: Arc<Door>,
         redactor: Redactor,
     ) -> Option<ServiceHandle<T>> {
-        let target = self.target.downcast_ref::<Arc<T>>()?;
+        let target = self.typed.get()?.downcast_ref::<Arc<T>>()?;
         Some(ServiceHandle { target: Arc::clone(target), service: Arc::clone(self), door, redactor })
     }
 

@@ -65,6 +65,9 @@ pub enum StateError {
     /// The value does not encode as JSON, or its JSON cannot be read again.
     #[error("the state cannot be stored as JSON: {0}")]
     Json(String),
+    /// The state changed since the caller read it; it has this revision now.
+    #[error("the state has changed and is at revision {0}; read it again")]
+    Conflict(u64),
     /// Another process wrote a value that this build cannot read. The file is kept, and nothing is written until the
     /// next start.
     #[error("another writer changed the state, and it cannot be read: {0}")]
@@ -77,7 +80,7 @@ impl StateError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Refused(_) | Self::Closed | Self::Unreadable(_) => ErrorKind::Unavailable,
-            Self::Superseded | Self::Busy => ErrorKind::Retry,
+            Self::Superseded | Self::Busy | Self::Conflict(_) => ErrorKind::Retry,
             Self::TooLarge(_) => ErrorKind::Exhausted,
             Self::Panicked(_) | Self::Json(_) | Self::Early => ErrorKind::Bug,
         }
@@ -148,6 +151,8 @@ struct Cells<T> {
     newest: Arc<T>,
     /// Raised when updates were refused: later updates that depend on those are invalid.
     epoch: u64,
+    /// Raised whenever `newest` changes.
+    revision: u64,
     /// A value of another process that is not parsed yet: parsing runs the feature's code, on the feature's thread.
     found: Option<FileContent>,
     /// The error of parsing it. The stored value is unknown, so it is not overwritten.
@@ -164,10 +169,10 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
         redactor: Redactor,
     ) -> Result<Self, String> {
         let (left, way) = match key.scope {
-            StateScope::Session => (link.left(feature, key.name).cloned(), Durability::Journal(link.mailbox.clone())),
+            StateScope::Session => (link.left(feature, &key.name).cloned(), Durability::Journal(link.mailbox.clone())),
             StateScope::Pod | StateScope::User => {
                 let dir = link.dir(key.scope).ok_or_else(|| format!("this host keeps no {} state", key.scope))?;
-                let file = StateFile::new(dir.derive(), feature, key.name);
+                let file = StateFile::new(dir.derive(), feature, &key.name);
                 let (left, stamp) = file.read()?;
                 file.adopt(stamp);
                 (left, Durability::File(link.keeper.clone(), Arc::new(file)))
@@ -175,7 +180,7 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
         };
         let durable = Arc::new(key.left(left.as_ref())?);
         let newest = Arc::clone(&durable);
-        let cells = Mutex::new(Cells { newest, durable, epoch: 0, found: None, unreadable: None });
+        let cells = Mutex::new(Cells { newest, durable, epoch: 0, revision: 1, found: None, unreadable: None });
         let (feature, turn) = (feature.clone(), Mutex::default());
         let slot = Slot { feature, key: key.copy(), way, door, presence, redactor, turn, cells };
         Ok(Self { slot: Arc::new(slot) })
@@ -199,10 +204,24 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
     /// Runs `change` at once, on a copy of the newest value, committed or not, and queues the result, as it reads back
     /// from its JSON. Must not be called from within another update of the same state: that never returns.
     pub fn update<R>(&self, change: impl FnOnce(&mut T) -> R) -> Update<R> {
-        Update { begun: self.begin(change).map_err(Some) }
+        Update { begun: self.begin(None, change).map_err(Some) }
     }
 
-    fn begin<R>(&self, change: impl FnOnce(&mut T) -> R) -> Result<Begun<R>, StateError> {
+    /// The revision of [`Self::newest`]: it grows with each change, from 1 at each start. To replace a value, get the
+    /// revision first and the newest value then: a change in between is a conflict.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.slot.catch_up();
+        self.slot.cells().revision
+    }
+
+    /// Replaces the newest value, if it still has this revision; otherwise the error is [`StateError::Conflict`]. For
+    /// owners of the value in another process, which no closure of [`Self::update`] reaches.
+    pub fn replace(&self, revision: u64, value: T) -> Update<()> {
+        Update { begun: self.begin(Some(revision), |old| *old = value).map_err(Some) }
+    }
+
+    fn begin<R>(&self, expected: Option<u64>, change: impl FnOnce(&mut T) -> R) -> Result<Begun<R>, StateError> {
         let slot = &self.slot;
         slot.presence.check().map_err(|absent| match absent {
             Absent::Early => StateError::Early,
@@ -216,6 +235,9 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
             if let Some(why) = &cells.unreadable {
                 return Err(StateError::Unreadable(why.clone()));
             }
+            if expected.is_some_and(|expected| expected != cells.revision) {
+                return Err(StateError::Conflict(cells.revision));
+            }
             (Arc::clone(&cells.newest), cells.epoch)
         };
         let (answer, value, json, bytes) =
@@ -223,7 +245,7 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
         let value = Arc::new(value);
         let (reply, done) = oneshot::channel();
         let waiter = PendingUpdate { slot: Arc::clone(slot), epoch, value: Arc::clone(&value), reply };
-        let (feature, name) = (slot.feature.to_string(), slot.key.name.to_owned());
+        let (feature, name) = (slot.feature.to_string(), slot.key.name.to_string());
         let state = FeatureState { feature, name, version: slot.key.version, value: Arc::new(json) };
         {
             let mut cells = slot.cells();
@@ -232,6 +254,7 @@ impl<T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static> 
             }
             slot.hand_in(state, bytes, waiter)?;
             cells.newest = value;
+            cells.revision += 1;
         }
         let mailbox = match &slot.way {
             Durability::Journal(mailbox) => Some(mailbox.clone()),
@@ -345,6 +368,7 @@ impl<T> Cells<T> {
     fn start_over(&mut self) {
         self.newest = Arc::clone(&self.durable);
         self.epoch += 1;
+        self.revision += 1;
     }
 }
 
