@@ -13,6 +13,7 @@ use crate::feature::live::sink::{FeatureAlertSink, FeatureNotifySink, RunningNot
 use crate::feature::live::state::{DurableState, PodLink};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// The argument of `install()`: a feature stages its contributions and gets its granted handles through it. Valid until
 /// `install()` returns. Gives access to no pod, no journal and no other feature.
@@ -36,6 +37,19 @@ impl<'a> FeatureInstallContext<'a> {
     #[must_use]
     pub fn grants(&self) -> &CapabilityGrantSet {
         &self.stage.grants
+    }
+
+    /// The settings in effect: what a person wrote, which fits the declared schema, and the defaults of the schema.
+    ///
+    /// # Errors
+    /// No settings are declared, or `T` does not read what the schema allows.
+    pub fn settings<T: DeserializeOwned>(&mut self) -> Result<T, FeatureInstallError> {
+        self.stage.call("settings", "", |stage| {
+            let undeclared = || FeatureInstallError::failed("the descriptor declares no settings");
+            let settings = stage.settings.clone().ok_or_else(undeclared)?;
+            let unread = |error| FeatureInstallError::failed(format!("the settings cannot be read: {error}"));
+            serde_json::from_value(Value::Object(settings)).map_err(unread)
+        })
     }
 
     /// The name of the pod, as `yoi ps` shows it; none while a plan is shown or checked without a pod.

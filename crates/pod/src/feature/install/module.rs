@@ -3,6 +3,7 @@
 use super::context::FeatureInstallContext;
 use crate::feature::declare::descriptor::FeatureDescriptor;
 use crate::feature::declare::diagnostic::FeatureInstallError;
+use std::borrow::Cow;
 
 /// A feature: the entry point of its code. Its author implements it; the registry builder calls it at each start.
 pub trait FeatureModule: Send + Sync + 'static {
@@ -20,7 +21,13 @@ pub trait FeatureModule: Send + Sync + 'static {
 
     /// The source location of this feature: names it if its descriptor is not available, or if two features claim one
     /// id.
-    fn source(&self) -> &'static str {
-        std::any::type_name::<Self>()
+    fn source(&self) -> Cow<'static, str> {
+        std::any::type_name::<Self>().into()
+    }
+
+    /// BLAKE3 of the code that runs, in lower-case hex, if that code is not part of this program: a package, a component,
+    /// pinned definitions. Called with `descriptor()`, under the same limits.
+    fn body(&self) -> Option<String> {
+        None
     }
 }

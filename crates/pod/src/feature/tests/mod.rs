@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests claim authority as the composition root does")]
 
 mod bounds;
+mod drift;
 mod events;
 mod grants;
 mod handles;
@@ -13,4 +14,5 @@ mod plan;
 mod report;
 mod rig;
 mod services;
+mod settings;
 mod tasks;
