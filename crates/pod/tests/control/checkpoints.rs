@@ -247,4 +247,4 @@ fn what_a_fold_is_kept_in_is_pinned() {
     assert!(CheckpointBuilder::read(VERSION, &CheckpointBuilder::of(&empty).bytes(&empty.state).unwrap()).is_some());
 }
 
-const PINNED: &str = "a0b06877753ff1100fe658a93dac3ba65b16590fe6846729877c7709ca3553e4";
+const PINNED: &str = "796429d0bd26be486e6c862298e96be79574835e0d4c5f513fe04eae59c9f68b";
