@@ -218,6 +218,8 @@ mod tests {
             completed(&file, &pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect::<Vec<_>>())
         };
         assert_eq!(given(&[("path", "{lang}")]).as_deref(), Ok("Look at {lang}, Rust; {other} { {lang}"));
+        let both = given(&[("path", "src"), ("lang", "C"), ("lang", "Zig")]);
+        assert_eq!(both.as_deref(), Ok("Look at src, Zig; {other} { src"));
         assert!(given(&[]).is_err_and(|why| why.contains("`path` is missing (where)")));
         assert!(given(&[("path", "x"), ("paht", "y")]).is_err_and(|why| why.contains("no argument `paht`")));
     }
