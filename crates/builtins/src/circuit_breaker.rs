@@ -22,6 +22,7 @@ use pod::feature::{
     StateKey,
 };
 use pod::hook::{Change, PreRequest, PreToolCall, RequestView, ToolCallView, ToolOutcome, ToolOutcomeView, Verdict};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,12 +42,14 @@ const MAX_TOOLS: usize = 128;
 const MICROS: u64 = 1_000_000;
 
 /// `[features."builtin:circuit-breaker"]`.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// Errors in a row that open the breaker of a tool; 1 to 100.
+    #[schemars(range(min = 1, max = 100))]
     pub errors: u32,
     /// Seconds until one call may try again; 1 to 3600.
+    #[schemars(range(min = 1, max = 3600))]
     pub rest_s: u64,
 }
 
@@ -81,6 +84,7 @@ pub(crate) fn declared() -> FeatureDescriptor {
     FeatureDescriptor::builder(ID)
         .display_name("Circuit breaker")
         .version(env!("CARGO_PKG_VERSION"))
+        .settings::<Settings>()
         .gate(&GATE)
         .transform(&RESULTS)
         .gate(&REQUESTS)

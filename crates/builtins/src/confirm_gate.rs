@@ -10,6 +10,7 @@ use llm_worker::tool::Touch;
 use pod::feature::{FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule, HookKey};
 use pod::hook::{MAX_EXPIRY, PreToolCall, ToolCallView, Verdict};
 use regex::Regex;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
@@ -24,11 +25,12 @@ const GATE: HookKey<PreToolCall> = HookKey::new("confirm-gate");
 const MAX_TOOLS: usize = 64;
 
 /// `[features."builtin:confirm-gate"]`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// The tools whose calls are asked about; `*` is any, and so is none, beside `patterns`. `Bash` is every tool that runs a
     /// command. At most 64.
+    #[schemars(length(max = MAX_TOOLS))]
     pub tools: Vec<String>,
     /// Regular expressions; with any, only calls are asked about in whose arguments one matches. At most 64.
     pub patterns: Vec<String>,
@@ -68,7 +70,12 @@ fn time(text: &str) -> Result<Duration, String> {
 }
 
 pub(crate) fn declared() -> FeatureDescriptor {
-    FeatureDescriptor::builder(ID).display_name("Confirmation").version(env!("CARGO_PKG_VERSION")).gate(&GATE).build()
+    FeatureDescriptor::builder(ID)
+        .display_name("Confirmation")
+        .version(env!("CARGO_PKG_VERSION"))
+        .settings::<Settings>()
+        .gate(&GATE)
+        .build()
 }
 
 impl FeatureModule for ConfirmGate {

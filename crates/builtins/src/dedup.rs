@@ -10,6 +10,7 @@ use pod::feature::{
     StateKey,
 };
 use pod::hook::{Change, ToolOutcome, ToolOutcomeView};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,10 +27,11 @@ const MAX_SEEN: usize = 256;
 const DIGITS: usize = 40;
 
 /// `[features."builtin:dedup"]`.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// Shorter contents stay as they are; 1 to 32,768 bytes.
+    #[schemars(range(min = 1, max = 32_768))]
     pub min_bytes: usize,
 }
 
@@ -60,6 +62,7 @@ pub(crate) fn declared() -> FeatureDescriptor {
     FeatureDescriptor::builder(ID)
         .display_name("References to results")
         .version(env!("CARGO_PKG_VERSION"))
+        .settings::<Settings>()
         .transform(&RESULTS)
         .state(&SEEN)
         .build()

@@ -71,12 +71,14 @@ const NOTICE_OUTPUT: usize = 1200;
 const NOTICE_CHANGES: usize = 2000;
 
 /// `[features."builtin:jobs"]`.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// How many run at once.
+    #[schemars(range(min = 1, max = MAX_JOBS_OF_FEATURE))]
     pub max_jobs: usize,
     /// How long one may run.
+    #[schemars(range(min = 1, max = MAX_HOURS))]
     pub max_hours: u64,
 }
 
@@ -111,6 +113,7 @@ pub(crate) fn declared() -> FeatureDescriptor {
     FeatureDescriptor::builder(ID)
         .display_name("Jobs")
         .version(env!("CARGO_PKG_VERSION"))
+        .settings::<Settings>()
         .request(CapabilityRequest::required(HostCapability::ANY_PROGRAM, "run the commands the model writes"))
         .request(CapabilityRequest::required(HostCapability::READ_WORKSPACE, "run them in the working directory"))
         .request(CapabilityRequest::required(NOTIFY, "wake the model when a job has ended"))

@@ -14,6 +14,7 @@ use pod::feature::{
     StateKey,
 };
 use pod::hook::{Change, PreToolCall, ToolCallView, ToolOutcome, ToolOutcomeView, Verdict};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,10 +33,11 @@ const PERIOD: usize = 4;
 const DIGITS: usize = 16;
 
 /// `[features."builtin:loop-detect"]`.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// Rounds from which on the call is refused; 2 to 20.
+    #[schemars(range(min = 2, max = 20))]
     pub window: usize,
 }
 
@@ -67,6 +69,7 @@ pub(crate) fn declared() -> FeatureDescriptor {
     FeatureDescriptor::builder(ID)
         .display_name("Loop detection")
         .version(env!("CARGO_PKG_VERSION"))
+        .settings::<Settings>()
         .gate(&GATE)
         .transform(&RESULTS)
         .state(&PAST)

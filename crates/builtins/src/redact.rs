@@ -9,6 +9,7 @@ use llm_worker::ToolOutput;
 use pod::feature::{FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule, HookKey};
 use pod::hook::{Change, MAX_DEADLINE, ToolShape, ToolShapeView};
 use regex::Regex;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ const RESULTS: HookKey<ToolShape> = HookKey::new("redact").deadline(MAX_DEADLINE
 const MARK: &str = "[redacted]";
 
 /// `[features."builtin:redact"]`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// Regular expressions; each match in a result becomes `[redacted]`. 1 to 64.
@@ -47,6 +48,7 @@ pub(crate) fn declared() -> FeatureDescriptor {
     FeatureDescriptor::builder(ID)
         .display_name("Redaction")
         .version(env!("CARGO_PKG_VERSION"))
+        .settings::<Settings>()
         .transform(&RESULTS)
         .build()
 }

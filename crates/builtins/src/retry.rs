@@ -6,6 +6,7 @@
 use llm_worker::ErrorKind;
 use pod::feature::{FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule, HookKey};
 use pod::hook::{Change, ToolRepeat, ToolRepeatView};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,14 +24,17 @@ const MAX_WAIT: u64 = 60_000;
 const MAX_TOOLS: usize = 64;
 
 /// `[features."builtin:retry"]`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// The tools whose calls are repeated; `*` is any.
+    #[schemars(length(max = MAX_TOOLS))]
     pub tools: Vec<String>,
     /// How often one call is repeated; 1 to 5.
+    #[schemars(range(min = 1, max = MAX_TIMES))]
     pub times: u32,
     /// The wait before the first repeat, in milliseconds; it doubles. At most 60,000.
+    #[schemars(range(max = MAX_WAIT))]
     pub wait_ms: u64,
 }
 
@@ -65,6 +69,7 @@ pub(crate) fn declared() -> FeatureDescriptor {
     FeatureDescriptor::builder(ID)
         .display_name("Repeated calls")
         .version(env!("CARGO_PKG_VERSION"))
+        .settings::<Settings>()
         .transform(&REPEAT)
         .build()
 }

@@ -11,6 +11,7 @@ use pod::feature::{
 };
 use pod::hook::{Event, EventView, PreRequest, RequestView, Verdict};
 use pod::record::{FileChanged, Record};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::VecDeque;
 use std::io::Read;
@@ -46,7 +47,7 @@ const MAX_READ: u64 = 8 << 20;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// `[features."builtin:watch"]`.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// Whether a change starts a turn of an idle pod.
@@ -61,6 +62,7 @@ pub(crate) fn declared() -> FeatureDescriptor {
     FeatureDescriptor::builder(ID)
         .display_name("File changes")
         .version(env!("CARGO_PKG_VERSION"))
+        .settings::<Settings>()
         .request(CapabilityRequest::required(HostCapability::READ_WORKSPACE, "notice changes of the project's files"))
         .request(CapabilityRequest::required(NOTIFY, "tell the model which files changed"))
         .gate(&TELL)

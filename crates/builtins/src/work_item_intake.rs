@@ -13,6 +13,7 @@ use pod::feature::{
     FeatureInstallError, FeatureModule, FeatureNotifySink, HostCapability, PodActivity, ServiceHandle,
     ServiceRequirement, StateKey, TaskHandle, TaskKey, TaskResult, TriggerKind,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -43,12 +44,13 @@ const MIN_EVERY_MINUTES: u64 = 5;
 const MAX_EVERY_MINUTES: u64 = 24 * 60;
 
 /// `[features."builtin:work-item-intake"]`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// The label of items for this pod; default: `pod:` and the name of the pod in small letters.
     pub label: Option<WorkItemLabel>,
     /// How often it looks for items.
+    #[schemars(range(min = MIN_EVERY_MINUTES, max = MAX_EVERY_MINUTES))]
     pub every_minutes: u64,
 }
 
@@ -92,6 +94,7 @@ impl Settings {
         FeatureDescriptor::builder(ID)
             .display_name("Work item intake")
             .version(env!("CARGO_PKG_VERSION"))
+            .settings::<Settings>()
             .request(CapabilityRequest::required(NOTIFY, "wake the model for an item"))
             .requires(ServiceRequirement::required(READER, "^1"))
             .state(&GIVEN)

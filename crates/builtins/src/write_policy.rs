@@ -12,6 +12,7 @@ use pod::feature::{
     HookKey, HostCapability, Tier,
 };
 use pod::hook::{PreToolCall, ToolCallView, Verdict};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -25,10 +26,11 @@ const GATE: HookKey<PreToolCall> = HookKey::new("write-policy");
 const MAX_SCOPES: usize = 64;
 
 /// `[features."builtin:write-policy"]`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// Directories below the project, 1 to 64, without `..`; `.` is all of it.
+    #[schemars(length(max = MAX_SCOPES))]
     pub scopes: Vec<PathBuf>,
     /// Whether shell commands are allowed.
     pub commands: bool,
@@ -59,6 +61,7 @@ pub(crate) fn declared() -> FeatureDescriptor {
     FeatureDescriptor::builder(ID)
         .display_name("Write policy")
         .version(env!("CARGO_PKG_VERSION"))
+        .settings::<Settings>()
         .request(CapabilityRequest::required(HostCapability::READ_WORKSPACE, "find out where paths lead"))
         .gate(&GATE)
         .build()

@@ -5,8 +5,9 @@ mod texts;
 mod values;
 
 pub(crate) use self::values::Span;
-use self::values::{dollars, key, seq, size, steps, time};
+use self::values::{argument, dollars, key, seq, size, steps, time};
 use crate::allow::AllowRule;
+use crate::attachment::Attachment;
 use crate::bad_value::BadValue;
 use crate::candidates::{models, pods};
 use crate::config::file::Mode;
@@ -145,6 +146,12 @@ pub(crate) struct RunArgs {
     /// Do not save this run
     #[arg(long, conflicts_with = "pod")]
     pub(crate) ephemeral: bool,
+    /// Run as the agent that FILE describes: its prompt, tools, features and limits. Only for a new pod
+    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
+    pub(crate) agent: Option<PathBuf>,
+    /// Give the argument NAME of the agent (repeatable)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = argument, requires = "agent")]
+    pub(crate) arg: Vec<(String, String)>,
     #[command(flatten)]
     pub(crate) options: PodFlags,
     /// Cancel the run after this time, for example 90s, 10m or 2h
@@ -228,6 +235,21 @@ pub(crate) struct PodFlags {
     /// Do not read AGENTS.md or CLAUDE.md
     #[arg(long)]
     pub(crate) no_instructions: bool,
+    /// Enable the feature ID for this start, with settings as a JSON object (repeatable); a feature that a configuration file
+    /// disables stays disabled
+    #[arg(long, value_name = "ID[=JSON]", value_parser = crate::attachment::attachment)]
+    pub(crate) with: Vec<Attachment>,
+    /// Disable the feature ID for this start (repeatable): one that --profile, --agent or --with enabled, or one that only
+    /// offers tools
+    #[arg(long, value_name = "ID")]
+    pub(crate) without: Vec<String>,
+    /// Enable the features of [profiles.NAME.features] in the configuration
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    /// Go on although a feature that can refuse calls, or one that is required, is gone or has other settings than at the last
+    /// start of the pod
+    #[arg(long)]
+    pub(crate) adopt: bool,
 }
 
 #[derive(Debug, Args)]

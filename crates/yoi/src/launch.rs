@@ -1,14 +1,17 @@
 //! The options that make a pod: those of a command line over those of its last start. Opens nothing.
 
+use crate::agent::Agent;
 use crate::allow::{self, AllowRule};
+use crate::attachment::{self, Attachment, attachment};
 use crate::cli::PodFlags;
 use crate::config::file::Mode;
-use crate::config::{Config, FileRules, WrittenRule, set};
+use crate::config::{Attached, Attaching, Config, Detacher, FileRules, Sourced, WrittenRule, set};
 use crate::exit::{Exit, Failure};
 use clap::ValueEnum;
 use pod::record::{HostStarted, Launch};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Where an option of the last start is said to stand.
 const EARLIER: &str = "the pod's last start";
@@ -26,6 +29,9 @@ struct Options {
     max_tokens: Option<u64>,
     max_wall: Option<u64>,
     instructions: Option<bool>,
+    with: Vec<Attachment>,
+    without: Vec<String>,
+    profile: Option<String>,
 }
 
 /// The same on its way to another process, and in the journal.
@@ -41,6 +47,7 @@ struct Wire {
 pub(crate) struct LaunchMessage {
     flags: Wire,
     earlier: Wire,
+    adopt: bool,
 }
 
 /// The options of a start.
@@ -49,6 +56,10 @@ pub(crate) struct LaunchOptions {
     flags: Options,
     /// Of the pod's last start, where the flags have no value of their own.
     earlier: Options,
+    /// Of one run.
+    agent: Option<Arc<Agent>>,
+    /// Whether the pod goes on although a gate or a required feature changed.
+    adopt: bool,
 }
 
 impl LaunchOptions {
@@ -66,6 +77,10 @@ impl LaunchOptions {
             max_tokens,
             max_wall,
             no_instructions,
+            with,
+            without,
+            profile,
+            adopt,
         } = flags;
         let flags = Options {
             model: model.clone(),
@@ -78,8 +93,26 @@ impl LaunchOptions {
             max_tokens: *max_tokens,
             max_wall: *max_wall,
             instructions: no_instructions.then_some(false),
+            with: with.clone(),
+            without: without.clone(),
+            profile: profile.clone(),
         };
-        Self { flags, earlier: Options::default() }
+        Self { flags, earlier: Options::default(), agent: None, adopt: *adopt }
+    }
+
+    /// The same for a run of this agent.
+    pub(crate) fn with_agent(self, agent: Option<Agent>) -> Self {
+        Self { agent: agent.map(Arc::new), ..self }
+    }
+
+    /// The agent of this run.
+    pub(crate) fn agent(&self) -> Option<&Agent> {
+        self.agent.as_deref()
+    }
+
+    /// Whether the person accepts what changed since the pod's last start.
+    pub(crate) fn adopts(&self) -> bool {
+        self.adopt
     }
 
     /// The same over what a pod was started with before.
@@ -102,15 +135,16 @@ impl LaunchOptions {
 
     /// For the process that hosts the pod.
     pub(crate) fn message(&self) -> LaunchMessage {
-        LaunchMessage { flags: self.flags.wire(), earlier: self.earlier.wire() }
+        LaunchMessage { flags: self.flags.wire(), earlier: self.earlier.wire(), adopt: self.adopt }
     }
 
     /// From the process that starts the pod.
     ///
     /// # Errors
     /// As [`Self::after`].
-    pub(crate) fn of_message(LaunchMessage { flags, earlier }: LaunchMessage) -> Result<Self, Failure> {
-        Ok(Self { flags: Options::recorded(flags)?, earlier: Options::recorded(earlier)? })
+    pub(crate) fn of_message(LaunchMessage { flags, earlier, adopt }: LaunchMessage) -> Result<Self, Failure> {
+        let (flags, earlier) = (Options::recorded(flags)?, Options::recorded(earlier)?);
+        Ok(Self { flags, earlier, agent: None, adopt })
     }
 
     /// The flags of this command line that make a pod.
@@ -126,6 +160,9 @@ impl LaunchOptions {
             max_tokens,
             max_wall,
             instructions,
+            with,
+            without,
+            profile,
         } = &self.flags;
         let set = [
             ("--model", model.is_some()),
@@ -138,6 +175,9 @@ impl LaunchOptions {
             ("--max-tokens", max_tokens.is_some()),
             ("--max-wall", max_wall.is_some()),
             ("--no-instructions", instructions.is_some()),
+            ("--with", !with.is_empty()),
+            ("--without", !without.is_empty()),
+            ("--profile", profile.is_some()),
         ];
         set.into_iter().filter_map(|(name, set)| set.then_some(name)).collect()
     }
@@ -155,6 +195,9 @@ impl LaunchOptions {
             max_tokens,
             max_wall,
             instructions,
+            with,
+            without,
+            profile,
         } = &self.earlier;
         let dirs = |flag: &'static str, dirs: &[PathBuf]| {
             dirs.iter().map(|dir| format!("{flag} {}", authority::escape(dir))).collect::<Vec<_>>()
@@ -168,14 +211,51 @@ impl LaunchOptions {
         all.extend(max_tokens.map(|tokens| format!("--max-tokens {tokens}")));
         all.extend(max_wall.map(|seconds| format!("--max-wall {seconds}")));
         all.extend(instructions.filter(|read| !read).map(|_| "--no-instructions".to_owned()));
+        all.extend(with.iter().map(|attached| format!("--with '{}'", attached.text)));
+        all.extend(without.iter().map(|id| format!("--without {id}")));
+        all.extend(profile.iter().map(|name| format!("--profile {name}")));
         (!all.is_empty()).then(|| all.join(", "))
     }
 
     /// A configuration with these options over it. Rules of the command line stand inside of all others.
-    pub(crate) fn over(&self, mut config: Config) -> Config {
+    ///
+    /// # Errors
+    /// A feature that cannot be attached, or an agent file that asks for too much.
+    pub(crate) fn over(&self, mut config: Config) -> Result<Config, Failure> {
+        self.attach(&mut config)?;
         self.earlier.set(&mut config, |_| EARLIER.to_owned());
         self.flags.set(&mut config, str::to_owned);
-        config
+        Ok(config)
+    }
+
+    /// The features of this start: those of the profile, of the agent and of the command line.
+    fn attach(&self, config: &mut Config) -> Result<(), Failure> {
+        let all = self.earlier.clone().with(&self.flags);
+        let Options { with, without, profile, .. } = all;
+        if with.is_empty() && without.is_empty() && profile.is_none() && self.agent.is_none() {
+            return Ok(());
+        }
+        let source = |flag: &str, given: bool| if given { flag.to_owned() } else { format!("{flag} ({EARLIER})") };
+        let mut attaching = Attaching::new(config);
+        if let Some(name) = profile {
+            let source = source("--profile", self.flags.profile.is_some());
+            attaching.profile(&Sourced::new(name, source))?;
+        }
+        if let Some(agent) = &self.agent {
+            let ids: Vec<&str> = with.iter().map(|attached| attached.id.as_str()).collect();
+            agent.over(&mut attaching, &ids)?;
+        }
+        for attached in with {
+            let source = source("--with", self.flags.with.contains(&attached));
+            let settings = attached.settings.into_iter();
+            let settings = settings.map(|(key, value)| (key, Sourced::new(value, source.clone()))).collect();
+            attaching.on(&attached.id, &source, Attached { settings, ..Attached::default() })?;
+        }
+        for id in without {
+            let source = source("--without", self.flags.without.contains(&id));
+            attaching.off(&id, &source, Detacher::Person)?;
+        }
+        Ok(())
     }
 
     pub(crate) fn add_dirs(&self) -> &[PathBuf] {
@@ -197,6 +277,17 @@ fn either<'a, T>(first: &'a [T], second: &'a [T]) -> &'a [T] {
     if first.is_empty() { second } else { first }
 }
 
+/// The features that these options name.
+fn ids_of(options: &Options) -> Vec<String> {
+    options.with.iter().map(|attached| attached.id.clone()).chain(options.without.iter().cloned()).collect()
+}
+
+/// Those that are switched off now, and those of before that are not switched on now.
+fn either_of(newer: &[String], earlier: Vec<String>, with: &[Attachment]) -> Vec<String> {
+    let named = |id: &String| newer.contains(id) || with.iter().any(|attached| attached.id == *id);
+    newer.iter().cloned().chain(earlier.into_iter().filter(|id| !named(id))).collect()
+}
+
 impl Options {
     fn recorded(wire: Wire) -> Result<Self, Failure> {
         let unknown = |what: &str, value: &str| {
@@ -204,9 +295,22 @@ impl Options {
                 .help("use the version of yoi that started the pod, or set the option on the command line")
         };
         let Wire { launch, add_dirs, add_write_dirs } = wire;
-        let Launch { model, sandbox, allow, max_steps, max_cost, max_tokens, max_wall_s, instructions, run: _ } =
-            launch;
+        let Launch {
+            model,
+            sandbox,
+            allow,
+            max_steps,
+            max_cost,
+            max_tokens,
+            max_wall_s,
+            instructions,
+            with,
+            without,
+            profile,
+            run: _,
+        } = launch;
         let mode = |text: String| Mode::from_str(&text, false).map_err(|_| unknown("sandbox mode", &text));
+        let attached = |text: &String| attachment(text).map_err(|_| unknown("feature", text));
         let rule = |text: &String| allow::rule(text).map_err(|_| unknown("rule", text));
         Ok(Self {
             model,
@@ -219,6 +323,9 @@ impl Options {
             max_tokens,
             max_wall: max_wall_s,
             instructions,
+            with: with.iter().map(attached).collect::<Result<_, _>>()?,
+            without,
+            profile,
         })
     }
 
@@ -234,12 +341,28 @@ impl Options {
             max_tokens,
             max_wall,
             instructions,
+            with,
+            without,
+            profile,
         } = self.clone();
         let sandbox = sandbox.map(|mode| mode.text().to_owned());
         let allow = allow.into_iter().map(|rule| rule.text).collect();
         let max_wall_s = max_wall;
-        let launch =
-            Launch { model, sandbox, allow, max_steps, max_cost, max_tokens, max_wall_s, instructions, run: false };
+        let with = with.into_iter().map(|attached| attached.text).collect();
+        let launch = Launch {
+            model,
+            sandbox,
+            allow,
+            max_steps,
+            max_cost,
+            max_tokens,
+            max_wall_s,
+            instructions,
+            with,
+            without,
+            profile,
+            run: false,
+        };
         Wire { launch, add_dirs, add_write_dirs }
     }
 
@@ -256,6 +379,9 @@ impl Options {
             max_tokens,
             max_wall,
             instructions,
+            with,
+            without,
+            profile,
         } = others.clone();
         Self {
             model: model.or(self.model),
@@ -268,6 +394,9 @@ impl Options {
             max_tokens: max_tokens.or(self.max_tokens),
             max_wall: max_wall.or(self.max_wall),
             instructions: instructions.or(self.instructions),
+            with: attachment::over(&with, &without, self.with),
+            without: either_of(&without, self.without, &with),
+            profile: profile.or(self.profile),
         }
     }
 
@@ -284,6 +413,9 @@ impl Options {
             max_tokens: self.max_tokens.filter(|_| other.max_tokens.is_none()),
             max_wall: self.max_wall.filter(|_| other.max_wall.is_none()),
             instructions: self.instructions.filter(|_| other.instructions.is_none()),
+            with: attachment::over(&[], &ids_of(other), self.with),
+            without: self.without.into_iter().filter(|id| !ids_of(other).contains(id)).collect(),
+            profile: self.profile.filter(|_| other.profile.is_none()),
         }
     }
 

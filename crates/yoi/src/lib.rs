@@ -3,7 +3,9 @@
 //! This crate alone holds ambient authority: it opens directories, reads the environment and starts the runtime,
 //! and hands handles down. It knows no turn order, no record format and no vendor's bytes; those live below.
 
+mod agent;
 mod allow;
+mod attachment;
 mod bad_value;
 mod candidates;
 mod cli;

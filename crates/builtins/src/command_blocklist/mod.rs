@@ -19,6 +19,7 @@ use pod::feature::{
 };
 use pod::hook::{Change, PreToolCall, ToolCallView, ToolOutcome, ToolOutcomeView, Verdict};
 use rules::BlockedCommand;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -37,12 +38,13 @@ const MAX_BYTES: usize = 256;
 const MAX_SHOWN: usize = 40;
 
 /// `[features."builtin:command-blocklist"]`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// Lets such commands run with a warning each time: in the result, and as an alert.
     pub warn_only: bool,
     /// More commands, each as a program and words that its arguments must contain: `git push --force`. At most 64.
+    #[schemars(length(max = MAX_PATTERNS))]
     pub patterns: Vec<String>,
 }
 
@@ -77,6 +79,7 @@ pub(crate) fn declared() -> FeatureDescriptor {
     FeatureDescriptor::builder(ID)
         .display_name("Command blocklist")
         .version(env!("CARGO_PKG_VERSION"))
+        .settings::<Settings>()
         .request(CapabilityRequest::required(HostCapability::EmitUserAlert, "tell people of what it lets pass"))
         .gate(&GATE)
         .transform(&WARNING)

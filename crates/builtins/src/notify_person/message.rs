@@ -2,6 +2,7 @@
 
 use pod::feature::{PodActivity, PodAtRun};
 use pod::record::HoldCause;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -9,7 +10,7 @@ use std::fmt;
 const MAX_ANSWER: usize = 500;
 
 /// The body of a POST.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BodyFormat {
     /// An object with the text and its parts.

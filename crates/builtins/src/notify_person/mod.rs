@@ -32,6 +32,7 @@ use pod::feature::{
 };
 use pod::hook::{Event, EventView};
 use pod::record::{ItemAdded, Record};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,18 +60,21 @@ const MAX_DELAY_S: u64 = 24 * 60 * 60;
 const MAX_PER_HOUR: u32 = 60;
 
 /// `[features."builtin:notify-person"]`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// A program with its arguments; the message is added as the last one.
+    #[schemars(length(max = MAX_WORDS))]
     pub command: Vec<String>,
     /// The file whose first line is the URL of a webhook, which gets the message by POST. Read by the composition root.
     pub webhook_file: Option<PathBuf>,
     /// The body of the POST.
     pub format: BodyFormat,
     /// How long a pod must be held or idle before a message is sent.
+    #[schemars(range(min = 1, max = MAX_DELAY_S))]
     pub delay_s: u64,
     /// Most messages in an hour.
+    #[schemars(range(min = 1, max = MAX_PER_HOUR))]
     pub max_per_hour: u32,
     /// Whether the message has the beginning of the model's newest answer.
     pub include_answer: bool,
@@ -138,6 +142,7 @@ fn common() -> FeatureDescriptorBuilder {
     FeatureDescriptor::builder(ID)
         .display_name("Notify person")
         .version(env!("CARGO_PKG_VERSION"))
+        .settings::<Settings>()
         .state(&DELIVERIES)
         .observe(&WATCH)
         .background_task(&NOTIFY)

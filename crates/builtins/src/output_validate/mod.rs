@@ -19,6 +19,7 @@ use pod::feature::{
 use pod::hook::{
     HookFailure, MAX_DEADLINE, MAX_OUTPUT_SCHEMA, PromptSubmit, PromptView, TurnEnd, TurnEndView, Verdict,
 };
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use std::ffi::OsString;
@@ -45,13 +46,14 @@ const MAX_ANSWER: usize = 100 * 1024;
 const MAX_SAID: usize = 4 * 1024;
 
 /// `[features."builtin:output-validate"]`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// A self-contained JSON Schema for answers to inputs without one.
     pub schema: Option<Value>,
     /// A program with its arguments; the answer is added as the last one. With status 0 the answer passes; else the model
     /// gets what the program printed.
+    #[schemars(length(max = MAX_WORDS))]
     pub command: Vec<String>,
 }
 
@@ -95,6 +97,7 @@ fn builder(
     let builder = FeatureDescriptor::builder(ID)
         .display_name("Form of answers")
         .version(env!("CARGO_PKG_VERSION"))
+        .settings::<Settings>()
         .gate(&SCHEMAS)
         .gate(answers);
     let requests = requests.into_iter().filter(|_| runs);

@@ -72,12 +72,13 @@ const MAX_NAME: usize = 40;
 const SHOWN: usize = 120;
 
 /// `[features."builtin:schedule"]`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// The time zone where none is named.
     pub time_zone: String,
     /// At most [`MAX_PROMPTS`].
+    #[schemars(length(max = MAX_PROMPTS))]
     pub prompts: Vec<PromptSettings>,
 }
 
@@ -88,7 +89,7 @@ impl Default for Settings {
 }
 
 /// A prompt of the configuration.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PromptSettings {
     /// Small letters, digits and dashes.
@@ -140,6 +141,7 @@ pub(crate) fn declared() -> FeatureDescriptor {
     FeatureDescriptor::builder(ID)
         .display_name("Schedule")
         .version(env!("CARGO_PKG_VERSION"))
+        .settings::<Settings>()
         .request(CapabilityRequest::required(NOTIFY, "wake the model when a prompt is due"))
         .tool(&CREATE)
         .tool(&LIST)

@@ -80,7 +80,7 @@ const COMMENT: ToolKey<NewComment> =
     ToolKey::new("WorkItemComment", ToolEffect::Effectful, "Add a comment to the thread of a work item.").needs(WRITES);
 
 /// `[features."builtin:work-item"]`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// The author name in the events of threads; one line of at most 120 bytes.
@@ -144,6 +144,7 @@ fn builder() -> FeatureDescriptorBuilder {
     FeatureDescriptor::builder(ID)
         .display_name("Work items")
         .version(env!("CARGO_PKG_VERSION"))
+        .settings::<Settings>()
         .request(CapabilityRequest::required(READ, "read the items below work-items/"))
         .request(CapabilityRequest::optional(WRITE, "make and change items"))
         .tool(&LIST)

@@ -16,6 +16,7 @@ mod install;
 mod live;
 
 pub use authority::FileChanges;
+pub use decide::drift::{Difference, Drift, DriftGrade, RecordedFeature, RecordedRegistry};
 pub use decide::plan::{InstallPlan, MAX_FEATURES, PlannedFeature, PlannedHook, PlannedTask, PlannedTool, Unmet};
 pub(crate) use decide::plan::{MAX_GATES, MAX_TRANSFORMS};
 pub use decide::policy::{
@@ -38,6 +39,7 @@ pub use declare::service::{
     FeatureServices, MissingService, ResolvedService, ServiceAccess, ServiceDeclaration, ServiceEvent, ServiceEventKey,
     ServiceId, ServiceKey, ServiceRequirement,
 };
+pub use declare::settings::Settings;
 pub use declare::state::{StateDeclaration, StateKey, StateScope};
 pub use declare::task::{
     BackgroundTaskDeclaration, DEFAULT_TASK_DEADLINE, MAX_TASK_DEADLINE, Restart, TaskKey, TaskTrigger,

@@ -9,7 +9,7 @@ pub use staged::sweep;
 use crate::control::{
     Actor, Callbacks, Client, Core, Fatal, HostMode, Outbox, Permission, Preamble, RunLimits, SubmitError,
 };
-use crate::feature::{DiagnosticCode, FeatureDiagnostic, FeatureRegistry, RegistryReport};
+use crate::feature::{DiagnosticCode, Drift, FeatureDiagnostic, FeatureRegistry, RegistryReport};
 use crate::record::{
     Encoder, Features, HoldCause, HostStarted, Record, SurfaceSet, SurfaceSources, Suspended, SystemItem, SystemSource,
 };
@@ -138,6 +138,8 @@ pub struct OpenReport {
     pub old_model: Option<String>,
     /// Whether the recorded system prompt still applies although the current one differs.
     pub old_system: bool,
+    /// What changed in the features since the last start.
+    pub drift: Drift,
 }
 
 /// Closes open calls and turns after a crash, and builds the pod. Executes nothing.
@@ -147,6 +149,7 @@ pub struct OpenReport {
 pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, OpenReport), HostError> {
     let PodConfig { about, system, environment, mode, parts } = start;
     let limits = parts.limits;
+    let drift = opening.drift(parts.registry.report());
     let (mut core, RecoveredSession { recovered, mut items, closing, survivors }) = opening.core(parts);
     core.stays = mode != HostMode::Run;
     core.outbox.folded(recovered.last);
@@ -187,11 +190,7 @@ pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, 
     if let HostMode::Stay { missing: Some(reason) } = mode {
         prelude.push(Suspended { reason, cause: Some(HoldCause::Required), by: None }.into());
     }
-    let mut notes = Vec::new();
-    if let Some(why) = survivors.as_deref().filter(|_| !crashed) {
-        // After a crash the recovery's note reports it.
-        notes.push(SystemItem::Recovery { generation, text: still_running(why) });
-    }
+    let notes = notes(&core, generation, survivors.as_deref().filter(|_| !crashed), &drift);
     let found = OpenReport {
         existed: recovered.existed,
         crashed,
@@ -205,10 +204,19 @@ pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, 
         new_surface,
         old_model,
         old_system,
+        drift,
     };
     let preamble = Preamble { records: prelude, notes, environment };
     let (actor, client) = Actor::new(core, history, preamble, limits);
     Ok((actor, client, found))
+}
+
+/// What the model is told of this start. After a crash the recovery's note reports survivors.
+fn notes(core: &Core, generation: u64, survivors: Option<&str>, drift: &Drift) -> Vec<SystemItem> {
+    // A start that lacks a required feature does not go on.
+    let lost = core.registry.report().unmet.is_empty().then(|| drift.for_model()).flatten();
+    let texts = survivors.map(still_running).into_iter().chain(lost);
+    texts.map(|text| SystemItem::Recovery { generation, text }).collect()
 }
 
 /// The report for the log: whole, or without the features that do not fit, with a diagnostic that says so.

@@ -3,7 +3,7 @@
 use super::staged;
 use super::{HostError, PodDeps};
 use crate::control::{Core, Drivers, OpenSession, Pipeline};
-use crate::feature::{JobBoard, PodLink};
+use crate::feature::{Drift, JobBoard, PodLink, RegistryReport};
 use crate::mailbox::pending::Pending;
 use crate::mailbox::requests::mailbox;
 use crate::record::Record;
@@ -85,6 +85,12 @@ impl Opening {
             link,
             rest: RecoveredSession { recovered, items, closing, survivors },
         })
+    }
+
+    /// What changed since the newest start that recorded the digests of its features.
+    #[must_use]
+    pub fn drift(&self, report: &RegistryReport) -> Drift {
+        self.state.installed.as_ref().map_or(Drift::Same, |earlier| report.since(earlier))
     }
 
     /// The link that an install needs to reach the pod that will be built on this session.

@@ -53,6 +53,14 @@ pub struct Launch {
     /// Whether instruction files are read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<bool>,
+    /// Features that the command line attaches, as written there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<String>,
+    /// Features that the command line switches off.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
     /// The options of one `yoi run`: of these, a later start takes the model only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub run: bool,

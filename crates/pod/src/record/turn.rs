@@ -193,7 +193,8 @@ pub enum SystemItem {
         /// The exact model-visible text.
         text: String,
     },
-    /// The consequences of an interruption, or of an answer that was dropped because it exceeded a limit.
+    /// The consequences of an interruption, of an answer that was dropped because it exceeded a limit, or of a start whose
+    /// features offer less than those of the start before.
     Recovery {
         /// The generation of the surface it was made under.
         generation: u64,

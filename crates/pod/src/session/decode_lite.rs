@@ -17,7 +17,7 @@ const VERSION: u16 = 1;
 pub(super) fn decode_lite(frame: &OwnedFrame) -> Result<Record, RestoreError> {
     match (frame.kind.as_str(), frame.v) {
         // These kinds do not change the state.
-        ("features" | "feature_note" | "grants_used" | "tool_repeated" | "client_call", VERSION) => {
+        ("feature_note" | "grants_used" | "tool_repeated" | "client_call", VERSION) => {
             Ok(Record::Other { kind: String::new() })
         }
         // Only those of gates that end a turn, or have a person look behind it, do. In a string, a quote has a backslash.

@@ -9,6 +9,7 @@ use super::spent::{Spent, WorkTime};
 use super::standing::StandingFacts;
 use super::tasks::TaskState;
 use super::view::ShownItems;
+use crate::feature::RecordedRegistry;
 use crate::record::{
     ApprovalDecision, ApprovalRequested, ApprovalResolved, ChildProcess, CompactRequested, Decision, Encoder,
     FeatureState, FileChanged, HoldCause, HostStarted, InputId, InputLimits, NotificationQueued, Output, Record,
@@ -18,6 +19,7 @@ use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
 use llm_worker::{CallId, Cost, ErrorKind, Item, ResultStatus, Shortfall, StopReason, Usage};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use session_store::Digest;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -55,6 +57,8 @@ pub struct SessionState {
     pub started: Option<HostStarted>,
     /// The fixed part of requests, and its encoder.
     pub surface: Option<(Surface, Encoder)>,
+    /// The features of the newest start that went on; none if its report has no digests.
+    pub installed: Option<RecordedRegistry>,
     /// The highest generation of a surface seen.
     pub surface_generation: u64,
     /// Accepted inputs that no turn has taken yet.
@@ -194,6 +198,14 @@ impl SessionState {
         Spent { requests: self.requests, usage: self.usage, cost: self.cost, wall_us }
     }
 
+    /// A start that lacks a required feature does not go on.
+    fn installed(&mut self, report: &Value) {
+        let lacks = report.get("unmet").and_then(Value::as_array).is_some_and(|unmet| !unmet.is_empty());
+        if !lacks {
+            self.installed = RecordedRegistry::of(report);
+        }
+    }
+
     /// Whether a turn is open that does not only wait for a person.
     fn works(&self) -> bool {
         let paused = self.held.as_ref().is_some_and(|hold| hold.cause == HoldCause::Person);
@@ -258,8 +270,8 @@ impl SessionState {
                 self.pause_due = Some(reason.clone());
             }
             Record::VerdictGiven(VerdictGiven { turn: Some(turn), .. }) if *turn == self.turns => self.end_judged(),
-            Record::Features(_)
-            | Record::VerdictGiven(_)
+            Record::Features(features) => self.installed(&features.report),
+            Record::VerdictGiven(_)
             | Record::FeatureNote(_)
             | Record::ClientCall(_)
             | Record::GrantsUsed(_)

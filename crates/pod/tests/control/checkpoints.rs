@@ -3,7 +3,9 @@
 use crate::fixtures::{echo, pod, printer, sound};
 use crate::{record_strategy, task_runs};
 use llm_worker::{CallId, Item, ProviderSignature, ToolEffect};
-use pod::record::{BackgroundTask, FeatureState, FileChanged, InputConsumed, Stored, TaskRunState, TurnStarted};
+use pod::record::{
+    BackgroundTask, FeatureState, Features, FileChanged, InputConsumed, Stored, TaskRunState, TurnStarted,
+};
 use pod::session::checkpoint::{CheckpointBuilder, VERSION};
 use pod::session::restore::Restored;
 use pod::session::resume::{ResumedSession, everything, resume};
@@ -170,6 +172,15 @@ fn a_summary_is_the_state_without_the_items() {
     assert_eq!(summary() as usize, pod.records().len());
 }
 
+/// The report of a start, as far as the fold keeps it.
+fn report() -> serde_json::Value {
+    let feature = serde_json::json!({
+        "feature_id": "user:a", "outcome": "installed", "body": "b", "settings": { "n": 3 }, "settings_digest": "s",
+        "content_digest": "c", "granted": [], "installed_tools": ["T"], "installed_hooks": [],
+    });
+    serde_json::json!({ "digest": "d", "features": [feature] })
+}
+
 #[test]
 fn what_a_fold_is_kept_in_is_pinned() {
     let id = CallId::new(1).unwrap();
@@ -206,6 +217,7 @@ fn what_a_fold_is_kept_in_is_pinned() {
         record_strategy::asked(CallId::new(2).unwrap()),
         record_strategy::started(CallId::new(2).unwrap(), ToolEffect::Effectful),
         FileChanged { call: CallId::new(2), ..change }.into(),
+        Features { report: report() }.into(),
         state.into(),
         record_strategy::notification(3),
         task_runs::running(1, "done", ToolEffect::ReadOnly).into(),
@@ -225,7 +237,7 @@ fn what_a_fold_is_kept_in_is_pinned() {
     let bytes = draft.bytes(&whole.state).unwrap();
     // Another digest is another version: what an older build kept does not read any more, or means another thing.
     let digest = blake3::hash(&bytes).to_hex();
-    assert_eq!((VERSION, digest.as_str()), (22, PINNED), "{}", String::from_utf8_lossy(&bytes));
+    assert_eq!((VERSION, digest.as_str()), (23, PINNED), "{}", String::from_utf8_lossy(&bytes));
     for cut in 0..bytes.len() {
         assert!(CheckpointBuilder::read(VERSION, &bytes[..cut]).is_none(), "{cut}");
     }
@@ -235,4 +247,4 @@ fn what_a_fold_is_kept_in_is_pinned() {
     assert!(CheckpointBuilder::read(VERSION, &CheckpointBuilder::of(&empty).bytes(&empty.state).unwrap()).is_some());
 }
 
-const PINNED: &str = "b01879f9e7467e114bb7c56bf85f044a2b11758357a8207517f1b0ba69a4d4e4";
+const PINNED: &str = "796429d0bd26be486e6c862298e96be79574835e0d4c5f513fe04eae59c9f68b";

@@ -102,6 +102,16 @@ impl FeatureHost {
         self
     }
 
+    /// Sets the settings of the feature: a JSON object. Without them, it has the defaults of its schema.
+    ///
+    /// # Panics
+    /// The value is no object.
+    pub fn settings(mut self, settings: serde_json::Value) -> Self {
+        let serde_json::Value::Object(settings) = settings else { panic!("settings are an object, not {settings}") };
+        self.setting.settings = settings;
+        self
+    }
+
     /// Adds a tool of another feature, whose calls the gates and transforms of the feature under test see.
     pub fn tool(mut self, tool: FnTool) -> Self {
         self.setting.tools.push(tool);
@@ -178,5 +188,9 @@ impl FeatureModule for Shared {
 
     fn source(&self) -> std::borrow::Cow<'static, str> {
         self.0.source()
+    }
+
+    fn body(&self) -> Option<String> {
+        self.0.body()
     }
 }

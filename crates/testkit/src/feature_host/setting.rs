@@ -5,7 +5,7 @@ use crate::tool::FnTool;
 use authority::{Access, Ambient, Confinement, EnvPolicy, Net, SandboxMode, Spawner, Workspace};
 use pod::feature::{
     CapabilityPolicy, FeatureDescriptor, FeatureId, FeatureModule, FeatureRegistryBuilder, HostCapability,
-    HostServices, PodLink, StateScope,
+    HostServices, PodLink, Settings, StateScope,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -28,6 +28,7 @@ pub(crate) struct Setting {
     pub(crate) disabled: bool,
     pub(crate) tools: Vec<FnTool>,
     pub(crate) beside: Vec<Arc<dyn FeatureModule>>,
+    pub(crate) settings: Settings,
     dirs: PathBuf,
 }
 
@@ -58,6 +59,7 @@ impl Setting {
         let policy = grant(policy, id, requested.into_iter().chain(implied(descriptor)).collect());
         let policy =
             self.denied.iter().fold(policy, |policy, denied| policy.refuse(id.clone(), denied.clone(), SOURCE));
+        let policy = policy.settings(id.clone(), self.settings.clone());
         if self.disabled { policy.disable(id.clone(), SOURCE) } else { policy }
     }
 

@@ -49,6 +49,12 @@ pub(super) fn size(text: &str) -> Result<ScreenSize, BadValue> {
     })
 }
 
+/// `NAME=VALUE`.
+pub(super) fn argument(text: &str) -> Result<(String, String), BadValue> {
+    let pair = text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
+    pair.ok_or_else(|| BadValue::new("the value must be a name, = and a value", "use a value such as path=src"))
+}
+
 /// The name that a client gives an input.
 pub(super) fn key(text: &str) -> Result<String, BadValue> {
     let fits = (1..=MAX_CMD_ID).contains(&text.len());

@@ -6,7 +6,7 @@ use crate::compose::keys::describe;
 use crate::compose::model::{self, patience};
 use crate::compose::switches::switched;
 use crate::config::file::{File, ProviderConfig, TimeoutsConfig};
-use crate::config::{Config, ModelSettings, PendingGrant, Source, Sourced};
+use crate::config::{Attaching, Config, ModelSettings, PendingGrant, Source, Sourced, Switches};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{disk, make_private};
@@ -68,6 +68,9 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 # required = false                      # true: no pod starts without this feature
 # grant = { process = ["git"] }         # replaces the default grant of that kind; an empty list grants nothing
 
+# [profiles.careful.features."builtin:loop-detect"]   # enabled by --profile careful
+# window = 4
+
 # [sandbox]
 # mode = "workspace-write"              # read-only, workspace-write or off
 
@@ -92,6 +95,12 @@ pub(crate) fn run(action: &ConfigAction, env: &Env) -> Result<Exit, Failure> {
             let config = Config::load(env)?;
             config.layers()?;
             switched(&config).map(drop)?;
+            for (name, features) in &config.profiles {
+                let place = features.values().next().map_or("", |switches| switches.at.as_str());
+                let mut attached = config.clone();
+                Attaching::new(&mut attached).profile(&Sourced::new(name.clone(), place.to_owned()))?;
+                switched(&attached).map(drop)?;
+            }
             if let Some(warning) = config.warning() {
                 out::line(&warning);
             }
@@ -177,6 +186,19 @@ fn optional<T: ToString>(key: &str, set: Option<&Sourced<T>>, without: &str) -> 
     set.map_or_else(|| (key.to_owned(), without.to_owned(), "built-in".to_owned()), |set| row(key, set))
 }
 
+/// What is set of one feature; `key` is its key.
+fn feature_rows(key: &str, switches: &Switches) -> Vec<SettingRow> {
+    let required = switches.expected.as_ref().or(switches.required.as_ref());
+    let mut rows: Vec<SettingRow> = switches.enabled.iter().map(|flag| row(format!("{key}.enabled"), flag)).collect();
+    rows.extend(required.map(|flag| row(format!("{key}.required"), flag)));
+    for granted in &switches.grants {
+        let table = serde_json::to_string(&granted.table).unwrap_or_default();
+        rows.push((format!("{key}.grant"), table, granted.at.clone()));
+    }
+    rows.extend(switches.settings.iter().map(|(name, setting)| row(format!("{key}.{name}"), setting)));
+    rows
+}
+
 /// Every value in force.
 fn rows(config: &Config) -> Vec<SettingRow> {
     let mut rows = vec![optional("model", config.model.as_ref(), "chosen at each run")];
@@ -215,16 +237,12 @@ fn rows(config: &Config) -> Vec<SettingRow> {
     let rules = config.rules.iter().flat_map(|layer| &layer.rules);
     rows.extend(rules.map(|written| (written.key(), written.rule.to_string(), written.source.clone())));
     rows.extend(config.secrets.iter().map(|name| row("permissions.secrets", name)));
-    for (id, switches) in &config.features {
-        let required = switches.expected.as_ref().or(switches.required.as_ref());
-        rows.extend(switches.enabled.as_ref().map(|flag| row(format!("features.\"{id}\".enabled"), flag)));
-        rows.extend(required.map(|flag| row(format!("features.\"{id}\".required"), flag)));
-        for granted in &switches.grants {
-            let table = serde_json::to_string(&granted.table).unwrap_or_default();
-            rows.push((format!("features.\"{id}\".grant"), table, granted.at.clone()));
-        }
-        let settings = switches.settings.iter();
-        rows.extend(settings.map(|(key, setting)| row(format!("features.\"{id}\".{key}"), setting)));
+    rows.extend(
+        config.features.iter().flat_map(|(id, switches)| feature_rows(&format!("features.\"{id}\""), switches)),
+    );
+    for (name, features) in &config.profiles {
+        let key = |id: &str| format!("profiles.{name}.features.\"{id}\"");
+        rows.extend(features.iter().flat_map(|(id, switches)| feature_rows(&key(id), switches)));
     }
     rows.push(("sandbox.mode".to_owned(), config.sandbox.value.text().to_owned(), config.sandbox.source.clone()));
     rows.push(row("state.any_file_system", &config.any_file_system));

@@ -1,6 +1,7 @@
 //! `yoi run`: one headless run to its end.
 
 use crate::Points;
+use crate::agent::Agent;
 use crate::cli::RunArgs;
 use crate::commands::ending::{self, EndedIn, FinishedRun};
 use crate::commands::features;
@@ -68,12 +69,13 @@ fn run_prompt(
     let cells = Look::of_stderr().filter(|_| !(json || quiet || is_logged));
     let answer = Look::of_stdout().filter(|_| stream);
     let style = OutputStyle { json, terminal, quiet, stream, colour: env.colour(), cells, answer };
+    let agent = args.agent.as_deref().map(|file| Agent::load(file, &args.arg, env)).transpose()?;
     let client = ClientRun { args, env, prompt: &prompt, schema: schema.as_ref(), signals: &signals, style, began };
     if let Some(done) = client.run_if_live()? {
         return Ok(done);
     }
-    let launch = LaunchOptions::new(&args.options);
-    let config = launch.over(Config::load(env)?);
+    let launch = LaunchOptions::new(&args.options).with_agent(agent);
+    let config = launch.over(Config::load(env)?)?;
     let ambient = Ambient::claim();
     let show_report = |report: &serde_json::Value| features::render(report).warn();
     let context = HostContext {

@@ -118,7 +118,8 @@ impl ClientRun<'_> {
         // An input may have limits of its own.
         let limits = ["--max-steps", "--max-cost", "--max-tokens"];
         let given = LaunchOptions::new(&self.args.options).flags();
-        let given: Vec<_> = given.into_iter().filter(|flag| !limits.contains(flag)).collect();
+        let agent = self.args.agent.iter().map(|_| "--agent");
+        let given: Vec<_> = given.into_iter().filter(|flag| !limits.contains(flag)).chain(agent).collect();
         let Some((last, rest)) = given.split_last() else { return Ok(()) };
         let (flags, verb) = match rest {
             [] => ((*last).to_owned(), "applies"),

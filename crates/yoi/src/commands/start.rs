@@ -90,7 +90,7 @@ fn started(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result
     }
     let messages = Messages { quiet: args.quiet };
     let Start { launch, env } = Start::new(args, flags, placed, env, last.started, messages)?;
-    let config = launch.over(Config::load(&env)?);
+    let config = launch.over(Config::load(&env)?)?;
     let model = ResolvedModel::of(&Ambient::claim(), &config, &env);
     if let Some(owner) = owner {
         if let Some(missing) = model.key.missing() {

@@ -227,13 +227,14 @@ fn inherited(env: &Env, more: &[String]) -> Result<EnvPolicy, Failure> {
     EnvPolicy::from_vars(vars, more).map_err(|error| Failure::new(Exit::Config, error.to_string()))
 }
 
-/// The system prompt with the features' instructions, in install order, and those that were read from files.
-pub(crate) fn system_prompt(registry: &FeatureRegistry, files: &Instructions) -> Vec<SystemText> {
+/// The system prompt with the features' instructions, in install order, that of the agent, and those that were read from files.
+pub(crate) fn system_prompt(registry: &FeatureRegistry, agent: Option<&str>, files: &Instructions) -> Vec<SystemText> {
     let features = registry
         .instructions()
         .iter()
         .map(|instruction| SystemText { source: instruction.feature.to_string(), text: instruction.text.clone() });
-    let files = files.texts(registry.redactor()).into_iter();
+    let agent = agent.map(|prompt| registry.redactor().text(prompt).into_owned());
+    let files = agent.into_iter().chain(files.texts(registry.redactor()));
     let files = files.map(|text| SystemText { source: SurfaceSources::INSTRUCTIONS.to_owned(), text });
     std::iter::once(SystemText::of_host(SYSTEM)).chain(features).chain(files).collect()
 }

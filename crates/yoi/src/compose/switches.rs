@@ -44,7 +44,10 @@ pub(crate) fn switched(config: &Config) -> Result<Switched, Failure> {
         on.insert(output_validate::ID);
     }
     let mut modules = builtins::all(remedy::in_tools);
-    modules.extend(opted_in(config, &on)?);
+    let settings = written(config)?;
+    modules.extend(opted_in(config, &settings, &on)?);
+    let unused: Vec<FeatureId> =
+        declared.iter().filter(|feature| is_unused(config, feature)).map(|feature| feature.id.clone()).collect();
     let off = declared.into_iter().filter(|feature| OPT_IN.contains(&feature.id) && !on.contains(&feature.id));
     let mut policy = grants::defaults();
     for feature in off {
@@ -62,9 +65,17 @@ pub(crate) fn switched(config: &Config) -> Result<Switched, Failure> {
         if let Some(source) = switches.off() {
             policy = policy.disable(id.clone(), source);
         }
+        if let Some(source) = switches.on_by() {
+            policy = policy.attach(id.clone(), source);
+        }
         if let Some(source) = switches.required() {
             policy = policy.require(id, source);
         }
+    }
+    policy = settings.into_iter().fold(policy, |policy, (id, settings)| policy.settings(id, settings));
+    if let Some(Sourced { value: tools, source }) = &config.only_tools {
+        policy = policy.only_tools(tools.iter().cloned(), source);
+        policy = unused.into_iter().fold(policy, |policy, id| policy.disable(id, source));
     }
     let webhook = webhook(config, &on);
     Ok(Switched { policy, modules, on, webhook })
@@ -119,8 +130,17 @@ fn known(place: &str, what: &str, name: &str, all: &[String]) -> Result<(), Fail
     Err(Failure::new(Exit::Config, format!("{place}: there is no {what} `{name}`")).help(help))
 }
 
-/// The features that are off until configured, with their settings, where they are on.
-fn opted_in(config: &Config, on: &BTreeSet<FeatureId>) -> Result<Vec<Arc<dyn FeatureModule>>, Failure> {
+/// Whether a feature only offers tools that this start leaves out.
+fn is_unused(config: &Config, feature: &FeatureDescriptor) -> bool {
+    let Some(Sourced { value: kept, .. }) = &config.only_tools else { return false };
+    let FeatureDescriptor { id, tools, hooks, background_tasks, provides, .. } = feature;
+    let is_required = config.features.get(&id.to_string()).is_some_and(|switches| switches.required().is_some());
+    let does_more = !hooks.is_empty() || !background_tasks.is_empty() || !provides.is_empty();
+    !(is_required || does_more || tools.is_empty()) && tools.iter().all(|tool| !kept.contains(&tool.name))
+}
+
+/// The settings of all features, as they are written.
+fn written(config: &Config) -> Result<BTreeMap<FeatureId, Settings>, Failure> {
     let mut settings: BTreeMap<FeatureId, Settings> = BTreeMap::new();
     for (id, switches) in &config.features {
         let Ok(id) = id.parse::<FeatureId>() else { continue };
@@ -133,12 +153,21 @@ fn opted_in(config: &Config, on: &BTreeSet<FeatureId>) -> Result<Vec<Arc<dyn Fea
         }
         settings.insert(id, own);
     }
+    Ok(settings)
+}
+
+/// The features that are off until configured, with their settings, where they are on.
+fn opted_in(
+    config: &Config,
+    settings: &BTreeMap<FeatureId, Settings>,
+    on: &BTreeSet<FeatureId>,
+) -> Result<Vec<Arc<dyn FeatureModule>>, Failure> {
     let now: Now = Arc::new(SystemTime::now);
     let made = |settings: &BTreeMap<FeatureId, Settings>| {
         builtins::policies::with_settings(settings, |id| on.contains(id), &now)
     };
-    made(&settings).map_err(|bad| {
-        let blamed = blamed(&settings, &bad, |without| made(without).err());
+    made(settings).map_err(|bad| {
+        let blamed = blamed(settings, &bad, |without| made(without).err());
         unfit(config.features.get(&bad.feature.to_string()), &bad, blamed.as_deref())
     })
 }

@@ -7,7 +7,7 @@ use llm_worker::Cost;
 use pod::feature::GrantTable;
 use pod::permission::Rule;
 use schemars::JsonSchema;
-use serde::de::{self, MapAccess, Visitor};
+use serde::de::{self, DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -37,6 +37,9 @@ pub(crate) struct File {
     /// Features by id.
     #[serde(default)]
     pub(crate) features: BTreeMap<String, Feature>,
+    /// Profiles by name: features that a start with `--profile NAME` attaches.
+    #[serde(default)]
+    pub(crate) profiles: BTreeMap<String, ProfileConfig>,
     /// The sandbox of commands.
     #[serde(default)]
     pub(crate) sandbox: Sandbox,
@@ -247,6 +250,16 @@ pub(crate) struct Feature {
     pub(crate) settings: toml::Table,
 }
 
+/// `[profiles.NAME]`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[serde(rename = "Profile")]
+pub(crate) struct ProfileConfig {
+    /// Features by id; one that is named is enabled, unless `enabled = false`.
+    #[serde(default)]
+    pub(crate) features: BTreeMap<String, Feature>,
+}
+
 /// `[sandbox]`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -327,6 +340,11 @@ pub(crate) struct ParseProblem {
 
 /// Reads a file's text.
 pub(crate) fn parse(text: &str) -> Result<File, ParseProblem> {
+    parse_as(text)
+}
+
+/// Reads the text of a file of this form.
+pub(crate) fn parse_as<T: DeserializeOwned>(text: &str) -> Result<T, ParseProblem> {
     toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
         let before = text.get(..at).unwrap_or(text);

@@ -1,6 +1,6 @@
 //! One file's values over those of the files before it. Trusts the file; `project` is for those that are not trusted.
 
-use super::file::{File, LimitsConfig, ModelConfig};
+use super::file::{File, LimitsConfig, ModelConfig, ProfileConfig};
 use super::{Config, Endpoint, FileRules, Source, WrittenRule, set};
 
 impl Config {
@@ -14,6 +14,7 @@ impl Config {
             context,
             permissions,
             features,
+            profiles,
             sandbox,
             state,
             terminal,
@@ -52,6 +53,17 @@ impl Config {
                 place(&path)
             };
             self.features.entry(id.clone()).or_default().layer(feature, at);
+        }
+        for (name, ProfileConfig { features }) in profiles {
+            let profile = self.profiles.entry(name.clone()).or_default();
+            for (id, feature) in features {
+                let at = |below: &[&str]| {
+                    let path: Vec<&str> =
+                        ["profiles", &name, "features", &id].into_iter().chain(below.iter().copied()).collect();
+                    place(&path)
+                };
+                profile.entry(id.clone()).or_default().layer(feature, at);
+            }
         }
         self.sandbox.set(sandbox.mode, || place(&["sandbox", "mode"]));
         self.any_file_system.set(state.any_file_system, || place(&["state", "any_file_system"]));

@@ -3,6 +3,7 @@
 //! Files go from the machine's over the user's to the project's. The project's can only narrow what the others give
 //! (`project`); the rest of it is pending until the user accepts it (`grants`).
 
+mod attach;
 mod check;
 pub(crate) mod file;
 #[cfg(feature = "fuzzing")]
@@ -21,6 +22,7 @@ mod switches;
 mod user_rules;
 mod variables;
 
+pub(crate) use attach::{Attached, Attaching, Detacher};
 pub(crate) use pending::PendingGrant;
 pub(crate) use rules::{FileRules, WrittenRule};
 pub(crate) use source::{Source, Sourced, set};
@@ -92,6 +94,10 @@ pub(crate) struct Config {
     /// Names of files that may hold secrets, besides the built-in ones; those of all files add up.
     pub(crate) secrets: Vec<Sourced<String>>,
     pub(crate) features: BTreeMap<String, Switches>,
+    /// Features by id, by the name of the profile that attaches them.
+    pub(crate) profiles: BTreeMap<String, BTreeMap<String, Switches>>,
+    /// The only tools of this start.
+    pub(crate) only_tools: Option<Sourced<Vec<String>>>,
     pub(crate) sandbox: Sourced<Mode>,
     pub(crate) any_file_system: Sourced<bool>,
     pub(crate) vi_keys: Sourced<bool>,
@@ -183,6 +189,8 @@ impl Config {
             rules: Vec::new(),
             secrets: Vec::new(),
             features: BTreeMap::new(),
+            profiles: BTreeMap::new(),
+            only_tools: None,
             sandbox: Sourced::built_in(Mode::WorkspaceWrite),
             any_file_system: Sourced::built_in(false),
             vi_keys: Sourced::built_in(false),

@@ -47,6 +47,7 @@ impl Config {
             context,
             permissions,
             features,
+            profiles,
             sandbox,
             state,
             terminal: _,
@@ -59,25 +60,19 @@ impl Config {
                 accepted.providers.insert(name, provider);
             }
         }
-        for (name, ModelConfig { price, max_output, context }) in models {
-            let mut part = |key: &str, there: bool| there && asking.granted(&["models", &name, key]);
-            let priced = part("price", price.is_some());
-            let (bounded, sized) = (part("max_output", max_output.is_some()), part("context", context.is_some()));
-            let granted = ModelConfig {
-                price: price.filter(|_| priced),
-                max_output: max_output.filter(|_| bounded),
-                context: context.filter(|_| sized),
-            };
-            if priced || bounded || sized {
-                accepted.models.insert(name, granted);
-            }
-        }
-        self.narrow_limits(limits, &text);
+        accepted.models = granted_models(models, &mut asking);
+        self.lower_limits(&limits, |key| text.place(&["limits", key]));
         self.add_secrets(permissions.secrets, &|key| text.place(key));
         self.narrow_rules(permissions.rules, &mut asking);
         for (id, feature) in features {
             if let Some(granted) = self.narrow_feature(&id, feature, &mut asking) {
                 accepted.features.insert(id, granted);
+            }
+        }
+        for (name, profile) in profiles {
+            // A profile of the person's own stays what it is.
+            if !self.profiles.contains_key(&name) && asking.granted(&["profiles", &name]) {
+                accepted.profiles.insert(name, profile);
             }
         }
         if let Some(mode) = sandbox.mode {
@@ -118,9 +113,9 @@ impl Config {
         }
     }
 
-    fn narrow_limits(&mut self, limits: LimitsConfig, text: &Text) {
-        let LimitsConfig { max_steps, tool_concurrency, max_cost_usd, max_tokens, max_wall_s } = limits;
-        let at = |key: &str| text.place(&["limits", key]);
+    /// Takes the limits that are lower than those in force; `at` gives the source of a key.
+    pub(crate) fn lower_limits(&mut self, limits: &LimitsConfig, at: impl Fn(&str) -> Source) {
+        let LimitsConfig { max_steps, tool_concurrency, max_cost_usd, max_tokens, max_wall_s } = *limits;
         self.max_steps.set(max_steps.filter(|steps| *steps < self.max_steps.value), || at("max_steps"));
         let calls = tool_concurrency.filter(|calls| *calls < self.tool_concurrency.value);
         self.tool_concurrency.set(calls, || at("tool_concurrency"));
@@ -193,6 +188,25 @@ impl Config {
         let something = switched.is_some() || grant.is_some() || !settings.is_empty();
         something.then_some(Feature { enabled: switched, required: None, grant, settings })
     }
+}
+
+/// What of the models was granted.
+fn granted_models(models: BTreeMap<String, ModelConfig>, asking: &mut Narrowing<'_>) -> BTreeMap<String, ModelConfig> {
+    let mut accepted = BTreeMap::new();
+    for (name, ModelConfig { price, max_output, context }) in models {
+        let mut part = |key: &str, there: bool| there && asking.granted(&["models", &name, key]);
+        let priced = part("price", price.is_some());
+        let (bounded, sized) = (part("max_output", max_output.is_some()), part("context", context.is_some()));
+        let granted = ModelConfig {
+            price: price.filter(|_| priced),
+            max_output: max_output.filter(|_| bounded),
+            context: context.filter(|_| sized),
+        };
+        if priced || bounded || sized {
+            accepted.insert(name, granted);
+        }
+    }
+    accepted
 }
 
 /// The place of something that acts because it was granted.

@@ -18,6 +18,8 @@ pub(crate) struct Switches {
     /// What each file grants, outermost first.
     pub(crate) grants: Vec<Granted>,
     pub(crate) settings: BTreeMap<String, Sourced<toml::Value>>,
+    /// Whether this start switched it on, not a file.
+    pub(crate) attached: bool,
 }
 
 /// What one file grants.
@@ -46,6 +48,12 @@ impl Switches {
             let source = own(&key);
             (key, Sourced::new(value, source))
         }));
+    }
+
+    /// What switches it on, where something does.
+    pub(crate) fn on_by(&self) -> Option<&Source> {
+        let said = [&self.enabled, &self.required].into_iter().flatten();
+        said.filter(|on| on.value).map(|on| &on.source).next()
     }
 
     /// Whether a feature that is off by itself is on.

@@ -6,12 +6,14 @@ use super::leftovers::everything;
 use super::prepare::Prepared;
 use super::run::Hosting;
 use super::session_location::{SessionLocation, now};
+use crate::agent::Agent;
 use crate::compose::model::ResolvedModel;
 use crate::compose::{Composed, Installed, limits, system_prompt};
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::project::environment;
 use authority::{Ambient, Redactor};
 use pod::control::{Actor, Client, HostMode, Outbox, Permission};
+use pod::feature::{Drift, DriftGrade};
 use pod::host::{self, CrashCleanup, HostError, OpenReport, Opening, PodConfig, PodDeps};
 use pod::permission::Person;
 use pod::record::{HostStarted, Launch};
@@ -21,6 +23,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 use tokio_util::sync::CancellationToken;
 use tui::count;
+
+/// Most differences that are told.
+const MAX_DIFFERENCES: usize = 12;
 
 /// What becomes a pod: a locked session and its parts.
 pub(crate) struct OpenedSession<'a> {
@@ -71,6 +76,9 @@ impl Hosting<'_> {
         if let Some(why) = no_shell {
             messages.say(&format!("commands cannot run here: {why}"));
         }
+        if lacking.is_ok() {
+            self.may_go_on(place, &opening.drift(registry.report()))?;
+        }
         let parts = PodDeps {
             permission: Arc::clone(self.permission.get_or_init(|| Arc::new(Permission { person, ..permission }))),
             model,
@@ -82,7 +90,8 @@ impl Hosting<'_> {
             clock: Arc::new(now),
             registry: Arc::new(registry),
         };
-        let system = system_prompt(&parts.registry, &instructions);
+        let agent = self.context.launch.agent().map(Agent::prompt);
+        let system = system_prompt(&parts.registry, agent, &instructions);
         let mode = mode(resolved);
         let start = PodConfig { about, system, environment, mode, parts };
         let (actor, client, found) = host::open(opening, start).await.map_err(fail)?;
@@ -93,6 +102,39 @@ impl Hosting<'_> {
             messages.warn(&format!("warning: the install report was not saved in this pod: {error}"));
         }
         Err(failure)
+    }
+
+    /// A pod whose gates or required features changed goes on only with the person's consent.
+    fn may_go_on(&self, place: &SessionLocation, drift: &Drift) -> Result<(), Failure> {
+        let Drift::Breaking(found) = drift else { return Ok(()) };
+        if self.context.launch.adopts() {
+            return Ok(());
+        }
+        let broken = found.iter().filter(|difference| difference.grade == DriftGrade::Breaking);
+        let broken: Vec<String> = broken.take(MAX_DIFFERENCES).map(ToString::to_string).collect();
+        let name = place.name().unwrap_or_default();
+        let what = format!("{name} does not go on, because since its last start {}", broken.join("; "));
+        Err(Failure::new(Exit::Config, what).help(format!(
+            "undo that, or accept it: `yoi run --pod {name} --adopt \"continue\"` or `yoi start {name} --adopt`"
+        )))
+    }
+
+    /// Says what changed in the features.
+    fn tell_drift(&self, drift: &Drift) {
+        let found = drift.differences();
+        for difference in found.iter().take(MAX_DIFFERENCES) {
+            let line = format!("since the last start, {difference}");
+            // Said even to those who want no progress.
+            match difference.grade {
+                DriftGrade::Breaking => self.context.messages.warn(&format!("warning: {line}")),
+                DriftGrade::Compatible | DriftGrade::Degraded => self.context.messages.say(&line),
+            }
+        }
+        if let Some(more) = found.len().checked_sub(MAX_DIFFERENCES).filter(|more| *more > 0) {
+            self.context
+                .messages
+                .say(&format!("and {}; `yoi features NAME --diff N` shows all", count(more as u64, "more change")));
+        }
     }
 
     /// The log of the host, once all secrets that features may meet are known. A pod goes on without it.
@@ -120,6 +162,7 @@ impl Hosting<'_> {
 
     fn tell(&self, found: &OpenReport) {
         let messages = self.context.messages;
+        self.tell_drift(&found.drift);
         if found.crashed || found.cut > 0 || found.orphaned > 0 {
             let calls = match found.interrupted {
                 0 => "no call was interrupted".to_owned(),

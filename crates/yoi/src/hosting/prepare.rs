@@ -12,7 +12,7 @@ use crate::exit::{Exit, Failure};
 use crate::instructions::Instructions;
 use authority::Secret;
 use llm_worker::Model;
-use pod::feature::Unmet;
+use pod::feature::{DiagnosticCode, InstallPlan, Unmet};
 use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;
@@ -54,11 +54,20 @@ impl HostContext<'_> {
         let added = Added { read: self.launch.add_dirs(), write: self.launch.add_write_dirs() };
         let mut composed = compose(ambient, config, env, added)?;
         let plan = composed.plan();
+        invalid_settings(&plan, config)?;
         let roots: Vec<&Path> = composed.workspace.roots().map(|(root, _)| root).collect();
         let place = SessionLocation::choose(wanted, config, env, &composed.project.root, &roots)?;
         // A pod that is there gets the report, also of a plan that will not do: it stands in its journal then.
         if !plan.unmet.is_empty() && !place.is_known() {
             self.required(&plan.unmet, &plan)?;
+        }
+        if let Some(agent) = self.launch.agent() {
+            if place.is_known() {
+                let name = place.name().unwrap_or_default();
+                return Err(Failure::new(Exit::Usage, format!("{name} exists: --agent is for a new pod"))
+                    .help("omit --agent, or use another name with --pod"));
+            }
+            messages.say(&agent.line());
         }
         greet(messages, config, &choice, &composed);
         composed.target_note(env).iter().for_each(|note| messages.say(note));
@@ -94,6 +103,18 @@ impl HostContext<'_> {
                 .help(format!("{next}, or delete `required = true` in {required_by}")))
         })
     }
+}
+
+/// A feature whose settings do not fit is no feature that is merely missing: it may be a guard.
+fn invalid_settings(plan: &InstallPlan, config: &Config) -> Result<(), Failure> {
+    let all = plan.features.iter().flat_map(|feature| feature.diagnostics.iter().map(move |found| (feature, found)));
+    let Some((feature, found)) = all.into_iter().find(|(_, found)| found.code == DiagnosticCode::InvalidSettings)
+    else {
+        return Ok(());
+    };
+    let place = config.features.get(&feature.feature_id.to_string()).map_or("", |switches| switches.at.as_str());
+    Err(Failure::new(Exit::Config, format!("{place}: {}", found.message))
+        .help("`yoi features --plan` shows the features"))
 }
 
 /// Where a disabled feature is disabled.

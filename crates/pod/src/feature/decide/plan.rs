@@ -14,6 +14,7 @@ use crate::feature::declare::grants::{CapabilityGrantSet, DeniedCapability, Need
 use crate::feature::declare::hook::HookDeclaration;
 use crate::feature::declare::id::{FeatureId, Tier};
 use crate::feature::declare::service::{FeatureServices, MissingService};
+use crate::feature::declare::settings::{self, Settings};
 use crate::feature::declare::state::StateDeclaration;
 use crate::feature::declare::task::{BackgroundTaskDeclaration, Restart, TaskTrigger};
 use crate::feature::declare::tool::ToolDeclaration;
@@ -29,6 +30,9 @@ use wiring::{Resolution, Wiring};
 
 /// Most features of one pod.
 pub const MAX_FEATURES: usize = 4_096;
+
+/// The body of features that are part of this program.
+pub(crate) const BUILD: &str = concat!("build:", env!("CARGO_PKG_VERSION"));
 
 /// What will be installed, in this order, and what will not. It cannot be read back: a plan carries grants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -59,6 +63,17 @@ pub struct PlannedFeature {
     /// What switches it off: `default`, or a file and line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled_by: Option<String>,
+    /// What switches it on: `default`, a file and line, an option, a profile or an agent file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attached_by: Option<String>,
+    /// What requires it: a file and line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub required_by: Option<String>,
+    /// The version of its code: a digest, or `build:` and the version of this program.
+    pub body: String,
+    /// The settings in effect; reports show them shortened.
+    #[serde(skip)]
+    pub settings: Settings,
     /// The granted and denied capabilities.
     pub grants: CapabilityGrantSet,
     /// The tools it must stage.
@@ -136,6 +151,8 @@ pub struct Unmet {
 pub(crate) struct Declared {
     pub(crate) source: Cow<'static, str>,
     pub(crate) descriptor: FeatureDescriptor,
+    /// The digest of code that is not part of this program.
+    pub(crate) body: Option<String>,
 }
 
 /// Plans all features. `declared` must be sorted by [`sort_key`]; the plan's features are in the same order.
@@ -163,9 +180,9 @@ pub(crate) fn plan(
 }
 
 /// The order of planning: by tier and id; equal ids, which are all refused, by content.
-pub(crate) fn sort_key(declared: &Declared) -> (FeatureId, String, String) {
+pub(crate) fn sort_key(declared: &Declared) -> (FeatureId, Cow<'static, str>, String) {
     let content = serde_json::to_string(&declared.descriptor).unwrap_or_default();
-    (declared.descriptor.id.clone(), declared.source.to_string(), content)
+    (declared.descriptor.id.clone(), declared.source.clone(), content)
 }
 
 /// Required features that will not be live, with the reason.
@@ -225,6 +242,10 @@ fn alone(at: usize, declared: &Declared, all: &[&Declared], policy: &CapabilityP
         runtime: *runtime,
         outcome: InstallOutcome::Skipped,
         disabled_by: None,
+        attached_by: None,
+        required_by: policy.required_by(id).map(str::to_owned),
+        body: declared.body.clone().unwrap_or_else(|| BUILD.to_owned()),
+        settings: Settings::new(),
         grants: CapabilityGrantSet::default(),
         tools: Vec::new(),
         hooks: Vec::new(),
@@ -240,9 +261,20 @@ fn alone(at: usize, declared: &Declared, all: &[&Declared], policy: &CapabilityP
         planned.disabled_by = Some(source.to_owned());
         return planned;
     }
+    planned.attached_by = Some(policy.attached_by(id).to_owned());
     planned.diagnostics = obstacles(at, declared, all);
     if !planned.diagnostics.is_empty() {
         return planned;
+    }
+    match settings::effective(declared.descriptor.settings.as_deref(), &policy.settings_of(id)) {
+        Ok(settings) => planned.settings = settings,
+        Err(problems) => {
+            let invalid = |p: &String| {
+                FeatureDiagnostic::new(DiagnosticCode::InvalidSettings, id, format!("settings of {id}: {p}"))
+            };
+            planned.diagnostics = problems.iter().map(invalid).collect();
+            return planned;
+        }
     }
     let (grants, denied) = grants(&declared.descriptor, policy);
     planned.grants = grants;
@@ -385,7 +417,8 @@ fn obstacles(at: usize, declared: &Declared, all: &[&Declared]) -> Vec<FeatureDi
         );
         return vec![FeatureDiagnostic::new(DiagnosticCode::DuplicateId, id, message)];
     }
-    let problems = declared.descriptor.problems();
+    let mut problems = declared.descriptor.problems();
+    problems.extend(declared.body.as_deref().and_then(body_problem));
     if !problems.is_empty() {
         let diagnostic =
             |p: &String| FeatureDiagnostic::new(DiagnosticCode::InvalidDescriptor, id, format!("{id}: {p}"));
@@ -401,6 +434,11 @@ fn obstacles(at: usize, declared: &Declared, all: &[&Declared]) -> Vec<FeatureDi
             vec![FeatureDiagnostic::new(DiagnosticCode::NoAdapter, id, message)]
         }
     }
+}
+
+fn body_problem(body: &str) -> Option<String> {
+    let is_digest = body.len() == 64 && body.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    (!is_digest).then(|| "body() is not a BLAKE3 digest in lower-case hex".to_owned())
 }
 
 /// Decides each explicit request and the implicit ones of contributions. Tools, hooks and background tasks are optional;

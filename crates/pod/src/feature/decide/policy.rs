@@ -10,7 +10,8 @@ pub use table::{BadGrant, FsAccess, GrantTable, NotificationBounds, StoreAccess}
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::grants::Need;
 use crate::feature::declare::id::FeatureId;
-use std::collections::BTreeMap;
+use crate::feature::declare::settings::Settings;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The grants, refusals and switches of all features, each with its source. `yoi` builds it from defaults and
 /// configuration; [`FeatureRegistryBuilder`](crate::feature::FeatureRegistryBuilder) plans with it.
@@ -24,6 +25,11 @@ pub struct CapabilityPolicy {
     decided: BTreeMap<FeatureId, Vec<(HostCapability, String)>>,
     disabled: BTreeMap<FeatureId, String>,
     required: BTreeMap<FeatureId, String>,
+    /// What switches a feature on, where that is not the default.
+    attached: BTreeMap<FeatureId, String>,
+    settings: BTreeMap<FeatureId, Settings>,
+    /// The only tools that any feature may add, and who says so.
+    only_tools: Option<(BTreeSet<String>, String)>,
 }
 
 #[derive(Clone, Debug)]
@@ -51,7 +57,15 @@ pub(crate) struct GrantDecision {
 impl CapabilityPolicy {
     /// Grants nothing.
     pub fn nothing() -> Self {
-        Self { rows: BTreeMap::new(), decided: BTreeMap::new(), disabled: BTreeMap::new(), required: BTreeMap::new() }
+        Self {
+            rows: BTreeMap::new(),
+            decided: BTreeMap::new(),
+            disabled: BTreeMap::new(),
+            required: BTreeMap::new(),
+            attached: BTreeMap::new(),
+            settings: BTreeMap::new(),
+            only_tools: None,
+        }
     }
 
     /// Grants a capability and everything it includes. `source` is a file and key, or `default`.
@@ -76,6 +90,24 @@ impl CapabilityPolicy {
         self
     }
 
+    /// Says what switches a feature on, for reports; without it, it is on by default.
+    pub fn attach(mut self, feature: FeatureId, source: impl Into<String>) -> Self {
+        self.attached.insert(feature, source.into());
+        self
+    }
+
+    /// Sets the settings of a feature, as they are written. Planning checks them against the schema that it declares.
+    pub fn settings(mut self, feature: FeatureId, settings: Settings) -> Self {
+        self.settings.insert(feature, settings);
+        self
+    }
+
+    /// Refuses every tool that is not named here, whatever grants it.
+    pub fn only_tools(mut self, tools: impl IntoIterator<Item = String>, source: impl Into<String>) -> Self {
+        self.only_tools = Some((tools.into_iter().collect(), source.into()));
+        self
+    }
+
     fn row(mut self, feature: FeatureId, capability: HostCapability, rule: RowEffect, source: String) -> Self {
         self.rows.entry(feature).or_default().push(PolicyRow { capability, rule, source });
         self
@@ -89,6 +121,11 @@ impl CapabilityPolicy {
             rows.iter().find(|row| row.rule == RowEffect::Refuse && row.capability.conflicts_with(asked))
         {
             return GrantDecision { granted: None, denied: Some(format!("refused by {}", refusal.source)) };
+        }
+        if let (HostCapability::ContributeTool { name }, Some((tools, source))) = (asked, &self.only_tools)
+            && !tools.contains(name.as_ref())
+        {
+            return GrantDecision { granted: None, denied: Some(format!("it is not among the tools of {source}")) };
         }
         let grants = || rows.iter().filter(|row| row.rule == RowEffect::Grant);
         if grants().any(|row| row.capability.covers(asked)) {
@@ -126,6 +163,18 @@ impl CapabilityPolicy {
 
     pub(crate) fn disabled_by(&self, feature: &FeatureId) -> Option<&str> {
         self.disabled.get(feature).map(String::as_str)
+    }
+
+    pub(crate) fn required_by(&self, feature: &FeatureId) -> Option<&str> {
+        self.required.get(feature).map(String::as_str)
+    }
+
+    pub(crate) fn attached_by(&self, feature: &FeatureId) -> &str {
+        self.attached.get(feature).map_or("default", String::as_str)
+    }
+
+    pub(crate) fn settings_of(&self, feature: &FeatureId) -> Settings {
+        self.settings.get(feature).cloned().unwrap_or_default()
     }
 
     /// Every required feature and its source, by id.

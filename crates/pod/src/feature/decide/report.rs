@@ -7,10 +7,13 @@ use crate::feature::declare::diagnostic::FeatureDiagnostic;
 use crate::feature::declare::grants::DeniedCapability;
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::service::{FeatureServices, ServiceDeclaration};
+use crate::feature::declare::settings;
 use crate::feature::declare::state::StateDeclaration;
 use llm_worker::ToolDefinition;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// The result of an installation, or of its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -70,6 +73,21 @@ pub struct FeatureInstallReport {
     /// What switches it off: `default`, or a file and line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled_by: Option<String>,
+    /// What switches it on: `default`, a file and line, an option, a profile or an agent file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attached_by: Option<String>,
+    /// What requires it: a file and line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub required_by: Option<String>,
+    /// The version of its code: a BLAKE3 digest, or `build:` and the version of this program, which contains it.
+    pub body: String,
+    /// The settings in effect, by key: numbers and switches as they are, other values by the beginning of their digest.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, Value>,
+    /// BLAKE3 of the settings in effect, lower-case hex.
+    pub settings_digest: String,
+    /// BLAKE3 of the granted capabilities, lower-case hex.
+    pub grants_digest: String,
     /// The granted capabilities.
     pub granted: Vec<HostCapability>,
     /// The denied capabilities, with the reasons.
@@ -105,6 +123,8 @@ pub struct RegistryReport {
     pub generation: u64,
     /// The live features in install order.
     pub order: Vec<FeatureId>,
+    /// BLAKE3 of body, settings, grants and content of the live features, in install order; lower-case hex.
+    pub digest: String,
     /// What the host itself enforces.
     pub host: HostReport,
     /// One report per feature, by tier and id.
@@ -124,6 +144,16 @@ impl RegistryReport {
     /// None in practice: no map key or number here can fail to encode.
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(self)
+    }
+
+    /// The digest of the live features.
+    pub(crate) fn digested(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for feature in self.order.iter().filter_map(|id| self.feature(id)) {
+            let FeatureInstallReport { feature_id, body, settings_digest, grants_digest, content_digest, .. } = feature;
+            digest(&mut hasher, &[&feature_id.to_string(), body, settings_digest, grants_digest, content_digest]);
+        }
+        hasher.finalize().to_hex().to_string()
     }
 
     /// The report of one feature.
@@ -218,6 +248,12 @@ impl FeatureInstallReport {
             enabled: planned.outcome != InstallOutcome::Disabled,
             outcome: planned.outcome,
             disabled_by: planned.disabled_by.clone(),
+            attached_by: planned.attached_by.clone(),
+            required_by: planned.required_by.clone(),
+            body: planned.body.clone(),
+            settings: settings::shown(&planned.settings),
+            settings_digest: settings::digest(&Value::Object(planned.settings.clone())),
+            grants_digest: settings::digest(&serde_json::to_value(planned.grants.granted()).unwrap_or_default()),
             granted: planned.grants.granted().to_vec(),
             denied: planned.grants.denied().to_vec(),
             installed_tools: Vec::new(),

@@ -5,14 +5,17 @@ use super::grants::CapabilityRequest;
 use super::hook::{HookDeclaration, HookKey, WrapKey};
 use super::id::FeatureId;
 use super::service::{ServiceDeclaration, ServiceId, ServiceRequirement, parsed};
+use super::settings;
 use super::state::{StateDeclaration, StateKey};
 use super::task::{BackgroundTaskDeclaration, TaskKey};
 use super::text::{self, Lines, MAX_NAME, MAX_TEXT};
 use super::tool::{ToolDeclaration, ToolKey};
 use crate::hook::{Gate, Observe, Transform};
+use llm_worker::tool::canonical_schema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Longest reason of a request, in bytes.
 const MAX_REASON: usize = 512;
@@ -78,6 +81,9 @@ pub struct FeatureDescriptor {
     /// What other features must do for it; at most 16.
     #[serde(default)]
     pub requires: Vec<ServiceRequirement>,
+    /// The JSON Schema of its settings, at most 64 KiB; a feature without one has no settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<Arc<str>>,
 }
 
 /// A text for the system prompt.
@@ -106,6 +112,7 @@ impl FeatureDescriptor {
             states: Vec::new(),
             provides: Vec::new(),
             requires: Vec::new(),
+            settings: None,
         })
     }
 
@@ -149,6 +156,7 @@ impl FeatureDescriptor {
             };
             found.extend(request.capability.problem().or_else(|| reason().err()));
         }
+        found.extend(self.settings.as_deref().and_then(settings::problem));
         found.extend(self.provides.iter().filter_map(ServiceDeclaration::problem));
         found.extend(self.requires.iter().filter_map(ServiceRequirement::problem));
         let requested = self.requested();
@@ -297,6 +305,19 @@ impl FeatureDescriptorBuilder {
     /// Requires a service of another feature.
     pub fn requires(mut self, service: ServiceRequirement) -> Self {
         self.0.requires.push(service);
+        self
+    }
+
+    /// Declares the settings by the type that will read them, with
+    /// [`FeatureInstallContext::settings`](crate::feature::FeatureInstallContext::settings). Defaults in the schema are
+    /// filled in.
+    pub fn settings<T: JsonSchema>(self) -> Self {
+        self.foreign_settings(canonical_schema::<T>())
+    }
+
+    /// Declares the settings by a JSON Schema.
+    pub fn foreign_settings(mut self, schema: impl Into<Arc<str>>) -> Self {
+        self.0.settings = Some(schema.into());
         self
     }
 

@@ -21,6 +21,8 @@ pub enum DiagnosticCode {
     DescriptorTimedOut,
     /// The descriptor is out of bounds or contradicts itself.
     InvalidDescriptor,
+    /// The settings do not fit the schema that the feature declares.
+    InvalidSettings,
     /// Two modules claim one id; both are skipped.
     DuplicateId,
     /// No adapter for the runtime kind in this build.

@@ -7,6 +7,7 @@ pub(super) mod grants;
 pub(super) mod hook;
 pub(super) mod id;
 pub(super) mod service;
+pub(super) mod settings;
 pub(super) mod state;
 pub(super) mod task;
 pub(super) mod text;

@@ -108,17 +108,17 @@ impl FeatureRegistryBuilder {
 }
 
 fn declare(modules: &[Arc<dyn FeatureModule>], limit: Duration) -> Declarations {
-    let callback = |module: &Arc<dyn FeatureModule>| -> InstallCallback<FeatureDescriptor> {
+    let callback = |module: &Arc<dyn FeatureModule>| -> InstallCallback<(FeatureDescriptor, Option<String>)> {
         let module = Arc::clone(module);
-        Box::new(move || module.descriptor())
+        Box::new(move || (module.descriptor(), module.body()))
     };
     let ended = Runner::new(limit).run_all(modules.iter().map(callback).collect());
     let (mut features, mut lost) = (Vec::new(), Vec::new());
     for (module, ended) in modules.iter().zip(ended) {
         let source = module.source();
         let (code, what) = match ended {
-            CallbackEnd::Done { value: descriptor, .. } => {
-                features.push((Declared { source, descriptor }, Arc::clone(module)));
+            CallbackEnd::Done { value: (descriptor, body), .. } => {
+                features.push((Declared { source, descriptor, body }, Arc::clone(module)));
                 continue;
             }
             CallbackEnd::Panicked { message } => (DiagnosticCode::DescriptorPanicked, format!("panicked: {message}")),

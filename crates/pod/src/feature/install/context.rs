@@ -39,6 +39,19 @@ impl<'a> FeatureInstallContext<'a> {
         &self.stage.grants
     }
 
+    /// The settings in effect: what a person wrote, which fits the declared schema, and the defaults of the schema.
+    ///
+    /// # Errors
+    /// No settings are declared, or `T` does not read what the schema allows.
+    pub fn settings<T: DeserializeOwned>(&mut self) -> Result<T, FeatureInstallError> {
+        self.stage.call("settings", "", |stage| {
+            let undeclared = || FeatureInstallError::failed("the descriptor declares no settings");
+            let settings = stage.settings.clone().ok_or_else(undeclared)?;
+            let unread = |error| FeatureInstallError::failed(format!("the settings cannot be read: {error}"));
+            serde_json::from_value(Value::Object(settings)).map_err(unread)
+        })
+    }
+
     /// The name of the pod, as `yoi ps` shows it; none while a plan is shown or checked without a pod.
     #[must_use]
     pub fn pod_name(&self) -> Option<&str> {

@@ -256,6 +256,7 @@ impl Installing {
         report.unmet =
             plan::unmet(policy, report.features.iter().map(|f| (&f.feature_id, f.outcome, f.diagnostics.as_slice())));
         report.totals = Totals::of(&report.features);
+        report.digest = report.digested();
         registry
     }
 }

@@ -22,6 +22,12 @@ pub trait FeatureModule: Send + Sync + 'static {
     /// The source location of this feature: names it if its descriptor is not available, or if two features claim one
     /// id.
     fn source(&self) -> Cow<'static, str> {
-        Cow::Borrowed(std::any::type_name::<Self>())
+        std::any::type_name::<Self>().into()
+    }
+
+    /// BLAKE3 of the code that runs, in lower-case hex, if that code is not part of this program: a package, a component,
+    /// pinned definitions. Called with `descriptor()`, under the same limits.
+    fn body(&self) -> Option<String> {
+        None
     }
 }

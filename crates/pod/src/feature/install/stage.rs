@@ -11,6 +11,7 @@ use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic, Fea
 use crate::feature::declare::grants::CapabilityGrantSet;
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::service::{ServiceDeclaration, ServiceEvent, ServiceId, ServiceRequirement};
+use crate::feature::declare::settings::Settings;
 use crate::feature::declare::state::StateDeclaration;
 use crate::feature::declare::task::BackgroundTaskDeclaration;
 use crate::feature::declare::tool::ToolDeclaration;
@@ -38,6 +39,8 @@ const MAX_CALLS: usize = 1_024;
 pub(crate) struct Stage {
     pub(crate) feature: FeatureId,
     pub(crate) grants: CapabilityGrantSet,
+    /// None if the descriptor declares none.
+    pub(crate) settings: Option<Settings>,
     planned: BTreeMap<String, ToolDeclaration>,
     planned_hooks: Vec<PlannedHook>,
     skipped: Vec<(ContributionKind, String)>,
@@ -90,6 +93,7 @@ impl Stage {
         Self {
             feature: descriptor.id.clone(),
             grants: planned.grants.clone(),
+            settings: descriptor.settings.as_ref().map(|_| planned.settings.clone()),
             planned: descriptor.declared_tools.iter().filter(expected).map(|t| (t.name.clone(), t.clone())).collect(),
             planned_hooks: planned.hooks.clone(),
             skipped: planned.skipped_contributions.iter().map(|s| (s.kind, s.name.clone())).collect(),

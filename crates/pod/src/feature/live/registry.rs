@@ -54,6 +54,7 @@ impl FeatureRegistry {
         let report = RegistryReport {
             generation: 1,
             order: Vec::new(),
+            digest: String::new(),
             host: HostReport::default(),
             features: Vec::new(),
             totals: Totals::default(),

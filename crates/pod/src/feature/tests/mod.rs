@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests claim authority as the composition root does")]
 
 mod bounds;
+mod drift;
 mod events;
 mod foreign;
 mod grants;
@@ -15,4 +16,5 @@ mod report;
 mod rig;
 mod service_forms;
 mod services;
+mod settings;
 mod tasks;

@@ -19,22 +19,23 @@ fn report(tools: &'static [&'static str], text: &'static str) -> RegistryReport 
 
 #[test]
 fn the_bytes_are_pinned() {
-    let json = report(&["Say"], "Say it.").to_json().unwrap();
-    let digest = report(&["Say"], "Say it.").features[0].content_digest.clone();
+    let report = report(&["Say"], "Say it.");
+    let (json, digest) = (report.to_json().unwrap(), report.features[0].content_digest.clone());
+    let hash = |json: &str| blake3::hash(json.as_bytes()).to_hex();
     let empty = blake3::hash(b"").to_hex();
     let expected = format!(
         concat!(
-            r#"{{"generation":1,"order":["builtin:a","user:poor"],"#,
+            r#"{{"generation":1,"order":["builtin:a","user:poor"],"digest":"{all}","#,
             r#""host":{{"gates":[],"rules":[{{"source":"default","text":"writing outside: deny"}}],"limits":[]}},"features":["#,
-            r#"{{"feature_id":"builtin:a","version":"1.0.0","runtime":"builtin","enabled":true,"outcome":"installed","#,
-            r#""granted":[{{"capability":"contribute_tool","name":"Say"}}],"denied":[],"installed_tools":["Say"],"installed_hooks":[],"background_tasks":[],"#,
+            r#"{{"feature_id":"builtin:a","version":"1.0.0","runtime":"builtin","enabled":true,"outcome":"installed","attached_by":"default","#,
+            r#""body":"build:{version}","settings_digest":"{unset}","grants_digest":"{say}","granted":[{{"capability":"contribute_tool","name":"Say"}}],"denied":[],"installed_tools":["Say"],"installed_hooks":[],"background_tasks":[],"#,
             r#""instructions":["how"],"states":[],"services":{none},"schema_bytes":{bytes},"estimated_tokens":{tokens},"content_digest":"{digest}","#,
             r#""skipped_contributions":[],"diagnostics":[{{"code":"note","feature_id":"builtin:a","message":"a note\\u{{202e}}"}}]}},"#,
             r#"{{"feature_id":"builtin:off","version":"1.0.0","runtime":"builtin","enabled":false,"outcome":"disabled","disabled_by":"user.toml","#,
-            r#""granted":[],"denied":[],"installed_tools":[],"installed_hooks":[],"background_tasks":[],"instructions":[],"states":[],"services":{none},"schema_bytes":0,"estimated_tokens":0,"#,
+            r#""body":"build:{version}","settings_digest":"{unset}","grants_digest":"{none_granted}","granted":[],"denied":[],"installed_tools":[],"installed_hooks":[],"background_tasks":[],"instructions":[],"states":[],"services":{none},"schema_bytes":0,"estimated_tokens":0,"#,
             r#""content_digest":"{empty}","skipped_contributions":[],"diagnostics":[]}},"#,
-            r#"{{"feature_id":"user:poor","version":"1.0.0","runtime":"builtin","enabled":true,"outcome":"degraded","#,
-            r#""granted":[],"denied":[{{"capability":"contribute_tool","name":"Poor","reason":"no rule grants it"}}],"#,
+            r#"{{"feature_id":"user:poor","version":"1.0.0","runtime":"builtin","enabled":true,"outcome":"degraded","attached_by":"default","#,
+            r#""body":"build:{version}","settings_digest":"{unset}","grants_digest":"{none_granted}","granted":[],"denied":[{{"capability":"contribute_tool","name":"Poor","reason":"no rule grants it"}}],"#,
             r#""installed_tools":[],"installed_hooks":[],"background_tasks":[],"instructions":[],"states":[],"services":{none},"schema_bytes":0,"estimated_tokens":0,"content_digest":"{empty}","#,
             r#""skipped_contributions":[{{"kind":"tool","name":"Poor","reason":"it needs ContributeTool(Poor): no rule grants it"}}],"#,
             r#""diagnostics":[{{"code":"optional_capability_denied","feature_id":"user:poor","#,
@@ -46,6 +47,11 @@ fn the_bytes_are_pinned() {
         tokens = bytes().div_ceil(4),
         digest = digest,
         empty = empty,
+        version = env!("CARGO_PKG_VERSION"),
+        all = report.digest,
+        unset = hash("{}"),
+        say = hash(r#"[{"capability":"contribute_tool","name":"Say"}]"#),
+        none_granted = hash("[]"),
         none = r#"{"provided":[],"resolved":[],"missing":[]}"#,
     );
     assert_eq!(json, expected);

@@ -87,9 +87,10 @@ impl StartDifference {
             return page;
         }
         page.wrapped("", &format!("{}: {} → {}", self.pod, self.from.words(), self.to.words()));
-        page.line(if self.changes.is_empty() { "nothing changed" } else { "(+ added, - removed, ~ changed)" });
+        let shown: Vec<&Change> = self.changes.iter().filter(|change| !change.is_implied()).collect();
+        page.line(if shown.is_empty() { "nothing changed" } else { "(+ added, - removed, ~ changed)" });
         let mut under = Vec::new();
-        for change in &self.changes {
+        for change in shown {
             let (place, field) = change.place();
             if place != under {
                 page.wrapped("", &in_table_words(&place.join(" ")));
@@ -138,6 +139,15 @@ impl Change {
         self.from.as_ref().or(self.to.as_ref()).and_then(capability)
     }
 
+    /// Whether other lines tell it: a digest, or a field that reports of older programs lack.
+    fn is_implied(&self) -> bool {
+        match self.path.last().map(String::as_str) {
+            Some("digest" | "settings_digest" | "grants_digest") => true,
+            Some("attached_by" | "body" | "settings") => self.kind != Kind::Changed,
+            _ => false,
+        }
+    }
+
     /// The feature or part it belongs under, and the field there.
     fn place(&self) -> (Vec<String>, String) {
         let deep = match self.path.first().map(String::as_str) {
@@ -182,8 +192,10 @@ fn in_table_words(field: &str) -> String {
 }
 
 /// Fields of a report, and their names for people.
-const FIELDS: [(&str, &str); 16] = [
+const FIELDS: [(&str, &str); 20] = [
+    ("attached_by", "switched on by"),
     ("background_tasks", "background task"),
+    ("body", "code"),
     ("content_digest", "tools and instructions (digest)"),
     ("degraded", "partly installed"),
     ("denied", "denied"),
@@ -197,7 +209,9 @@ const FIELDS: [(&str, &str); 16] = [
     ("live", "installed, fully or partly"),
     ("order", "installed features, in their order"),
     ("outcome", "state"),
+    ("required_by", "required by"),
     ("schema_bytes", "bytes of tool schemas"),
+    ("settings", "setting"),
     ("skipped_contributions", "without"),
 ];
 

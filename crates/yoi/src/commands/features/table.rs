@@ -153,6 +153,9 @@ pub(super) fn why_off(feature: &Value) -> String {
             format!("disabled; to enable it, set enabled = true under [features.\"{}\"]", text(feature, "feature_id"))
         }
         "" => "disabled".to_owned(),
+        source if ["--", "agent ", "profile "].iter().any(|layer| source.starts_with(layer)) => {
+            format!("disabled by {source}")
+        }
         source => format!("disabled: enabled = false in {source}"),
     }
 }

@@ -1,0 +1,133 @@
+//! Settings of a feature: declared as a JSON Schema, checked before anything of the feature runs. Does not depend on where
+//! they are written.
+
+use boon::{CompileError, Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::error::Error;
+
+/// The settings of one feature, by key.
+pub type Settings = Map<String, Value>;
+
+/// Longest schema and longest settings of one feature, in bytes.
+const MAX_SCHEMA: usize = 64 * 1024;
+const MAX_SETTINGS: usize = 64 * 1024;
+
+/// Most problems of one feature's settings that are reported.
+const MAX_PROBLEMS: usize = 3;
+
+/// Hexadecimal digits that stand for a value in a report.
+const DIGITS: usize = 16;
+
+/// The address of a schema while it is compiled; nothing is loaded from there.
+const PLACE: &str = "schema:/settings";
+
+/// A problem of a declared schema, for the descriptor.
+pub(crate) fn problem(schema: &str) -> Option<String> {
+    if schema.len() > MAX_SCHEMA {
+        return Some(format!("the schema of the settings has over {MAX_SCHEMA} bytes"));
+    }
+    let parsed = serde_json::from_str(schema).map_err(|error| error.to_string());
+    let compiled = parsed.and_then(|schema: Value| compile(schema).map(drop));
+    compiled.err().map(|why| format!("the schema of the settings is not valid: {why}"))
+}
+
+/// The settings in effect: the written ones and the defaults of the schema.
+///
+/// # Errors
+/// The problems, at least one.
+pub(crate) fn effective(schema: Option<&str>, written: &Settings) -> Result<Settings, Vec<String>> {
+    let Some(schema) = schema else {
+        return match written.keys().next() {
+            None => Ok(Settings::new()),
+            Some(key) => Err(vec![format!("`{key}` is set, but the feature has no settings")]),
+        };
+    };
+    if serde_json::to_string(written).map_or(usize::MAX, |text| text.len()) > MAX_SETTINGS {
+        return Err(vec![format!("the settings have over {MAX_SETTINGS} bytes")]);
+    }
+    let schema: Value = serde_json::from_str(schema).map_err(|error| vec![error.to_string()])?;
+    let mut effective = written.clone();
+    let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+    for (key, property) in properties {
+        if let (Some(default), false) = (property.get("default"), effective.contains_key(key)) {
+            effective.insert(key.clone(), default.clone());
+        }
+    }
+    let (schemas, root) = compile(schema).map_err(|why| vec![why])?;
+    schemas.validate(&Value::Object(effective.clone()), root).map_err(|error| problems(&error))?;
+    Ok(effective)
+}
+
+/// Settings as reports show them: numbers and switches as they are, other values, which may be private, by a digest.
+pub(crate) fn shown(settings: &Settings) -> BTreeMap<String, Value> {
+    let shown = |value: &Value| match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+        Value::String(_) | Value::Array(_) | Value::Object(_) => {
+            Value::String(digest(value).chars().take(DIGITS).collect())
+        }
+    };
+    settings.iter().map(|(key, value)| (key.clone(), shown(value))).collect()
+}
+
+/// BLAKE3 of a JSON value with sorted keys, lower-case hex.
+pub(crate) fn digest(value: &Value) -> String {
+    let mut value = value.clone();
+    value.sort_all_objects();
+    blake3::hash(value.to_string().as_bytes()).to_hex().to_string()
+}
+
+fn compile(schema: Value) -> Result<(Schemas, SchemaIndex), String> {
+    let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
+    compiler.use_loader(Box::new(Nowhere));
+    compiler.add_resource(PLACE, schema).map_err(|error| defect(&error))?;
+    let root = compiler.compile(PLACE, &mut schemas).map_err(|error| defect(&error))?;
+    Ok((schemas, root))
+}
+
+fn defect(error: &CompileError) -> String {
+    if let CompileError::ValidationError { src, .. } = error {
+        return problems(src).join("; ");
+    }
+    if let CompileError::LoadUrlError { url, .. } | CompileError::UnsupportedUrlScheme { url } = error {
+        return format!("it refers to {url}, but references outside of the schema are not loaded");
+    }
+    error.to_string().replace(PLACE, "it")
+}
+
+/// The innermost problems, each with its key.
+fn problems(error: &ValidationError<'_, '_>) -> Vec<String> {
+    let (mut open, mut found) = (vec![error], Vec::new());
+    while let Some(error) = open.pop() {
+        open.extend(error.causes.iter().rev());
+        if error.causes.is_empty() {
+            let place = error.instance_location.to_string();
+            let place = place.trim_start_matches('/').replace('/', ".");
+            let place = if place.is_empty() { place } else { format!("`{place}`: ") };
+            found.push(format!("{place}{}", words(&error.kind)));
+        }
+    }
+    found.truncate(MAX_PROBLEMS);
+    found
+}
+
+fn words(kind: &ErrorKind<'_, '_>) -> String {
+    if let ErrorKind::Required { want } = kind {
+        let names: Vec<String> = want.iter().map(|name| format!("`{name}`")).collect();
+        return format!("{} must be set", names.join(" and "));
+    }
+    if let ErrorKind::AdditionalProperties { got } = kind {
+        let names: Vec<String> = got.iter().map(|name| format!("`{name}`")).collect();
+        return format!("unknown key {}", names.join(", "));
+    }
+    kind.to_string()
+}
+
+/// Loads nothing: a schema must contain what it refers to.
+struct Nowhere;
+
+impl UrlLoader for Nowhere {
+    fn load(&self, _: &str) -> Result<Value, Box<dyn Error>> {
+        Err("not loaded".into())
+    }
+}

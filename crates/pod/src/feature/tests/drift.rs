@@ -1,0 +1,188 @@
+//! Drift between two starts: what is compared, and what each difference means.
+
+use super::rig::*;
+use crate::feature::*;
+use crate::hook::{Change, PreToolCall, ToolCallView, ToolShape, ToolShapeView, Verdict};
+use llm_worker::ToolOutput;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+const GATE: HookKey<PreToolCall> = HookKey::new("guard");
+const HIDE: HookKey<ToolShape> = HookKey::new("hide").withhold_on_failure();
+const SCHEMA: &str = r#"{"type":"object","properties":{"window":{"default":3},"words":{}}}"#;
+
+struct Guard;
+
+impl Guard {
+    fn judge(&self, _: &ToolCallView) -> Verdict<PreToolCall> {
+        Verdict::allow()
+    }
+
+    fn hide(&self, _: &ToolShapeView) -> Change<ToolOutput> {
+        Change::Unchanged
+    }
+}
+
+/// One start of a pod with `user:gate`, `user:hide`, `user:tools` and `user:plain`.
+struct Start {
+    policy: CapabilityPolicy,
+    settings: Value,
+    body: Option<String>,
+    gate: fn() -> HookKey<PreToolCall>,
+    without: &'static str,
+}
+
+fn start() -> Start {
+    let ids = ["user:tools", "user:plain"];
+    let fs = HostCapability::WRITE_WORKSPACE;
+    let policy = tools_for(&ids)
+        .grant(id("user:gate"), HostCapability::hook::<PreToolCall>(), "test")
+        .grant(id("user:hide"), HostCapability::hook::<ToolShape>(), "test")
+        .grant(id("user:hide"), HostCapability::ANY_RESULT, "test")
+        .grant(id("user:tools"), fs, "test");
+    Start { policy, settings: json!({}), body: None, gate: || GATE, without: "" }
+}
+
+struct Bodied(Arc<dyn FeatureModule>, Option<String>);
+
+impl FeatureModule for Bodied {
+    fn descriptor(&self) -> FeatureDescriptor {
+        self.0.descriptor()
+    }
+
+    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        self.0.install(ctx)
+    }
+
+    fn body(&self) -> Option<String> {
+        self.1.clone()
+    }
+}
+
+impl Start {
+    fn report(self) -> RegistryReport {
+        let Self { policy, settings, body, gate, without } = self;
+        let guard = declaring("user:gate", &[]).foreign_settings(SCHEMA).gate(&gate()).build();
+        let guard = with(guard, move |ctx| ctx.hooks().gate(&gate(), &Arc::new(Guard), Guard::judge).map(drop));
+        let hide = with(declaring("user:hide", &[]).foreign_settings(SCHEMA).transform(&HIDE).build(), |ctx| {
+            ctx.hooks().transform(&HIDE, &Arc::new(Guard), Guard::hide).map(drop)
+        });
+        let fs = CapabilityRequest::optional(HostCapability::WRITE_WORKSPACE, "to write");
+        let tools = with(declaring("user:tools", &["Say", "Tell"]).request(fs).build(), |ctx| {
+            for name in ["Say", "Tell"] {
+                ctx.tools().implement(&super::rig::key(name), &Arc::new(Live), Live::say)?;
+            }
+            Ok(())
+        });
+        let plain = with(declaring("user:plain", &[]).foreign_settings(SCHEMA).build(), |_| Ok(()));
+        let modules: Vec<(&str, Arc<dyn FeatureModule>)> = vec![
+            ("user:gate", Arc::new(Bodied(guard, body.clone()))),
+            ("user:hide", hide),
+            ("user:tools", tools),
+            ("user:plain", Arc::new(Bodied(plain, body))),
+        ];
+        let settings = settings.as_object().unwrap().iter();
+        let policy = settings
+            .fold(policy, |policy, (feature, own)| policy.settings(id(feature), own.as_object().unwrap().clone()));
+        let modules = modules.into_iter().filter(|(name, _)| *name != without).map(|(_, module)| module).collect();
+        build(policy, modules).install(&HostServices::none()).report().clone()
+    }
+}
+
+fn recorded(report: &RegistryReport) -> RecordedRegistry {
+    RecordedRegistry::of(&serde_json::to_value(report).unwrap()).unwrap()
+}
+
+fn set(feature: &str, settings: Value) -> Start {
+    Start { settings: json!({ feature: settings }), ..start() }
+}
+
+fn off(feature: &str) -> Start {
+    Start { policy: start().policy.disable(id(feature), "user.toml:3"), ..start() }
+}
+
+#[test]
+fn each_difference_has_its_grade_and_is_named() {
+    use DriftGrade::{Breaking, Compatible, Degraded};
+    let required = |start: Start| Start { policy: start.policy.require(id("user:plain"), "user.toml:9"), ..start };
+    let body = |digit: &str| Start { body: Some(digit.repeat(64)), ..start() };
+    let only = |start: Start| Start { policy: start.policy.only_tools(["Say".to_owned()], "agent a"), ..start };
+    let read = HostCapability::READ_WORKSPACE;
+    let fewer = || {
+        let policy = tools_for(&["user:tools", "user:plain"]).grant(id("user:tools"), read.clone(), "test");
+        let policy = policy.grant(id("user:gate"), HostCapability::hook::<PreToolCall>(), "test");
+        let hide = policy.grant(id("user:hide"), HostCapability::hook::<ToolShape>(), "test");
+        Start { policy: hide.grant(id("user:hide"), HostCapability::ANY_RESULT, "test"), ..start() }
+    };
+    let slower = Start { gate: || GATE.deadline(Duration::from_secs(9)), ..start() };
+    let set_window = |feature: &str| set(feature, json!({"window": 9}));
+    let table: Vec<(Start, Start, DriftGrade, &str)> = vec![
+        (start(), set_window("user:gate"), Breaking, "user:gate has its setting `window` changed from 3 to 9"),
+        (start(), set_window("user:hide"), Breaking, "user:hide has its setting `window` changed from 3 to 9"),
+        (start(), set_window("user:plain"), Compatible, "user:plain has its setting `window` changed from 3 to 9"),
+        (start(), set("user:gate", json!({"words": ["x"]})), Breaking, "user:gate has its setting `words` changed"),
+        (required(start()), required(set_window("user:plain")), Breaking, "`window` changed from 3 to 9"),
+        (start(), off("user:gate"), Breaking, "user:gate was switched off by user.toml:3 (guard guard)"),
+        (start(), off("user:hide"), Breaking, "user:hide was switched off by user.toml:3 (guard hide)"),
+        (required(start()), off("user:plain"), Breaking, "user:plain was switched off by user.toml:3"),
+        (start(), off("user:plain"), Compatible, "user:plain was switched off by user.toml:3"),
+        (off("user:plain"), start(), Compatible, "user:plain is new"),
+        (off("user:gate"), start(), Compatible, "user:gate is new"),
+        (start(), off("user:tools"), Degraded, "user:tools no longer offers Say, Tell"),
+        (start(), only(start()), Degraded, "user:tools no longer offers Tell"),
+        (start(), fewer(), Degraded, "user:tools is no longer granted ScopedFs"),
+        (fewer(), start(), Compatible, "user:tools is now granted ScopedFs"),
+        (start(), slower, Breaking, "user:gate has another form of its guard guard"),
+        (body("a"), body("b"), Breaking, "user:gate has other code than before"),
+        (body("a"), body("b"), Breaking, "user:plain has other code than before"),
+        (
+            start(),
+            Start { without: "user:gate", ..start() },
+            Breaking,
+            "user:gate is not part of this program any more",
+        ),
+    ];
+    for (from, to, grade, says) in table {
+        let drift = to.report().since(&recorded(&from.report()));
+        let worst = drift.differences().iter().map(|difference| difference.grade).max();
+        assert_eq!(worst, Some(grade), "{says}: {drift:#?}");
+        assert!(drift.differences().iter().any(|found| found.to_string().contains(says)), "{says}: {drift:#?}");
+    }
+}
+
+#[test]
+fn the_same_start_is_the_same() {
+    let first = set("user:gate", json!({"window": 9})).report();
+    // A default that is written out is no change, and neither is where something is written.
+    let written = set("user:gate", json!({"window": 3})).report();
+    assert_eq!(written.since(&recorded(&start().report())), Drift::Same);
+    let attached = Start { policy: start().policy.attach(id("user:gate"), "user.toml:7"), ..start() };
+    assert_eq!(attached.report().since(&recorded(&start().report())), Drift::Same);
+    assert_eq!(first.since(&recorded(&first)), Drift::Same);
+}
+
+/// What an older program recorded says nothing about settings.
+#[test]
+fn a_report_without_digests_is_no_earlier_start() {
+    let mut report = serde_json::to_value(start().report()).unwrap();
+    report.as_object_mut().unwrap().remove("digest");
+    assert_eq!(RecordedRegistry::of(&report), None);
+}
+
+#[test]
+fn the_model_is_told_what_it_no_longer_has() {
+    let before = recorded(&start().report());
+    let told = off("user:tools").report().since(&before).for_model();
+    assert_eq!(told.as_deref(), Some("[since this session last ran: user:tools no longer offers Say, Tell]"));
+    assert_eq!(off("user:gate").report().since(&before).for_model(), None);
+    assert_eq!(start().report().since(&before).for_model(), None);
+}
+
+#[test]
+fn a_body_that_is_no_digest_is_refused() {
+    for (body, is_live) in [("a".repeat(64), true), ("build:9".to_owned(), false), ("A".repeat(64), false)] {
+        let report = Start { body: Some(body.clone()), ..start() }.report();
+        assert_eq!(report.feature(&id("user:plain")).unwrap().outcome.is_live(), is_live, "{body}");
+    }
+}
