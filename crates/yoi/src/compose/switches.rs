@@ -133,7 +133,14 @@ fn known(place: &str, what: &str, name: &str, all: &[String]) -> Result<(), Fail
 /// Whether a feature only offers tools that this start leaves out.
 fn is_unused(config: &Config, feature: &FeatureDescriptor) -> bool {
     let Some(Sourced { value: kept, .. }) = &config.only_tools else { return false };
-    let FeatureDescriptor { id, tools, hooks, background_tasks, provides, .. } = feature;
+    let FeatureDescriptor {
+        id,
+        declared_tools: tools,
+        declared_hooks: hooks,
+        declared_background_tasks: background_tasks,
+        provides,
+        ..
+    } = feature;
     let is_required = config.features.get(&id.to_string()).is_some_and(|switches| switches.required().is_some());
     let does_more = !hooks.is_empty() || !background_tasks.is_empty() || !provides.is_empty();
     !(is_required || does_more || tools.is_empty()) && tools.iter().all(|tool| !kept.contains(&tool.name))

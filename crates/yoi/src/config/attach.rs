@@ -84,7 +84,7 @@ impl<'a> Attaching<'a> {
     /// Switches a feature off: one that this start attached, or one that only takes tools with it.
     pub(crate) fn off(&mut self, id: &str, source: &Source, who: Detacher) -> Result<(), Failure> {
         let declared = self.known(id, source)?;
-        let is_plain = declared.hooks.is_empty() && declared.background_tasks.is_empty();
+        let is_plain = declared.declared_hooks.is_empty() && declared.declared_background_tasks.is_empty();
         if !self.is_on(id) {
             return Ok(());
         }
@@ -129,7 +129,7 @@ impl<'a> Attaching<'a> {
     /// Keeps these tools only.
     pub(crate) fn only_tools(&mut self, tools: Sourced<Vec<String>>) -> Result<(), Failure> {
         let known: Vec<&str> =
-            self.declared.iter().flat_map(|feature| &feature.tools).map(|tool| tool.name.as_str()).collect();
+            self.declared.iter().flat_map(|feature| &feature.declared_tools).map(|tool| tool.name.as_str()).collect();
         if let Some(tool) = tools.value.iter().find(|tool| !known.contains(&tool.as_str())) {
             let what = format!("{}: there is no tool `{tool}`", tools.source);
             let help = format!("{}known: {}", did_you_mean(tool, &known), known.join(", "));
