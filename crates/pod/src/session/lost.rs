@@ -111,16 +111,16 @@ impl Bridge {
                     self.state.queued.push(&InputQueued { input: consumed.input, text, ..InputQueued::default() });
                 }
             }
-            Record::TurnStarted(started) if started.turn > self.state.turns => {
-                self.close_all_but_waiting();
-                self.state.turn_open = false;
-                below(&mut self.state.turns, started.turn);
-            }
+            Record::TurnStarted(started) if started.turn > self.state.turns => self.turn_began(started.turn),
             Record::SystemItem(said) => self.said(said),
             Record::ItemAdded(added) => self.added(&added.item),
             Record::Request(request) => return self.request(request),
             // What a lost record queued cannot be withdrawn, edited or moved.
-            Record::InputWithdrawn(_) | Record::InputEdited(_) | Record::InputMoved(_) => return self.queue(record),
+            Record::InputWithdrawn(withdrawn) => return self.waits(withdrawn.input),
+            Record::InputEdited(edited) => return self.waits(edited.input),
+            Record::InputMoved(moved) => {
+                return self.waits(moved.input) && moved.before.is_none_or(|next| self.waits(next));
+            }
             // Which items it masks is unknown.
             Record::Pruned(_) => return false,
             Record::ToolStarted(started) => return self.started(started.call),
@@ -198,6 +198,13 @@ impl Bridge {
         }
     }
 
+    /// The end of the turn before may be lost.
+    fn turn_began(&mut self, turn: u64) {
+        self.close_all_but_waiting();
+        self.state.turn_open = false;
+        below(&mut self.state.turns, turn);
+    }
+
     /// The start of the turn is lost; so is its number, which is at least the next.
     fn within_turn(&mut self) {
         if !self.state.turn_open {
@@ -227,16 +234,6 @@ impl Bridge {
             | Item::Assistant { .. }
             | Item::Reasoning { seal: None, .. }
             | Item::ToolResult { .. } => {}
-        }
-    }
-
-    /// Whether the input that the record changes is known and waits.
-    fn queue(&mut self, record: &Record) -> bool {
-        match record {
-            Record::InputWithdrawn(withdrawn) => self.waits(withdrawn.input),
-            Record::InputEdited(edited) => self.waits(edited.input),
-            Record::InputMoved(moved) => self.waits(moved.input) && moved.before.is_none_or(|next| self.waits(next)),
-            _ => true,
         }
     }
 

@@ -314,16 +314,16 @@ fn pruned(n: u64, state: Option<&SessionState>) -> Record {
         min_bytes: n % 40,
         mark,
         whole_loops: n % 4 < 2,
-        same: (n % 3 == 0).then(|| format!("as {}", Pruned::CALL)),
+        same: n.is_multiple_of(3).then(|| format!("as {}", Pruned::CALL)),
         referenced: n % 7,
         left,
         ..Pruned::default()
     };
-    if n % 2 == 0 {
+    if n.is_multiple_of(2) {
         return results.into();
     }
     // Everything leaves but some inputs.
-    let dropped = if n % 5 == 0 { before.view.compacted } else { before.view.dropped };
+    let dropped = if n.is_multiple_of(5) { before.view.compacted } else { before.view.dropped };
     let (upto, call) = state.map_or((upto, 0), |state| (state.items, state.calls));
     let inputs = state.iter().flat_map(|state| &state.standing.inputs).map(|input| input.item);
     let new: Vec<u64> = inputs.filter(|item| *item > before.view.compacted && *item <= upto).collect();
