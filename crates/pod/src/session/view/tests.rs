@@ -165,9 +165,9 @@ fn only_the_marks_change_and_seals_behind_them_are_dropped() {
 
 /// The seals that stay, by a letter each.
 fn sealed(items: &[Item]) -> String {
-    let seal = |item: &Item| match item {
-        Item::Reasoning { seal, .. } => seal.as_ref().map(|seal| seal.signature.data.clone()),
-        _ => None,
+    let seal = |item: &Item| {
+        let Item::Reasoning { seal: Some(seal), .. } = item else { return None };
+        Some(seal.signature.data.clone())
     };
     items.iter().filter_map(seal).collect()
 }
