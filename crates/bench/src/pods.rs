@@ -8,7 +8,7 @@ use llm_worker::effect::Outcome;
 use llm_worker::model::EventSink;
 use llm_worker::projection::Dialect;
 use llm_worker::{ErrorKind, Model, ModelError, ModelEvent, ModelRequest, StopReason};
-use pod::control::{Callbacks, HostMode, Outbox, Permission, RunLimits};
+use pod::control::{Callbacks, HostMode, Outbox, Permission, PodLimits, RunLimits};
 use pod::feature::{
     CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices, PodLink,
 };
@@ -161,6 +161,7 @@ impl PodPlace {
                 max_tokens: None,
                 max_wall: None,
             },
+            pod_limits: PodLimits::default(),
             context_policy: ContextPolicy::default(),
             probe: Arc::new(|_| {}),
             clock: clock(),

@@ -74,6 +74,8 @@ kinds! {
     NoApproval = -32013,
     /// The pod ends.
     Closing = -32011,
+    /// What the pod may use is used up: `resume` with `more` grants it once more.
+    Budget = -32014,
     /// A tool that a client called failed, with the reason.
     Failed = -32012,
 }

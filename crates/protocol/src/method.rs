@@ -3,7 +3,7 @@
 
 use crate::event::EventKind;
 use crate::record::{ApprovalRequested, ApprovalResolved, Outcome, RecordLine, Usage, Who};
-use crate::status::{DeliveryMode, Status};
+use crate::status::{DeliveryMode, HoldStatus, Status};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -148,7 +148,7 @@ impl Method {
             | Self::SetDraft(SetDraft { cmd_id, .. })
             | Self::Cancel(Cancel { cmd_id, .. })
             | Self::Pause(Pause { cmd_id })
-            | Self::Resume(Resume { cmd_id })
+            | Self::Resume(Resume { cmd_id, more: _ })
             | Self::Undo(Undo { cmd_id, .. })
             | Self::Shutdown(Shutdown { cmd_id, .. }) => cmd_id,
         })
@@ -344,6 +344,9 @@ pub struct TurnEnded {
     /// Why the pod is held now, if a gate asked for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<String>,
+    /// Why the pod is held now, if the turn ended at a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<HoldStatus>,
     /// The newest record by then.
     pub seq: u64,
     /// Fields without a mirror.
@@ -566,6 +569,9 @@ pub struct Pause {
 /// Parameters of `resume`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Resume {
+    /// The pod gets what is used up of its budget once more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more: bool,
     pub cmd_id: String,
 }
 

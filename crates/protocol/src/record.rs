@@ -589,11 +589,15 @@ mirrors! {
     Suspended {
         reason: String,
         cause?: String,
+        /// Whose budget is used up: `run` or `pod`.
+        budget?: String,
         by?: Who,
     }
     /// A hold has ended.
     Resumed {
         cause?: String,
+        /// What the pod gets of its budget once more: `steps`, `cost`, `tokens`, `time`.
+        more?: Vec<String>,
         by?: Who,
     }
     /// A turn ended.

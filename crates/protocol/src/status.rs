@@ -96,6 +96,15 @@ pub struct ContextStatus {
     pub cached: u64,
     /// The contributors, the largest first; at most 64. Their tokens are `used` in sum.
     pub parts: Vec<ContextPart>,
+    /// Old results leave before a request with more tokens; absent if the window is unknown: then nothing leaves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub masks_above: Option<u64>,
+    /// How many results have left the requests so far; each is read again by its call.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_results: u64,
+    /// What has left the requests so far, the largest first; at most 64.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<ContextPart>,
 }
 
 /// A contributor to the next request. Its tokens are its share of the bytes.
@@ -111,7 +120,7 @@ pub struct ContextPart {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feature: Option<String>,
     pub tokens: u64,
-    /// How many of them the provider read from its cache; a cache has the beginning of a request.
+    /// How many of them the provider read from its cache: an estimate, from the sum and the order of the parts.
     pub cached: u64,
 }
 
@@ -190,6 +199,9 @@ pub struct HoldStatus {
     /// As in the record `suspended`.
     pub cause: String,
     pub reason: String,
+    /// Whose budget is used up, `run` or `pod`: a pod that has none left needs `resume` with `more`, or higher limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<String>,
 }
 
 /// An input that waits.

@@ -7,7 +7,7 @@ use crate::model::ModelScript;
 use crate::points::{KillPoints, Killed};
 use crate::tool::FnTool;
 use authority::{Access, Ambient, Redactor, SandboxMode, Spawner, Workspace};
-use pod::control::{ActorEnd, Callbacks, Client, Event, HostMode, Outbox, Permission, RunLimits, TurnEnd};
+use pod::control::{ActorEnd, Callbacks, Client, Event, HostMode, Outbox, Permission, PodLimits, RunLimits, TurnEnd};
 use pod::feature::{
     CapabilityPolicy, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
     FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices, InstallOutcome, ToolContribution,
@@ -51,6 +51,7 @@ pub struct PodUnderTest {
     /// Keeps secrets out of texts that features write and show.
     pub redactor: Redactor,
     pub limits: RunLimits,
+    pub pod_limits: PodLimits,
     pub context_policy: ContextPolicy,
     /// The time that a cancelled call may continue.
     pub grace: Duration,
@@ -143,6 +144,7 @@ impl PodUnderTest {
             features: Vec::new(),
             redactor: Redactor::default(),
             limits: RunLimits { max_steps: 100, tool_concurrency: 8, max_cost: None, max_tokens: None, max_wall: None },
+            pod_limits: PodLimits::default(),
             context_policy: ContextPolicy::default(),
             grace: GRACE,
             paused: true,
@@ -389,6 +391,7 @@ impl PodUnderTest {
                 callbacks,
                 outbox,
                 limits: self.limits,
+                pod_limits: self.pod_limits,
                 context_policy: self.context_policy,
                 probe: Arc::new(move |name: &str| points.reach(name)),
                 clock: self.clock.clock(),

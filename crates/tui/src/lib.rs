@@ -23,6 +23,9 @@ pub use finished::finished;
 pub use line::{Line, Span, columns};
 pub use markdown::markdown;
 pub use note::{Paragraph, joined, labelled};
-pub use screen::{ConnectionState, Frame, Intent, Key, PodEntry, Reply, Screen, ScreenSize, context_kind};
+pub use screen::{
+    ConnectionState, Frame, Intent, Key, PodEntry, Reply, Screen, ScreenSize, context_kind, context_masking,
+    context_part,
+};
 pub use style::{Theme, Tone};
 pub use tail::output_tail;

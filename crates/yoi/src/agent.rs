@@ -127,7 +127,9 @@ impl Agent {
                 .map_err(|failure| Failure { message: format!("{source}: {}", failure.message), ..failure })?;
             config.model = Some(Sourced::new(name.clone(), source.clone()));
         }
-        attaching.config().lower_limits(&self.file.limits, |_| source.clone());
+        let limits = &self.file.limits;
+        attaching.config().lower_limits(limits, |_| source.clone());
+        attaching.config().pod_limits.narrow(&limits.pod, &|_| source.clone());
         for (id, settings) in &self.file.with {
             if !self.own && !GUARDS.contains(&id.as_str()) {
                 let is_on = attaching.is_on(id) || attached.contains(&id.as_str());

@@ -79,7 +79,7 @@ pub(crate) enum Command {
     /// Hold a pod before its next request to the model; inputs wait until `yoi resume`
     Pause(PodArgs),
     /// Continue a held pod, for instance after `yoi pause`
-    Resume(PodArgs),
+    Resume(ResumeArgs),
     /// Cancel the running turn of a pod
     Cancel(PodArgs),
     /// Have the next request of a pod to the model show as little as the rules allow; the log keeps everything
@@ -418,6 +418,16 @@ pub(crate) struct PodArgs {
     /// Name of the pod, or a unique prefix of it
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    /// Name of the pod, or a unique prefix of it
+    #[arg(add = ArgValueCandidates::new(pods))]
+    pub(crate) name: String,
+    /// Grant the pod once more what it has used up of its limits under [limits.pod]
+    #[arg(long)]
+    pub(crate) more: bool,
 }
 
 #[derive(Debug, Args)]

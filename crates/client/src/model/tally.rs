@@ -108,7 +108,7 @@ pub(super) fn fold(status: &mut Status, record: &RecordView, crashes: u32) {
         RecordBody::Suspended(suspended) => match suspended.cause.as_deref() {
             // With the first the pod retries, without a cause it ends.
             Some("disk") | None => {}
-            Some(cause) => hold(status, cause, &suspended.reason),
+            Some(cause) => hold(status, cause, &suspended.reason, suspended.budget.as_deref()),
         },
         RecordBody::Resumed(ended) => ended.cause.iter().for_each(|cause| resumed(status, cause)),
         RecordBody::TurnStarted(started) => {
@@ -212,9 +212,10 @@ fn compacts(status: &mut Status) {
 }
 
 /// A pause by a person outlasts every other cause.
-fn hold(status: &mut Status, cause: &str, reason: &str) {
+fn hold(status: &mut Status, cause: &str, reason: &str, budget: Option<&str>) {
     if status.held.as_ref().is_none_or(|held| held.cause != "person") {
-        status.held = Some(HoldStatus { cause: cause.to_owned(), reason: reason.to_owned() });
+        status.held =
+            Some(HoldStatus { cause: cause.to_owned(), reason: reason.to_owned(), budget: budget.map(str::to_owned) });
     }
 }
 
@@ -226,14 +227,14 @@ fn resumed(status: &mut Status, cause: &str) {
 fn turn_ended(status: &mut Status, outcome: &str, crashes: u32) {
     match outcome {
         "interrupted" | "waiting" if crashes >= MAX_CRASHES => {
-            hold(status, "bug", &format!("the process died in {MAX_CRASHES} turns in a row"));
+            hold(status, "bug", &format!("the process died in {MAX_CRASHES} turns in a row"), None);
         }
-        "cancelled" => hold(status, "cancel", "the turn was cancelled"),
-        "step_limit" => hold(status, "budget", "the turn reached its step limit"),
-        "cost_limit" => hold(status, "budget", "the turn reached its cost limit"),
-        "token_limit" => hold(status, "budget", "the turn reached its token limit"),
-        "time_limit" => hold(status, "budget", "the turn reached its time limit"),
-        "context_limit" => hold(status, "budget", "the next request does not fit the model's context"),
+        "cancelled" => hold(status, "cancel", "the turn was cancelled", None),
+        "step_limit" => hold(status, "budget", "the turn reached its step limit", None),
+        "cost_limit" => hold(status, "budget", "the turn reached its cost limit", None),
+        "token_limit" => hold(status, "budget", "the turn reached its token limit", None),
+        "time_limit" => hold(status, "budget", "the turn reached its time limit", None),
+        "context_limit" => hold(status, "budget", "the next request does not fit the model's context", None),
         _ => {}
     }
 }

@@ -247,7 +247,7 @@ fn a_status_stands_for_the_records_up_to_its_number() {
     (1..=3).for_each(|seq| model.apply(&queued(seq, seq)));
     assert_eq!((numbers(&model), model.entries().count()), (vec![3], 3));
     assert_eq!(model.status().queued[0].text.chars().count(), 200);
-    let held = Some(HoldStatus { cause: "person".to_owned(), reason: "r".to_owned() });
+    let held = Some(HoldStatus { cause: "person".to_owned(), reason: "r".to_owned(), budget: None });
     let sent = Status { turn: Some(1), step: Some(4), state: State::Working, ..status(5) };
     model.apply(&Event::Status(Box::new(sent.clone())));
     model.apply(&queued(5, 5));

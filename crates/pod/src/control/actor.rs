@@ -213,6 +213,7 @@ impl Actor {
                     false => break,
                 },
                 At::Idle(_) => match self.next_turn() {
+                    Some(_) if self.hold_at_budget() => break,
                     Some(inputs) => self.begin_turn(&inputs)?,
                     None => break,
                 },

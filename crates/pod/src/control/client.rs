@@ -8,6 +8,7 @@ use super::client_calls::ClientTools;
 use super::core::Core;
 use super::drivers::{AttachedDriver, Drivers};
 use super::limits::RunLimits;
+use super::pod_budget::PodLimits;
 use super::status::PodStatus;
 use super::submit_error::SubmitError;
 use super::turn_end::TurnEnd;
@@ -40,7 +41,12 @@ pub(super) enum Command {
     /// Ends the running turn; with an input, only if that turn took it.
     Cancel(Option<InputId>, TurnCancel),
     Pause(Option<Who>, Reply<()>),
-    Resume(Option<Who>, Reply<()>),
+    /// Ends a hold; with `more`, the pod gets what is used up of its budget once more.
+    Resume {
+        more: bool,
+        by: Option<Who>,
+        reply: Reply<()>,
+    },
     Status(oneshot::Sender<PodStatus>),
     Wait(InputId, EndWaiter),
     Approve(ApprovalAnswer, Reply<ApprovalResolved>),
@@ -184,6 +190,7 @@ impl Accepted {
 /// What a running pod goes by from now on; the running turn keeps what it began with.
 pub struct Reload {
     pub limits: RunLimits,
+    pub pod_limits: PodLimits,
     pub permission: Arc<Permission>,
     /// Of the model's tokens, if known.
     pub price: Option<Price>,
@@ -338,10 +345,22 @@ impl Client {
     /// Ends a hold of any cause. Returns once that is durable.
     ///
     /// # Errors
-    /// Something is missing that the pod needs, the disk refused, or the pod has ended.
+    /// Something is missing that the pod needs, its budget is used up, the disk refused, or the pod has ended.
     pub async fn resume(&self, by: Option<Who>) -> Result<(), SubmitError> {
+        self.resumed(false, by).await
+    }
+
+    /// As [`Self::resume`]; the pod gets what is used up of its budget once more.
+    ///
+    /// # Errors
+    /// As [`Self::resume`].
+    pub async fn grant_more(&self, by: Option<Who>) -> Result<(), SubmitError> {
+        self.resumed(true, by).await
+    }
+
+    async fn resumed(&self, more: bool, by: Option<Who>) -> Result<(), SubmitError> {
         let (reply, done) = oneshot::channel();
-        self.ask(Command::Resume(by, reply), done).await
+        self.ask(Command::Resume { more, by, reply }, done).await
     }
 
     /// Waits for the end of the turn that takes an input; the ends of the newest turns are remembered.

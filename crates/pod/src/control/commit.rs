@@ -8,8 +8,8 @@ use super::authorize::Authorized;
 use super::budget::Budget;
 use crate::record::{
     ApprovalId, ApprovalRequested, ApprovalResolved, Encoder, HookName, InputConsumed, InputId, ItemAdded, Output,
-    Record, Request, Response, SystemItem, ToolFinished, TransformNote, TurnFinished, TurnStarted, VerdictGiven, View,
-    Who,
+    Record, Request, Response, Suspended, SystemItem, ToolFinished, TransformNote, TurnFinished, TurnStarted,
+    VerdictGiven, View, Who,
 };
 use crate::session::queue::QueuedInput;
 use llm_worker::Item;
@@ -92,6 +92,8 @@ pub(crate) struct TurnInfo {
     pub(crate) view: View,
     /// Gates at its end will be asked.
     pub(crate) end_gates: bool,
+    /// What holds the pod behind it, if it ends at a limit.
+    pub(crate) used_up: Option<Suspended>,
 }
 
 /// One atomic batch: the facts of a turn as records, and records of the host and of features.
@@ -220,7 +222,9 @@ fn add_record(records: &mut Vec<Record>, fact: &Fact<Journaled>, turn: &TurnInfo
             // The turn may have ended in another way before the cancel.
             let by = turn.cancelled_by.clone().filter(|_| *outcome == Outcome::Cancelled);
             let end_gates = turn.end_gates && *outcome != Outcome::Waiting;
-            TurnFinished { turn: turn.number, outcome: outcome.clone(), unanswered, by, end_gates }.into()
+            records
+                .push(TurnFinished { turn: turn.number, outcome: outcome.clone(), unanswered, by, end_gates }.into());
+            return records.extend(turn.used_up.clone().map(Record::from));
         }
     });
 }

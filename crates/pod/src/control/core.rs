@@ -4,12 +4,13 @@ use super::authorize::Permission;
 use super::commit::{Ack, Batch};
 use super::drivers::Drivers;
 use super::pipeline::Pipeline;
+use super::pod_budget::{self, PodLimits};
 use crate::feature::{FeatureRegistry, JobBoard};
 use crate::foreign::{Callbacks, MAX_STUCK};
 use crate::mailbox::events::{Event, Outbox};
 use crate::mailbox::pending::{Pending, RequestContext};
 use crate::mailbox::requests::{DriverRequest, Wakeup};
-use crate::record::{HoldCause, Record, Suspended};
+use crate::record::{BudgetKind, HoldCause, Record, Suspended};
 use crate::session::checkpoint::{CheckpointBuilder, VERSION};
 use crate::session::fold::{IllegalRecord, SessionState};
 use crate::session::view::ContextPolicy;
@@ -57,6 +58,8 @@ pub struct Core {
     pub(crate) context_window: Option<u64>,
     /// When old results leave the requests; a reload replaces it.
     pub(crate) context_policy: ContextPolicy,
+    /// Of all turns together; a reload replaces it.
+    pub(crate) pod_limits: PodLimits,
     pub callbacks: Callbacks,
     pub outbox: Outbox,
     pub(crate) pending: Pending,
@@ -181,7 +184,7 @@ impl Core {
             return;
         }
         let reason = self.registry.redactor().text(&fatal.to_string()).into_owned();
-        let records = vec![Suspended { reason, cause: fatal.cause(), by: None }.into()];
+        let records = vec![Suspended { reason, cause: fatal.cause(), budget: None, by: None }.into()];
         let last = self.store.journal.append_reserved(Batch::of(records)).await;
         let lost = match last {
             Ok(done) => self.fold(done).err().map(|fold| fold.to_string()),
@@ -190,6 +193,17 @@ impl Core {
         if let Some(why) = lost {
             self.outbox.show(Event::warning(format!("the reason could not be journaled: {why}")));
         }
+    }
+
+    /// What is used up of the pod's budget.
+    pub(super) fn kinds_used_up(&self) -> Vec<BudgetKind> {
+        self.pod_limits.reached(self.state.spent().since(self.state.budget_since))
+    }
+
+    /// The record that holds the pod, if something of its budget is used up.
+    pub(super) fn used_up(&self) -> Option<Suspended> {
+        let kinds = self.kinds_used_up();
+        (!kinds.is_empty()).then(|| pod_budget::pod_stopped(&self.state, self.pod_limits, self.state.spent(), &kinds))
     }
 
     pub(super) fn announce(&self, records: &[Record]) {

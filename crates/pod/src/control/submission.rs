@@ -330,7 +330,7 @@ impl Submissions {
                 let held = core.state.held.as_ref().map(|hold| hold.cause).filter(|_| resume);
                 // An input ends the hold of a cancelled turn by itself.
                 if let Some(cause) = held.filter(|cause| *cause != HoldCause::Cancel) {
-                    records.push(Resumed { cause: Some(cause), by: new.by.clone() }.into());
+                    records.push(Resumed { cause: Some(cause), more: Vec::new(), by: new.by.clone() }.into());
                 }
                 let input = core.state.inputs + 1;
                 let text = fitted(core, new.text);

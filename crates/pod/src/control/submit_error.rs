@@ -62,6 +62,9 @@ pub enum SubmitError {
     /// The pod cannot be resumed before this is there.
     #[error("{0}")]
     Required(String),
+    /// The budget of the pod is used up: a person grants it once more.
+    #[error("{0}")]
+    Budget(String),
     /// No feature opens a tool of this name to clients, or such a call.
     #[error("{0}")]
     NoTool(String),
@@ -102,7 +105,9 @@ impl SubmitError {
             | Self::NoRuleNumber(_)
             | Self::NoPin(_)
             | Self::NotPinned(_) => ErrorKind::FixInput,
-            Self::Closed | Self::Disk(_) | Self::Required(_) | Self::Unjudged(_) => ErrorKind::Unavailable,
+            Self::Closed | Self::Disk(_) | Self::Required(_) | Self::Budget(_) | Self::Unjudged(_) => {
+                ErrorKind::Unavailable
+            }
         }
     }
 }

@@ -14,6 +14,7 @@ mod answers;
 mod before_request;
 mod end_gates;
 mod review;
+mod used_up;
 mod view_change;
 
 use self::answering::{Answering, Reviewing};
@@ -25,6 +26,7 @@ use super::commit::{Batch, Journaled, Note, Turn, TurnInfo};
 use super::core::{Core, Fatal};
 use super::limits::RunLimits;
 use super::pipeline::{ActorCommit, CommitResult};
+use super::pod_budget::PodLimits;
 use super::status::Activity;
 use super::stream::{Stream, StreamEvent};
 use super::turn_end::{self, ANSWER_NOT_STORED, TurnEnd};
@@ -34,14 +36,13 @@ use crate::hook::GateOutcome;
 use crate::mailbox::events::Event;
 use crate::mailbox::pending::MAX_PIGGYBACK;
 use crate::mailbox::requests::Wakeup;
-use crate::permission::Remedy;
 use crate::record::{ApprovalId, InputId, SystemItem, Who};
 use crate::session::approvals::MAX_OPEN_APPROVALS;
 use crate::session::spent::Spent;
-use llm_worker::effect::{CallView, Effect, Fact, Input, Outcome, TurnStop};
+use llm_worker::effect::{CallView, Effect, Fact, Input, Outcome};
 use llm_worker::history::History;
 use llm_worker::turn::{CommitRequest, IllegalInput, TurnLimits};
-use llm_worker::{CallId, ErrorKind, ModelError, ModelEvent};
+use llm_worker::{CallId, ModelEvent};
 use session_store::MAX_BATCH_RECORDS;
 use std::collections::BTreeSet;
 use tokio::task::{JoinError, JoinSet};
@@ -72,7 +73,10 @@ const _: () = {
 pub(super) struct Running {
     turn: Turn,
     info: TurnInfo,
+    /// What the turn may use, within what was left to the pod when it began.
     limits: RunLimits,
+    /// The pod's when it began.
+    pod_limits: PodLimits,
     stage: TurnStage,
     stream: Option<Stream>,
     answering: Answering,
@@ -143,18 +147,6 @@ pub(super) struct AfterTurn {
     again: Option<InputId>,
     /// The limit that keeps the model from going on.
     limit: Option<Outcome>,
-}
-
-/// The failure of a request whose failed attempts reached a limit.
-fn limit_reached(core: &Core, stop: &TurnStop) -> ModelError {
-    let (limit, remedy) = match stop {
-        TurnStop::TokenLimit => ("token", Remedy::RaiseTokens),
-        TurnStop::TimeLimit => ("time", Remedy::RaiseTime),
-        TurnStop::CostLimit | TurnStop::ContextLimit | TurnStop::Aborted { .. } => ("cost", Remedy::RaiseCost),
-    };
-    let message = format!("the {limit} limit was reached by attempts that gave no answer");
-    let help = Some((core.permission.policy.terms.remedy)(&remedy));
-    ModelError { kind: ErrorKind::Exhausted, message, help }
 }
 
 /// The work that a turn waits for: gates, authorizations and calls.
@@ -238,8 +230,15 @@ impl Running {
 
     fn of(core: &Core, turn: Turn, (number, generation): (u64, u64), before: Spent, limits: RunLimits) -> Self {
         let budget = Budget::new(core.price, before.cost.unwrap_or_default());
-        let info =
-            TurnInfo { number, generation, budget, cancelled_by: None, end_gates: false, view: core.state.shown.view };
+        let info = TurnInfo {
+            number,
+            generation,
+            budget,
+            cancelled_by: None,
+            end_gates: false,
+            used_up: None,
+            view: core.state.shown.view,
+        };
         let (gates, reviews, judges, answers) = (JoinSet::new(), JoinSet::new(), JoinSet::new(), JoinSet::new());
         let tasks = TurnTasks { gates, reviews, judges, answers, calls: Calls::new() };
         Self {
@@ -247,6 +246,7 @@ impl Running {
             turn_span: info_span!("turn", turn = info.number, outcome = Empty),
             info,
             limits,
+            pod_limits: core.pod_limits,
             stage: TurnStage::Machine,
             stream: None,
             answering: Answering::default(),
@@ -456,7 +456,7 @@ impl Running {
                 self.turn.handle(Input::Model(event))?;
                 if let Some(stop) = self.spent_limit(core).filter(|_| again) {
                     self.stream = None;
-                    let error = limit_reached(core, &stop);
+                    let error = self.limit_reached(core, &stop);
                     self.turn.handle(Input::ModelFailed(error))?;
                 }
             }
@@ -489,6 +489,7 @@ impl Running {
             Effect::Commit(request) => {
                 let (calls, approval) = (&self.tasks.calls, core.state.approvals.newest + 1);
                 core.collect(&|call| calls.runs(call));
+                self.info.used_up = self.used_up(core, &request);
                 self.info.end_gates = self.any_end_gate(core) || self.answering.paused.is_some();
                 core.append_of_turn(|piggybacked| Batch::of_turn(request, &self.info, approval, piggybacked));
             }
@@ -546,6 +547,7 @@ impl Running {
         let Spent { requests, usage, cost, wall_us: _ } = state.spent().since(self.before);
         TurnEnd {
             outcome,
+            held: state.held.clone().filter(|hold| hold.budget.is_some()).map(Box::new),
             paused,
             answer: state.last_answer.clone(),
             refused: state.refused.clone(),

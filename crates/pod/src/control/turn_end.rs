@@ -1,6 +1,7 @@
 //! The end of a turn. Does not depend on the log.
 
 use crate::session::calls::RefusedCall;
+use crate::session::fold::Hold;
 use llm_worker::effect::Outcome;
 use llm_worker::{Cost, Shortfall, Usage};
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,9 @@ pub struct TurnEnd {
     pub cost: Option<Cost>,
     /// The reason of a gate at the end of the turn to have a person look before the next turn.
     pub paused: Option<String>,
+    /// Why the pod is held now, if the turn ended at a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Box<Hold>>,
 }
 
 /// The name of an outcome, without its texts.
@@ -56,7 +60,17 @@ impl TurnEnd {
     /// The end of a turn that did nothing.
     pub(super) fn nothing(outcome: Outcome) -> Self {
         let usage = Usage::default();
-        Self { outcome, answer: None, refused: None, shortfall: None, steps: 0, usage, cost: None, paused: None }
+        Self {
+            outcome,
+            answer: None,
+            refused: None,
+            shortfall: None,
+            steps: 0,
+            usage,
+            cost: None,
+            paused: None,
+            held: None,
+        }
     }
 
     /// Adds the next turn of a run to this one.
@@ -75,6 +89,7 @@ impl TurnEnd {
             },
             outcome: next.outcome,
             paused: next.paused,
+            held: next.held,
         }
     }
 }

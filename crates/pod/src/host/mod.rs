@@ -7,7 +7,7 @@ pub use opening::{CrashCleanup, Opening, RecoveredSession};
 pub use staged::sweep;
 
 use crate::control::{
-    Actor, Callbacks, Client, Core, Fatal, HostMode, Outbox, Permission, Preamble, RunLimits, SubmitError,
+    Actor, Callbacks, Client, Core, Fatal, HostMode, Outbox, Permission, PodLimits, Preamble, RunLimits, SubmitError,
 };
 use crate::feature::{DiagnosticCode, Drift, FeatureDiagnostic, FeatureRegistry, RegistryReport};
 use crate::record::{
@@ -67,6 +67,7 @@ pub struct PodDeps {
     pub callbacks: Callbacks,
     pub outbox: Outbox,
     pub limits: RunLimits,
+    pub pod_limits: PodLimits,
     pub context_policy: ContextPolicy,
     /// Called at named points; a no-op outside tests.
     pub probe: Arc<dyn Fn(&str) + Send + Sync>,
@@ -188,7 +189,7 @@ pub async fn open(opening: Opening, start: PodConfig) -> Result<(Actor, Client, 
         prelude.push(SurfaceSet { surface, encoder, sources: sources(&core, &system) }.into());
     }
     if let HostMode::Stay { missing: Some(reason) } = mode {
-        prelude.push(Suspended { reason, cause: Some(HoldCause::Required), by: None }.into());
+        prelude.push(Suspended { reason, cause: Some(HoldCause::Required), budget: None, by: None }.into());
     }
     let notes = notes(&core, generation, survivors.as_deref().filter(|_| !crashed), &drift);
     let found = OpenReport {

@@ -103,7 +103,18 @@ impl Opening {
     pub fn core(self, parts: PodDeps) -> (Core, RecoveredSession) {
         let Self { dir, journal, blobs, state, draft, pending, jobs, link: _, rest } = self;
         let key: Arc<str> = format!("{}/{}", rest.recovered.session, rest.recovered.epoch).into();
-        let PodDeps { registry, permission, model, callbacks, outbox, limits: _, context_policy, probe, clock } = parts;
+        let PodDeps {
+            registry,
+            permission,
+            model,
+            callbacks,
+            outbox,
+            limits: _,
+            pod_limits,
+            context_policy,
+            probe,
+            clock,
+        } = parts;
         let session = rest.recovered.session.as_str().into();
         let drivers = Drivers::new(Arc::clone(&clock));
         let store = OpenSession { journal, blobs, session, dir, key, probe, clock };
@@ -123,6 +134,7 @@ impl Opening {
             price: model.price(),
             context_window: model.context_window(),
             context_policy,
+            pod_limits,
             model,
             callbacks,
             outbox,

@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(run(&pause, done("1")).await.unwrap().get(), "1");
         assert_eq!(run(&pause, done("2")).await.unwrap().get(), "1");
         assert_eq!(times.get(), 2);
-        let resume = Method::Resume(Resume { cmd_id: "a".to_owned() });
+        let resume = Method::Resume(Resume { cmd_id: "a".to_owned(), more: false });
         assert_eq!(run(&resume, done("3")).await.unwrap_err().kind, ErrorKind::Params);
     }
 

@@ -36,7 +36,11 @@ pub(super) fn status(status: PodStatus, pod: &str, host: &Host, clients: usize) 
         Activity::Paused { turn } => (State::Held, Some(turn), None),
         Activity::Closing => (State::Stopping, None, None),
     };
-    let held = status.held.map(|hold| HoldStatus { cause: word(&hold.cause), reason: hold.reason });
+    let held = status.held.map(|hold| HoldStatus {
+        cause: word(&hold.cause),
+        budget: hold.budget.as_ref().map(word),
+        reason: hold.reason,
+    });
     let (tasks, more_tasks) = background_tasks(status.tasks);
     Status {
         pod: pod.to_owned(),
@@ -72,13 +76,13 @@ pub(super) fn status(status: PodStatus, pod: &str, host: &Host, clients: usize) 
 #[must_use]
 pub fn context(usage: ContextUsage) -> ContextStatus {
     let percent = usage.percent();
-    let ContextUsage { used, window, is_measured, cached, parts } = usage;
+    let ContextUsage { used, window, is_measured, cached, parts, masks_above, left_results, left } = usage;
     let part = |part: context::ContextContributor| {
         let context::ContextContributor { kind, name, feature, tokens, cached } = part;
         ContextPart { kind: word(&kind), name, feature, tokens, cached }
     };
-    let parts = parts.into_iter().map(part).collect();
-    ContextStatus { used, window, percent, measured: is_measured, cached, parts }
+    let (parts, left) = (parts.into_iter().map(part).collect(), left.into_iter().map(part).collect());
+    ContextStatus { used, window, percent, measured: is_measured, cached, parts, masks_above, left_results, left }
 }
 
 /// A waiting input, as a status shows it.
@@ -276,6 +280,7 @@ pub(super) fn error(error: &SubmitError) -> Error {
         | SubmitError::NoConfigurableRule(_) => ErrorKind::NoApproval,
         SubmitError::Unjudged(_) => ErrorKind::Internal,
         SubmitError::Required(_) => ErrorKind::Required,
+        SubmitError::Budget(_) => ErrorKind::Budget,
         SubmitError::Working => ErrorKind::Working,
         SubmitError::Closed => ErrorKind::Closing,
     };

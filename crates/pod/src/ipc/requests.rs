@@ -11,8 +11,8 @@ use llm_worker::ToolOutput;
 use protocol::error::{Error, ErrorKind};
 use protocol::method::{
     AcceptedInput, Attach, Attached, CallTool, Cancel, Compact, Done, EditInput, ForgetRules, GetPastCalls, Method,
-    MoveInput, Notify, Page, Pin, RecordPage, Report, SendInput, SetDraft, Shutdown, ToolAnswer, Undo, Unpin, Wait,
-    Withdraw,
+    MoveInput, Notify, Page, Pin, RecordPage, Report, Resume, SendInput, SetDraft, Shutdown, ToolAnswer, Undo, Unpin,
+    Wait, Withdraw,
 };
 use protocol::record::{ApprovalResolved, RecordLine};
 use protocol::{MAX_CMD_ID, MAX_PAGE, MAX_PAGE_BYTES};
@@ -92,6 +92,7 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
             Ok(())
         }
         Method::Pause(_) => client.pause(by).await,
+        Method::Resume(Resume { more: true, .. }) => client.grant_more(by).await,
         Method::Resume(_) => client.resume(by).await,
         Method::Undo(Undo { to, .. }) => return undo(hub, to).await,
         Method::Shutdown(Shutdown { now, .. }) => {

@@ -31,6 +31,8 @@ pub enum Remedy {
     RaiseTokens,
     /// Raise the limit on time.
     RaiseTime,
+    /// Raise the pod's limits, or grant it its budget once more.
+    RaisePodBudget,
     /// Page an output that was cut, by its handle.
     PageOutput(String),
 }

@@ -1,5 +1,6 @@
 //! Records of the process that holds the session: start, stop, recovery, refusals of the disk. Independent of turns.
 
+use super::budget::{BudgetKind, BudgetScope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -145,7 +146,7 @@ pub enum HoldCause {
     Cancel,
     /// A person paused the pod.
     Person,
-    /// A turn reached a limit of steps or cost.
+    /// A turn reached a limit, or the pod has used what it may.
     Budget,
     /// A gate at the end of a turn asked for a person.
     Gate,
@@ -175,6 +176,9 @@ pub struct Suspended {
     pub reason: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<HoldCause>,
+    /// Whose budget is used up, with the cause `budget`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<BudgetScope>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Who>,
 }
@@ -185,6 +189,9 @@ pub struct Suspended {
 pub struct Resumed {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<HoldCause>,
+    /// The pod gets this of its budget once more, counted from this record.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<BudgetKind>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Who>,
 }

@@ -2,6 +2,7 @@
 //! languages, in `docs/JOURNAL.md`. One-letter keys belong to the frame header and are not used in bodies.
 
 mod approval;
+mod budget;
 mod call;
 mod client;
 mod decision;
@@ -17,6 +18,7 @@ pub use approval::{
     ApprovalDecision, ApprovalExpiry, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, AskingGate,
     ProposedDecision, ProposedRule, RulesForgotten,
 };
+pub use budget::{BudgetKind, BudgetScope};
 pub use call::{GateNote, HookName, ToolFinished, ToolRepeated, ToolStarted, TransformNote, VerdictGiven};
 pub use client::ClientCall;
 pub use decision::Decision;

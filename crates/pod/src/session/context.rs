@@ -38,6 +38,8 @@ pub struct ContextMeter {
     /// Bytes of the newest request.
     requested: u64,
     counted: Option<CountedRequest>,
+    /// What has left the requests in all changes of the view, less its marks.
+    left: PrunedContent,
 }
 
 /// A request with the tokens that its provider counted.
@@ -98,6 +100,12 @@ pub struct ContextUsage {
     pub cached: u64,
     /// The largest part first.
     pub parts: Vec<ContextContributor>,
+    /// A larger request has old results leave first; if the window is known.
+    pub masks_above: Option<u64>,
+    /// The results that have left the requests so far.
+    pub left_results: u64,
+    /// What has left the requests so far, the largest part first.
+    pub left: Vec<ContextContributor>,
 }
 
 impl ContextUsage {
@@ -134,6 +142,7 @@ impl ContextMeter {
 
     /// This is not shown any more.
     pub(super) fn left(&mut self, left: &PrunedContent) {
+        add_left(&mut self.left, left);
         self.reasoning = self.reasoning.saturating_sub(left.seals).saturating_sub(left.reasoning);
         self.calls = self.calls.saturating_sub(left.calls);
         self.inputs = self.inputs.saturating_sub(left.inputs);
@@ -213,7 +222,28 @@ impl ContextMeter {
             };
         }
         let parts = largest(parts.into_iter().map(|(part, _)| part).filter(|part| part.tokens > 0).collect());
-        ContextUsage { used, window, is_measured: self.counted.is_some(), cached, parts }
+        let (left_results, left) = (self.left.results, self.receipt());
+        let is_measured = self.counted.is_some();
+        ContextUsage { used, window, is_measured, cached, parts, masks_above: None, left_results, left }
+    }
+
+    /// What has left so far, in tokens of today.
+    fn receipt(&self) -> Vec<ContextContributor> {
+        let part = |kind, name: Option<&String>, bytes| {
+            let tokens = self.tokens(bytes);
+            ContextContributor { kind, name: name.cloned(), feature: None, tokens, cached: 0 }
+        };
+        let PrunedContent { results: _, bytes, seals, reasoning, calls, notes, inputs, answers, gaps: _ } = &self.left;
+        let sums = [
+            (ContextKind::Reasoning, reasoning.saturating_add(*seals)),
+            (ContextKind::Calls, *calls),
+            (ContextKind::Inputs, *inputs),
+            (ContextKind::Answers, *answers),
+        ];
+        let results = bytes.iter().map(|(tool, bytes)| part(ContextKind::Results, Some(tool), *bytes));
+        let notes = notes.iter().map(|(source, bytes)| part(ContextKind::Notes, Some(source), *bytes));
+        let all = results.chain(notes).chain(sums.map(|(kind, bytes)| part(kind, None, bytes)));
+        largest(all.filter(|part| part.tokens > 0).collect())
     }
 
     /// The parts in the order of a request, each with its bytes in the place of tokens, and whether it is in the fixed
@@ -265,6 +295,33 @@ pub(super) fn bytes(item: &Item) -> u64 {
         Item::ToolResult { outcome, .. } => outcome.summary.len() + outcome.content.len(),
     };
     bytes as u64
+}
+
+/// Tokens up to which a request keeps old results: `prune_at` percent of the window, with room for the answer.
+pub(super) fn keeps_up_to(window: u64, prune_at: u64, max_output: Option<u32>) -> u64 {
+    let room = window.saturating_sub(u64::from(max_output.unwrap_or_default())).max(window / 2);
+    share(window, prune_at, 100).min(room)
+}
+
+/// Adds what left in one more change. The marks are those of now, so they do not add up.
+fn add_left(sum: &mut PrunedContent, left: &PrunedContent) {
+    let PrunedContent { results, bytes, seals, reasoning, calls, notes, inputs, answers, gaps: _ } = left;
+    for (sum, more) in [
+        (&mut sum.results, results),
+        (&mut sum.seals, seals),
+        (&mut sum.reasoning, reasoning),
+        (&mut sum.calls, calls),
+        (&mut sum.inputs, inputs),
+        (&mut sum.answers, answers),
+    ] {
+        *sum = sum.saturating_add(*more);
+    }
+    for (sums, more) in [(&mut sum.bytes, bytes), (&mut sum.notes, notes)] {
+        for (name, bytes) in more {
+            let sum = named(sums, name);
+            *sum = sum.saturating_add(*bytes);
+        }
+    }
 }
 
 /// The sum of this name; a new name above the limit is counted with the others.

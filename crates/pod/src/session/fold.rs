@@ -2,18 +2,18 @@
 
 use super::approvals::Approvals;
 use super::calls::{CallApproval, OpenCall, RefusedCall};
-use super::context::{ContextMeter, ContextUsage};
+use super::context::{ContextMeter, ContextUsage, keeps_up_to};
 use super::lost::{LostRecords, bridged};
 use super::queue::{InputQueue, RecentKeys};
 use super::spent::{Spent, WorkTime};
 use super::standing::StandingFacts;
 use super::tasks::TaskState;
-use super::view::ShownItems;
+use super::view::{ContextPolicy, ShownItems};
 use crate::feature::RecordedRegistry;
 use crate::record::{
-    ApprovalDecision, ApprovalRequested, ApprovalResolved, ChildProcess, CompactRequested, Decision, Encoder,
-    FeatureState, FileChanged, HoldCause, HostStarted, InputId, InputLimits, NotificationQueued, Output, Record,
-    Request, SystemItem, ToolFinished, VerdictGiven,
+    ApprovalDecision, ApprovalRequested, ApprovalResolved, BudgetScope, ChildProcess, CompactRequested, Decision,
+    Encoder, FeatureState, FileChanged, HoldCause, HostStarted, InputId, InputLimits, NotificationQueued, Output,
+    Record, Request, SystemItem, ToolFinished, VerdictGiven,
 };
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;
@@ -92,6 +92,8 @@ pub struct SessionState {
     /// Cost of all answers, as far as prices were known; none if none was.
     pub cost: Option<Cost>,
     pub work_time: WorkTime,
+    /// What the session had used when the pod got its budget, kind by kind: a person may have granted one once more.
+    pub budget_since: Spent,
     /// The input of a client that the newest turn took or goes on with.
     pub going_on: Option<GoingOn>,
     /// The JSON Schema that the answer of the newest turn has to fit, as text.
@@ -150,6 +152,9 @@ pub struct SessionState {
 pub struct Hold {
     pub cause: HoldCause,
     pub reason: String,
+    /// Whose budget is used up, if it is one of this program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<BudgetScope>,
 }
 
 /// The intent of a file change whose completion is not recorded. The next start removes its temporary files.
@@ -183,6 +188,14 @@ impl SessionState {
     #[must_use]
     pub fn context(&self, window: Option<u64>) -> Option<ContextUsage> {
         self.surface.as_ref().map(|(surface, _)| self.context.usage(surface, window))
+    }
+
+    /// As [`Self::context`], with the size from which on old results leave.
+    #[must_use]
+    pub fn context_under(&self, window: Option<u64>, policy: ContextPolicy) -> Option<ContextUsage> {
+        let (surface, _) = self.surface.as_ref()?;
+        let masks_above = window.map(|window| keeps_up_to(window, policy.prune_at, surface.max_output));
+        self.context(window).map(|usage| ContextUsage { masks_above, ..usage })
     }
 
     /// What the session has used.
@@ -279,7 +292,7 @@ impl SessionState {
             | Record::Other { .. } => {}
             Record::Suspended(suspended) => {
                 if let Some(cause) = suspended.cause.filter(|cause| cause.holds()) {
-                    self.hold(cause, &suspended.reason);
+                    self.hold(cause, &suspended.reason, suspended.budget);
                 }
                 if suspended.cause == Some(HoldCause::Gate) {
                     self.end_judged();
@@ -287,6 +300,7 @@ impl SessionState {
             }
             Record::Resumed(resumed) => {
                 self.held.take_if(|hold| resumed.cause == Some(hold.cause));
+                self.budget_since.renew(self.spent(), &resumed.more);
             }
             Record::SurfaceSet(s) => {
                 if s.surface.generation != self.surface_generation + 1 {
@@ -598,9 +612,9 @@ impl SessionState {
     }
 
     /// A pause by a person outlasts every other cause.
-    fn hold(&mut self, cause: HoldCause, reason: &str) {
+    fn hold(&mut self, cause: HoldCause, reason: &str, budget: Option<BudgetScope>) {
         if self.held.as_ref().is_none_or(|hold| hold.cause != HoldCause::Person) {
-            self.held = Some(Hold { cause, reason: reason.to_owned() });
+            self.held = Some(Hold { cause, reason: reason.to_owned(), budget });
         }
     }
 
@@ -608,18 +622,24 @@ impl SessionState {
     fn turn_ended(&mut self, outcome: &Outcome) {
         match outcome {
             Outcome::Interrupted | Outcome::Waiting if self.crashes >= MAX_CRASHES => {
-                self.hold(HoldCause::Bug, &format!("the process died in {MAX_CRASHES} turns in a row"));
+                self.hold(HoldCause::Bug, &format!("the process died in {MAX_CRASHES} turns in a row"), None);
             }
             Outcome::Interrupted | Outcome::Waiting => {}
-            Outcome::Cancelled => self.hold(HoldCause::Cancel, "the turn was cancelled"),
-            Outcome::StepLimit => self.hold(HoldCause::Budget, "the turn reached its step limit"),
-            Outcome::CostLimit => self.hold(HoldCause::Budget, "the turn reached its cost limit"),
-            Outcome::TokenLimit => self.hold(HoldCause::Budget, "the turn reached its token limit"),
-            Outcome::TimeLimit => self.hold(HoldCause::Budget, "the turn reached its time limit"),
-            Outcome::ContextLimit => self.hold(HoldCause::Budget, "the next request does not fit the model's context"),
+            Outcome::Cancelled => self.hold(HoldCause::Cancel, "the turn was cancelled", None),
+            Outcome::StepLimit => self.hold(HoldCause::Budget, "the turn reached its step limit", None),
+            Outcome::CostLimit => self.hold(HoldCause::Budget, "the turn reached its cost limit", None),
+            Outcome::TokenLimit => self.hold(HoldCause::Budget, "the turn reached its token limit", None),
+            Outcome::TimeLimit => self.hold(HoldCause::Budget, "the turn reached its time limit", None),
+            Outcome::ContextLimit => {
+                self.hold(HoldCause::Budget, "the next request does not fit the model's context", None)
+            }
             // The model would refuse the inputs that wait in the same way.
-            Outcome::ModelFailed { kind: ErrorKind::Denied, message, .. } => self.hold(HoldCause::Required, message),
-            Outcome::ModelFailed { kind: ErrorKind::Exhausted, message, .. } => self.hold(HoldCause::Budget, message),
+            Outcome::ModelFailed { kind: ErrorKind::Denied, message, .. } => {
+                self.hold(HoldCause::Required, message, None)
+            }
+            Outcome::ModelFailed { kind: ErrorKind::Exhausted, message, .. } => {
+                self.hold(HoldCause::Budget, message, None)
+            }
             Outcome::Done
             | Outcome::MaxTokens
             | Outcome::Refused

@@ -1,5 +1,6 @@
 //! What a session has used, to tell what was used since some point of it.
 
+use crate::record::BudgetKind;
 use llm_worker::{Cost, Usage};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -25,6 +26,25 @@ impl Spent {
             usage: self.usage.since(before.usage),
             cost: self.cost.map(|cost| cost.since(before.cost.unwrap_or_default())),
             wall_us: self.wall_us.saturating_sub(before.wall_us),
+        }
+    }
+
+    /// With this usage of attempts without an answer.
+    #[must_use]
+    pub fn plus(self, usage: Usage, cost: Option<Cost>) -> Self {
+        let cost = cost.map_or(self.cost, |more| Some(self.cost.unwrap_or_default().plus(more)));
+        Self { usage: self.usage.plus(usage), cost, ..self }
+    }
+
+    /// Takes these kinds from a later point of the session.
+    pub(super) fn renew(&mut self, later: Self, kinds: &[BudgetKind]) {
+        for kind in kinds {
+            match kind {
+                BudgetKind::Steps => self.requests = later.requests,
+                BudgetKind::Cost => self.cost = later.cost,
+                BudgetKind::Tokens => self.usage = later.usage,
+                BudgetKind::Time => self.wall_us = later.wall_us,
+            }
         }
     }
 

@@ -42,7 +42,7 @@ fn more(kind: u64, n: u64, state: &SessionState) -> Record {
         7 => {
             let causes = [HoldCause::Required, HoldCause::Bug, HoldCause::Disk, HoldCause::Gate, HoldCause::Budget];
             let cause = causes.get(n as usize / 10 % 6).copied();
-            Suspended { reason: format!("because {n}"), cause, by: None }.into()
+            Suspended { reason: format!("because {n}"), cause, budget: None, by: None }.into()
         }
         _ => {
             let Record::Response(mut response) = record(10, n, Some(state)) else { panic!() };

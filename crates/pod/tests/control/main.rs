@@ -40,6 +40,7 @@ mod lost_records;
 mod model_backoff;
 mod outbox;
 mod parallel_calls;
+mod pod_budget;
 mod record_mirrors;
 mod record_strategy;
 mod reload;

@@ -10,12 +10,12 @@ use llm_worker::{
 use pod::permission::{Rule, RuleDecision};
 use pod::record::{
     ApprovalDecision, ApprovalExpiry, ApprovalRequested, ApprovalResolved, ApprovalScope, AskingGate, BackgroundTask,
-    ChildProcess, ClientCall, CompactRequested, Decision, DirectoryMoved, Encoder, FeatureState, FileChanged, Gap,
-    GateNote, GrantsUsed, HoldCause, HostStopped, InputConsumed, InputEdited, InputMode, InputMoved, InputQueued,
-    InputWithdrawn, ItemAdded, JobEnd, JobEndKind, JobStarter, KeptItem, NotificationQueued, Output, Pinned,
-    ProposedRule, Pruned, PrunedContent, Record, Recovery, Request, Response, Resumed, RulesForgotten, Stored,
-    SurfaceSet, SurfaceSources, Suspended, SystemItem, TaskRunState, ToolFinished, ToolStarted, TriggerKind,
-    TurnFinished, TurnStarted, Unpinned, VerdictGiven, View, ViewLevel, Who,
+    BudgetKind, BudgetScope, ChildProcess, ClientCall, CompactRequested, Decision, DirectoryMoved, Encoder,
+    FeatureState, FileChanged, Gap, GateNote, GrantsUsed, HoldCause, HostStopped, InputConsumed, InputEdited,
+    InputMode, InputMoved, InputQueued, InputWithdrawn, ItemAdded, JobEnd, JobEndKind, JobStarter, KeptItem,
+    NotificationQueued, Output, Pinned, ProposedRule, Pruned, PrunedContent, Record, Recovery, Request, Response,
+    Resumed, RulesForgotten, Stored, SurfaceSet, SurfaceSources, Suspended, SystemItem, TaskRunState, ToolFinished,
+    ToolStarted, TriggerKind, TurnFinished, TurnStarted, Unpinned, VerdictGiven, View, ViewLevel, Who,
 };
 use pod::session::fold::SessionState;
 use serde_json::json;
@@ -534,12 +534,9 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
             6 => InputWithdrawn { input: waits(n), by: None }.into(),
             7 => InputEdited { input: waits(n), text: format!("edited {n}"), whole: output(n), by: who(n) }.into(),
             8 => InputMoved { input: waits(n), before: (!n.is_multiple_of(5)).then(|| waits(n + 1)), by: None }.into(),
-            9 => Suspended { reason: "paused".to_owned(), cause: Some(HoldCause::Person), by: who(n) }.into(),
-            10 => {
-                let cause = state.and_then(|s| s.held.as_ref()).map(|hold| hold.cause);
-                Resumed { cause, by: who(n) }.into()
-            }
-            0 => Suspended { reason: "full".to_owned(), cause: None, by: None }.into(),
+            9 => held(n),
+            10 => resumed(n, state),
+            0 => Suspended { reason: "full".to_owned(), cause: None, budget: None, by: None }.into(),
             1 => Resumed::default().into(),
             2 | 3 => ended(n),
             11..=13 => approval(n, next(|s| s.approvals.newest), open, state),
@@ -548,4 +545,16 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
             _ => item(Item::User { text: "never here".to_owned() }),
         },
     }
+}
+
+fn held(n: u64) -> Record {
+    let budget = n.is_multiple_of(4).then_some(BudgetScope::Pod);
+    let cause = Some(if budget.is_some() { HoldCause::Budget } else { HoldCause::Person });
+    Suspended { reason: "paused".to_owned(), cause, budget, by: who(n) }.into()
+}
+
+fn resumed(n: u64, state: Option<&SessionState>) -> Record {
+    let cause = state.and_then(|s| s.held.as_ref()).map(|hold| hold.cause);
+    let more = BudgetKind::ALL.into_iter().skip(n as usize % 5).collect();
+    Resumed { cause, more, by: who(n) }.into()
 }

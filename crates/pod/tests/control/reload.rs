@@ -31,6 +31,7 @@ fn reload(live: &LivePod, max_steps: u32, price: Option<Price>) {
         permission: live.pod.permission(),
         price,
         context_window: None,
+        pod_limits: live.pod.pod_limits,
         context_policy: ContextPolicy::default(),
     }));
 }

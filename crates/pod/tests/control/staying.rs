@@ -342,7 +342,10 @@ fn a_limit_on_tokens_holds_the_pod_and_counts_for_each_input_anew() {
     end.result.unwrap();
     let (first, held, second) = ends;
     assert_eq!((first.outcome, first.steps, first.usage.tokens()), (Outcome::TokenLimit, 2, 22));
-    assert_eq!((held.cause, held.reason.as_str()), (HoldCause::Budget, "the turn reached its token limit"));
+    assert_eq!(
+        (held.cause, held.reason.as_str()),
+        (HoldCause::Budget, "the run reached its limit of 20 tokens; it used 2 steps, 22 tokens and 0s")
+    );
     assert_eq!((second.outcome, second.steps), (Outcome::Done, 1));
     sound(&pod, "a limit on tokens");
 }
@@ -364,7 +367,10 @@ fn a_limit_on_time_holds_the_pod_and_counts_for_each_input_anew() {
     });
     end.result.unwrap();
     assert_eq!((first.outcome, first.steps), (Outcome::TimeLimit, 2));
-    assert_eq!((held.cause, held.reason.as_str()), (HoldCause::Budget, "the turn reached its time limit"));
+    assert_eq!(
+        (held.cause, held.reason.as_str()),
+        (HoldCause::Budget, "the run reached its limit of 1m; it used 2 steps, 22 tokens and 1m")
+    );
     assert_eq!((second.outcome, second.steps), (Outcome::Done, 1));
     sound(&pod, "a limit on time");
 }

@@ -21,6 +21,7 @@ pub(super) const COMMANDS: &[CommandHelp] = &[
     CommandHelp { name: FEATURES, about: "show what the features add and may do (F2)" },
     CommandHelp { name: "help", about: "show the keys (F1)" },
     CommandHelp { name: "log", about: "open the whole conversation in your editor" },
+    CommandHelp { name: "more", about: "grant the pod its budget once more, and end the hold" },
     CommandHelp { name: "pause", about: "hold the pod before its next request" },
     CommandHelp { name: "pin", about: "TEXT: it stays in the context; alone: show the pins (F5)" },
     CommandHelp { name: "pods", about: "show all pods, and go to another one (F4)" },

@@ -97,7 +97,10 @@ pub enum Intent {
     },
     Cancel,
     Pause,
-    Resume,
+    Resume {
+        /// The pod gets what is used up of its budget once more.
+        more: bool,
+    },
     /// Have the next request show as little as the rules allow; with `drop_turns` the oldest turns leave, too.
     Compact {
         drop_turns: bool,

@@ -24,5 +24,5 @@ mod viewport;
 mod writing;
 
 pub use exchange::{ConnectionState, Frame, Intent, Key, PodEntry, Reply, ScreenSize};
-pub use panels::context_kind;
+pub use panels::{context_kind, context_masking, context_part};
 pub use state::Screen;

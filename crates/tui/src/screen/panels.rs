@@ -5,7 +5,7 @@ use crate::count::duration;
 use crate::line::Line;
 use crate::note::{Paragraph, labelled};
 use crate::style::Tone;
-use protocol::status::{BackgroundTaskStatus, JobStatus, Status};
+use protocol::status::{BackgroundTaskStatus, ContextPart, ContextStatus, JobStatus, Status};
 use std::time::Duration;
 
 /// A panel.
@@ -108,13 +108,16 @@ pub(super) fn context(status: &Status, width: usize) -> Vec<Line> {
     let how = if context.measured { "" } else { " · estimated from the size of the texts" };
     let whole = format!("{}{window}{how} · {} cached", tokens(context.used), tokens(context.cached));
     let mut lines = Line::of(&whole, Tone::Strong).wrap(width, &Line::default(), &Line::of("  ", Tone::Plain));
-    lines.extend(context.parts.iter().map(|part| {
-        let name = part.name.as_ref().or(part.feature.as_ref()).map_or_else(String::new, |name| format!(": {name}"));
-        let kind = context_kind(&part.kind);
-        Line::of(&format!("{:>13}  ", tokens(part.tokens)), Tone::Dim)
-            .with(&format!("{kind}{name}"), Tone::Plain)
-            .cut(width)
-    }));
+    let row = |part: &ContextPart| {
+        Line::of(&format!("{:>13}  ", tokens(part.tokens)), Tone::Dim).with(&context_part(part), Tone::Plain).cut(width)
+    };
+    lines.extend(context.parts.iter().map(row));
+    let say = |text: &str| Line::of(text, Tone::Dim).wrap(width, &Line::default(), &Line::of("  ", Tone::Plain));
+    lines.extend(say(&context_masking(context)));
+    if !context.left.is_empty() {
+        lines.extend(say("left the requests so far:"));
+        lines.extend(context.left.iter().map(row));
+    }
     if status.compact_due {
         lines.push(Line::of("old steps leave the next request", Tone::Waiting).cut(width));
     }
@@ -163,5 +166,29 @@ pub fn context_kind(kind: &str) -> String {
         "system" => "system prompt".to_owned(),
         "notes" => "notes to the model".to_owned(),
         other => other.replace('_', " "),
+    }
+}
+
+/// A contributor: its kind, the tool or the feature, and how much of it was cached.
+#[must_use]
+pub fn context_part(part: &ContextPart) -> String {
+    let name = part.name.as_ref().or(part.feature.as_ref()).map_or_else(String::new, |name| format!(": {name}"));
+    // The provider counts the cached tokens of the whole request only.
+    let cached = if part.cached > 0 { format!(", about {} cached", part.cached) } else { String::new() };
+    format!("{}{name}{cached}", context_kind(&part.kind))
+}
+
+/// When old results leave the requests.
+#[must_use]
+pub fn context_masking(context: &ContextStatus) -> String {
+    match context.window.filter(|window| *window > 0).zip(context.masks_above) {
+        Some((window, above)) => {
+            // To the nearest percent.
+            let percent = above.saturating_mul(100).saturating_add(window / 2) / window;
+            format!("old results leave before a request of more than {above} tokens ({percent}%)")
+        }
+        None if context.window.is_some() => "this pod does not say when old results leave".to_owned(),
+        None => "the window of the model is unknown, so nothing leaves; `context` under [models.\"NAME\"] sets it"
+            .to_owned(),
     }
 }

@@ -35,7 +35,11 @@ pub(super) fn state(
     }
     if let Some(held) = &status.held {
         let when = if status.state == State::Working { "will be held" } else { "held" };
-        return (format!("{when}: {}", held.reason), Tone::Refused);
+        return match (held.cause.as_str(), held.budget.as_deref()) {
+            ("budget", Some("pod")) => (format!("waiting for you (/more): {}", held.reason), Tone::Waiting),
+            ("budget", _) => (format!("waiting for you (/resume): {}", held.reason), Tone::Waiting),
+            (_, _) => (format!("{when}: {}", held.reason), Tone::Refused),
+        };
     }
     if let Some(wait) = &status.model_wait {
         return (

@@ -87,6 +87,7 @@ that begin with a slash, which are commands:
   /cancel       cancel the running turn
   /pause        hold the pod before its next request to the model
   /resume       continue the held pod
+  /more         grant the pod its budget once more, and continue it
   /status       show what the pod is doing
   /detach       detach; the pod keeps running
   /help         list these commands

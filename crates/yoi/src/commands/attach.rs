@@ -294,7 +294,8 @@ impl<'a> Session<'a> {
             Typed::Steer(text) => self.send(text, DeliveryMode::Steer).await?,
             Typed::Cancel => self.tell(Cancel { input: None, cmd_id: cmd_id() }, control::cancelled).await?,
             Typed::Pause => self.tell(Pause { cmd_id: cmd_id() }, control::paused).await?,
-            Typed::Resume => self.tell(Resume { cmd_id: cmd_id() }, control::resumed).await?,
+            Typed::Resume => self.tell(Resume { more: false, cmd_id: cmd_id() }, control::resumed).await?,
+            Typed::More => self.tell(Resume { more: true, cmd_id: cmd_id() }, control::resumed).await?,
             Typed::Compact(drop_turns) => {
                 let said = move |name: &str, before: &Status| compact::done(name, before, drop_turns);
                 self.tell(Compact { drop_turns, cmd_id: cmd_id() }, said).await?

@@ -6,7 +6,7 @@ use crate::compose::keys::describe;
 use crate::compose::model::{self, patience};
 use crate::compose::switches::switched;
 use crate::config::file::{File, ProviderConfig, TimeoutsConfig};
-use crate::config::{Attaching, Config, ModelSettings, PendingGrant, Source, Sourced, Switches};
+use crate::config::{Attaching, Config, ModelSettings, PendingGrant, PodLimitSettings, Source, Sourced, Switches};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{disk, make_private};
@@ -43,6 +43,12 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 # max_tokens = 2000000                  # maximum number of tokens of one run, read and written
 # max_wall_s = 3600                     # maximum time of one run in seconds, without what it waits for a person
 # tool_concurrency = 8                  # maximum number of calls that run at the same time, 1 to 32
+
+# [limits.pod]                          # limits of a pod, over all its runs and starts
+# max_steps = 5000
+# max_cost_usd = 50.0
+# max_tokens = 20000000
+# max_wall_s = 86400
 
 # [context]
 # prune_at = 75                         # percent of the model's context window that a request needs before old results leave it, 10 to 95
@@ -233,6 +239,11 @@ fn rows(config: &Config) -> Vec<SettingRow> {
     rows.push(row("limits.max_steps", &config.max_steps));
     rows.push(optional("limits.max_tokens", config.max_tokens.as_ref(), "none"));
     rows.push(optional("limits.max_wall_s", config.max_wall_s.as_ref(), "none"));
+    let PodLimitSettings { max_steps, max_cost, max_tokens, max_wall_s } = &config.pod_limits;
+    rows.push(optional("limits.pod.max_cost_usd", max_cost.as_ref(), "none"));
+    rows.push(optional("limits.pod.max_steps", max_steps.as_ref(), "none"));
+    rows.push(optional("limits.pod.max_tokens", max_tokens.as_ref(), "none"));
+    rows.push(optional("limits.pod.max_wall_s", max_wall_s.as_ref(), "none"));
     rows.push(row("limits.tool_concurrency", &config.tool_concurrency));
     let rules = config.rules.iter().flat_map(|layer| &layer.rules);
     rows.extend(rules.map(|written| (written.key(), written.rule.to_string(), written.source.clone())));

@@ -1,6 +1,6 @@
 //! `yoi pause`, `yoi resume`, `yoi cancel` and `yoi stop`: what a person asks of a live pod.
 
-use crate::cli::{PodArgs, StopArgs};
+use crate::cli::{PodArgs, ResumeArgs, StopArgs};
 use crate::commands::host_process::HostProcess;
 use crate::commands::live::live;
 use crate::env::Env;
@@ -28,15 +28,16 @@ const APART: Duration = Duration::from_millis(50);
 const LOOK: Duration = Duration::from_millis(10);
 
 pub(crate) fn pause(args: &PodArgs, env: &Env) -> Result<Exit, Failure> {
-    tell(args, env, "yoi pause", |cmd_id| Pause { cmd_id }, paused)
+    tell(&args.name, env, "yoi pause", |cmd_id| Pause { cmd_id }, paused)
 }
 
-pub(crate) fn resume(args: &PodArgs, env: &Env) -> Result<Exit, Failure> {
-    tell(args, env, "yoi resume", |cmd_id| Resume { cmd_id }, resumed)
+pub(crate) fn resume(args: &ResumeArgs, env: &Env) -> Result<Exit, Failure> {
+    let ResumeArgs { name, more } = args;
+    tell(name, env, "yoi resume", |cmd_id| Resume { more: *more, cmd_id }, resumed)
 }
 
 pub(crate) fn cancel(args: &PodArgs, env: &Env) -> Result<Exit, Failure> {
-    tell(args, env, "yoi cancel", |cmd_id| Cancel { input: None, cmd_id }, cancelled)
+    tell(&args.name, env, "yoi cancel", |cmd_id| Cancel { input: None, cmd_id }, cancelled)
 }
 
 /// What a pause does, given the state before.
@@ -67,14 +68,14 @@ pub(super) fn cancelled(name: &str, before: &Status) -> String {
 
 /// Asks a live pod, and says what that does, given its state before.
 fn tell<A: Ask<Answer = Done>>(
-    args: &PodArgs,
+    name: &str,
     env: &Env,
     command: &'static str,
     ask: impl FnOnce(String) -> A,
     done: impl Fn(&str, &Status) -> String,
 ) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
-    let name = pods.find(&args.name)?;
+    let name = pods.find(name)?;
     block_on(async {
         let mut live = live(&pods, &name, command).await?;
         let before = live.status().await?;

@@ -7,10 +7,12 @@ use crate::look::Look;
 use crate::show::escape::json as harmless;
 use crate::show::out;
 use crate::show::progress::OutputStyle;
+use crate::show::remedy::more_budget;
 use authority::text::escape_line;
 use llm_worker::effect::Outcome;
 use llm_worker::{Cost, ErrorKind, Shortfall};
 use pod::control::{ANSWER_NOT_STORED, TurnEnd};
+use pod::record::BudgetScope;
 use pod::session::calls::RefusedCall;
 use std::borrow::Cow;
 use std::io::Write;
@@ -182,7 +184,7 @@ fn is_limit(outcome: &Outcome) -> bool {
 
 /// What failed and the next step; nothing for a run that is done.
 fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<String>)> {
-    let FinishedRun { end: TurnEnd { outcome, .. }, ending, .. } = ended;
+    let FinishedRun { end: TurnEnd { outcome, held: at_limit, .. }, ending, .. } = ended;
     // A limit holds a pod that stays.
     let held = pod.name.filter(|_| pod.live && is_limit(outcome));
     let held = held.map(|name| format!("`yoi resume {name}` ends the hold; then ")).unwrap_or_default();
@@ -197,6 +199,9 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
         Some(_) => format!("continue with `yoi run -c \"continue\"`{or}"),
         None => format!("run the command again{or}"),
     };
+    if let Some(hold) = at_limit.as_ref().filter(|hold| hold.budget == Some(BudgetScope::Pod)) {
+        return Some((hold.reason.clone(), Some(more_budget(pod.name, pod.live))));
+    }
     Some(match outcome {
         Outcome::Done => return unmet(ended, pod),
         Outcome::MaxTokens => (

@@ -59,6 +59,7 @@ pub(crate) fn waits(status: &Status, name: &str) -> Option<String> {
     };
     let end = match hold(held).map(|hold| hold.cause) {
         Some(HoldCause::Required) => format!("`yoi start {name}` is run with the key"),
+        _ if held.budget.as_deref() == Some("pod") => format!("`yoi resume {name} --more`"),
         _ => format!("`yoi resume {name}`"),
     };
     // A pause of a pod that works takes effect at its next request.

@@ -20,8 +20,8 @@ use pod::permission::Rule;
 use pod::record::{
     ApprovalDecision, ApprovalRequested, ApprovalResolved, ApprovalScope, BackgroundTask, ChildProcess, ClientCall,
     DirectoryMoved, Gap, HoldCause, HookName, HostStarted, InputEdited, InputId, InputQueued, JobEndKind, Pruned,
-    PrunedContent, Record, Recovery, RulesForgotten, Stored, SurfaceSet, SystemItem, TaskRunState, ToolFinished,
-    ToolRepeated, ToolStarted, ViewLevel, Who,
+    PrunedContent, Record, Recovery, Resumed, RulesForgotten, Stored, SurfaceSet, SystemItem, TaskRunState,
+    ToolFinished, ToolRepeated, ToolStarted, ViewLevel, Who,
 };
 use pod::session::restore::{decode, utc};
 use session_store::{BlobError, BlobView, OwnedFrame, Reader};
@@ -385,7 +385,7 @@ impl Transcript {
                 let what = if disk { "suspended" } else { "held" };
                 format!("! {what}: {}", indent(&suspended.reason))
             }
-            Record::Resumed(_) => "! resumed".to_owned(),
+            Record::Resumed(resumed) => format!("! resumed{}", granted(resumed)),
             Record::TurnFinished(finished) => {
                 format!("── turn {}: {}", finished.turn, indent(&outcome_text(&finished.outcome)))
             }
@@ -443,6 +443,12 @@ impl Transcript {
         }
         text
     }
+}
+
+/// What a pod got of its budget once more.
+fn granted(resumed: &Resumed) -> String {
+    let more: Vec<_> = resumed.more.iter().map(|kind| kind.word()).collect();
+    if more.is_empty() { String::new() } else { format!(", with the pod's budget of {} once more", more.join(" and ")) }
 }
 
 /// Later lines stand below the first.

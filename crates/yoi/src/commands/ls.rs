@@ -13,10 +13,11 @@ use crate::pods::Pods;
 use crate::project::Project;
 use crate::show::escape::line;
 use crate::show::out;
-use crate::socket::{WAITING, block_on, state_text, state_word, statuses};
+use crate::socket::{WAITING, block_on, hold, state_text, state_word, statuses};
 use llm_worker::Cost;
 use llm_worker::effect::Outcome;
-use pod::session::fold::SessionState;
+use pod::record::{BudgetScope, HoldCause};
+use pod::session::fold::{Hold, SessionState};
 use pod::session::summary::Summary;
 use protocol::status::{ApprovalStatus, ModelRetry};
 use session_store::{ReadError, Reader, Session};
@@ -72,7 +73,7 @@ pub(super) struct PodRow {
     problem: Option<String>,
     /// A process has it. Its own state is more than its files tell.
     pub(super) live: bool,
-    held: Option<String>,
+    held: Option<Hold>,
     approvals: Vec<ApprovalStatus>,
     model_wait: Option<ModelRetry>,
     left: Option<LeftRunning>,
@@ -84,6 +85,7 @@ impl PodRow {
     /// The state, for people.
     pub(super) fn shown(&self) -> &'static str {
         match self.state {
+            "held" if self.held.as_ref().is_some_and(|hold| hold.cause == HoldCause::Budget) => WAITING,
             "stopped" if !self.approvals.is_empty() => WAITING,
             "stopped" if !self.queued => self.outcome.unwrap_or(self.state),
             state => state,
@@ -178,7 +180,7 @@ fn ask_live(pods: &Pods, rows: &mut [PodRow]) -> Result<(), Failure> {
     for row in rows {
         let Some(status) = found.remove(&row.name) else { continue };
         row.state = state_text(status.state);
-        row.held = status.held.map(|held| held.reason);
+        row.held = status.held.as_ref().and_then(hold);
         row.approvals = status.approvals;
         row.model_wait = status.model_wait;
         row.context_percent = status.context.and_then(|context| context.percent);
@@ -206,7 +208,7 @@ pub(super) fn row(pods: &Pods, name: &str, config: Option<&Config>, patience: &m
             let window = |model: &str| config.and_then(|config| context_window(model, config));
             let window = state.surface.as_ref().and_then(|(surface, _)| window(&surface.model));
             row.context_percent = state.context(window).and_then(|context| context.percent());
-            row.held = state.held.map(|hold| hold.reason);
+            row.held = state.held;
             row.approvals = state.approvals.open.values().map(|open| pod::ipc::approval(open)).collect();
             row.state = match (live, state.turn_open || (!live && state.hosted)) {
                 (false, _) if last_time == 0 => "empty",
@@ -252,7 +254,7 @@ fn json(row: &PodRow) -> serde_json::Value {
     serde_json::json!({
         "name": row.name, "state": state_word(row.state), "outcome": row.outcome, "prompt": row.prompt, "directory": row.directory,
         "approvals": row.approvals, "model": row.model, "turns": row.turns, "tokens": row.tokens, "cost": row.cost.map(Cost::dollars), "context_percent": row.context_percent,
-        "held": row.held, "model_wait": row.model_wait, "last_us": row.last, "problem": row.problem, "left_running": row.left.as_ref().map_or(&[][..], |left| &left.pids),
+        "held": row.held.as_ref().map(|hold| &hold.reason), "model_wait": row.model_wait, "last_us": row.last, "problem": row.problem, "left_running": row.left.as_ref().map_or(&[][..], |left| &left.pids),
     })
 }
 
@@ -297,10 +299,20 @@ fn tone(state: &str) -> Tone {
     }
 }
 
+/// Why a pod is held, and the command that answers where it waits for a person.
+fn held_text(hold: &Hold, name: &str) -> String {
+    let why = line(&hold.reason, WHY);
+    match (hold.cause, hold.budget) {
+        (HoldCause::Budget, Some(BudgetScope::Pod)) => format!("held: {why}; `yoi resume {name} --more`"),
+        (HoldCause::Budget, _) => format!("held: {why}; `yoi resume {name}`"),
+        (_, _) => format!("held: {why}"),
+    }
+}
+
 /// What else there is to say about a pod.
 fn details(row: &PodRow) -> Vec<String> {
     let waits = (!row.approvals.is_empty()).then(|| format!("waiting for {}", asked(&row.approvals)));
-    let held = row.held.as_ref().map(|why| format!("held: {}", line(why, WHY)));
+    let held = row.held.as_ref().map(|hold| held_text(hold, &row.name));
     let model = row.model_wait.as_ref().map(|wait| format!("waiting {}", model_wait(wait)));
     let first = waits.or(held).or(model);
     let left = row.left.as_ref().map(LeftRunning::text);

@@ -7,6 +7,7 @@ mod changes;
 mod compact;
 pub(crate) mod completions;
 mod config;
+mod context_lines;
 mod control;
 mod doctor;
 mod ending;

@@ -2,6 +2,7 @@
 //! all of a stopped pod, is read from its files.
 
 use crate::cli::StatusArgs;
+use crate::commands::context_lines::context_lines;
 use crate::commands::left_running::{HELP, LeftRunning};
 use crate::commands::live::model_wait;
 use crate::compose::model::context_window;
@@ -14,19 +15,19 @@ use crate::show::background_tasks::{job_line, task_line, tasks_text};
 use crate::show::escape::line;
 use crate::show::out;
 use crate::show::question::{end, short};
+use crate::show::remedy::more_budget;
 use crate::socket::{LiveClient, Reached, WAITING, block_on, hold, state_text, state_word};
 use llm_worker::Cost;
 use llm_worker::effect::Outcome;
 use pod::control::BackgroundTaskView;
 use pod::permission::Rule;
-use pod::record::HoldCause;
+use pod::record::{BudgetScope, HoldCause};
 use pod::session::approvals::AllowedRule;
 use pod::session::fold::{Hold, SessionState};
 use pod::session::summary::Summary;
 use protocol::status::{ApprovalStatus, BackgroundTaskStatus, ContextStatus, DeliveryMode, JobStatus, Queued, Status};
 use serde_json::{Value, json};
 use session_store::{ReadError, Reader};
-use std::cmp::Reverse;
 use std::time::Duration;
 use tui::arguments::brief;
 use tui::{count, duration};
@@ -209,8 +210,9 @@ impl Found {
         self.approval_lines().into_iter().for_each(|(what, text)| add(what, text));
         self.rule_lines().into_iter().for_each(|(what, text)| add(what, text));
         if let Some(held) = self.held() {
+            let next = next_step(&held, &self.name, self.is_hosted());
             add("held", held.reason);
-            add("", next_step(held.cause, &self.name, self.is_hosted()));
+            add("", next);
         }
         if let Some(wait) = self.live.as_ref().and_then(|live| live.model_wait.as_ref()) {
             add("waiting", model_wait(wait));
@@ -237,7 +239,7 @@ impl Found {
         if let Some(cost) = self.summary.state.cost {
             add("cost", cost.to_string());
         }
-        self.context_lines().into_iter().for_each(|(what, text)| add(what, text));
+        self.context.iter().flat_map(context_lines).for_each(|(what, text)| add(what, text));
         if let Some(outcome) = self.summary.state.last_outcome.as_ref() {
             add("last turn", outcome_text(outcome));
         }
@@ -303,27 +305,6 @@ impl Found {
         lines
     }
 
-    /// The tokens of the next request, and their sums by kind.
-    fn context_lines(&self) -> Vec<(&'static str, String)> {
-        let Some(ContextStatus { used, window, percent, measured, cached, parts }) = &self.context else {
-            return Vec::new();
-        };
-        let about = if *measured { "" } else { "about " };
-        let of = window.zip(*percent).map(|(window, percent)| format!(" of {window} ({percent}%)")).unwrap_or_default();
-        let cached = if *cached > 0 { format!(", {cached} cached") } else { String::new() };
-        let mut kinds: Vec<(&str, u64)> = Vec::new();
-        for part in parts {
-            match kinds.iter_mut().find(|(kind, _)| *kind == part.kind) {
-                Some((_, sum)) => *sum = sum.saturating_add(part.tokens),
-                None => kinds.push((&part.kind, part.tokens)),
-            }
-        }
-        kinds.sort_by_key(|(_, tokens)| Reverse(*tokens));
-        let kinds: Vec<_> =
-            kinds.iter().map(|(kind, tokens)| format!("{} {tokens}", tui::context_kind(kind))).collect();
-        vec![("context", format!("{about}{}{of}{cached}", count(*used, "token"))), ("", kinds.join(", "))]
-    }
-
     fn task_lines(&self) -> Vec<(&'static str, String)> {
         let (tasks, more) = self.tasks();
         if tasks.is_empty() {
@@ -354,6 +335,9 @@ impl Found {
         match self.live.as_ref().and_then(|live| live.turn.zip(Some(live.step.unwrap_or_default()))) {
             Some((turn, 0)) => format!("{state} (turn {turn})"),
             Some((turn, step)) => format!("{state} (turn {turn}, step {step})"),
+            None if self.held().is_some_and(|hold| hold.cause == HoldCause::Budget) && self.is_hosted() => {
+                format!("{state}, {WAITING}")
+            }
             None if state == "crashed" => format!("{state}; `yoi start {}` starts it again", self.name),
             None => state.to_owned(),
         }
@@ -390,13 +374,18 @@ impl Found {
 /// The context of a pod that gives no status of its own, with the window of the configuration as it is now.
 fn recorded_context(state: &SessionState, env: &Env) -> Option<ContextStatus> {
     let (surface, _) = state.surface.as_ref()?;
-    let window = Config::load(env).ok().and_then(|config| context_window(&surface.model, &config));
-    state.context(window).map(pod::ipc::context)
+    let config = Config::load(env).ok();
+    let window = config.as_ref().and_then(|config| context_window(&surface.model, config));
+    let policy = config.as_ref().map(Config::context_policy).unwrap_or_default();
+    state.context_under(window, policy).map(pod::ipc::context)
 }
 
 /// What ends a hold.
-fn next_step(cause: HoldCause, name: &str, live: bool) -> String {
-    match (cause, live) {
+fn next_step(hold: &Hold, name: &str, live: bool) -> String {
+    if hold.budget == Some(BudgetScope::Pod) {
+        return more_budget(Some(name), live);
+    }
+    match (hold.cause, live) {
         (HoldCause::Disk, _) => "free disk space; the pod then continues by itself".to_owned(),
         (HoldCause::Required, _) => format!("run `yoi start {name}` again once the key is set"),
         (HoldCause::Cancel, true) => format!("`yoi send {name} \"INPUT\"` or `yoi resume {name}` continues it"),

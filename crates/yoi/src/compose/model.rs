@@ -253,9 +253,10 @@ pub(crate) fn amounts(price: Price) -> String {
     )
 }
 
-/// A limit on what a run may cost can only be kept where there is a price.
+/// A limit on what a run or a pod may cost can only be kept where there is a price.
 pub(crate) fn affordable(name: &str, price: Option<Price>, config: &Config, env: &Env) -> Result<(), Failure> {
-    let Some(limit) = config.max_cost.as_ref().filter(|_| price.is_none()) else { return Ok(()) };
+    let limit = config.max_cost.as_ref().or(config.pod_limits.max_cost.as_ref());
+    let Some(limit) = limit.filter(|_| price.is_none()) else { return Ok(()) };
     let (name, source) = (bare(name), &limit.source);
     let file = env.shown(&env.config_dir()?.join("config.toml"));
     let line = "price = { input = 0.5, output = 1.5 }";

@@ -1,7 +1,7 @@
 //! Bounds of configured values; an error names the place of the value. Changes none.
 
 use super::file::TimeoutsConfig;
-use super::{Config, Endpoint, ModelSettings, Sourced};
+use super::{Config, Endpoint, ModelSettings, PodLimitSettings, Sourced};
 use crate::compose::model;
 use crate::exit::{Exit, Failure};
 use provider::BaseUrl;
@@ -34,6 +34,7 @@ impl Config {
         if let Some(Sourced { value, source }) = &self.max_wall_s {
             range("max_wall_s", *value >= 1, source, "at least 1 second", Some(value))?;
         }
+        self.check_pod_limits()?;
         let at = &self.prune_at;
         range("prune_at", (10..=95).contains(&at.value), &at.source, "10 to 95 percent", Some(&at.value))?;
         let at = &self.compact_at;
@@ -48,6 +49,23 @@ impl Config {
         let threads = 1..=pod::foreign::MAX_THREADS / 2;
         let calls = &self.tool_concurrency;
         range("tool_concurrency", threads.contains(&calls.value), &calls.source, "1 to 32", Some(&calls.value))
+    }
+
+    fn check_pod_limits(&self) -> Result<(), Failure> {
+        let PodLimitSettings { max_steps, max_cost, max_tokens, max_wall_s } = &self.pod_limits;
+        if let Some(Sourced { value, source }) = max_cost {
+            let ok = *value > 0.0 && *value <= MAX_COST;
+            range("pod.max_cost_usd", ok, source, "more than 0 and at most 1000000 US dollars", Some(value))?;
+        }
+        for (name, most, least) in [
+            ("pod.max_steps", max_steps, "at least 1"),
+            ("pod.max_tokens", max_tokens, "at least 1"),
+            ("pod.max_wall_s", max_wall_s, "at least 1 second"),
+        ] {
+            let Some(Sourced { value, source }) = most else { continue };
+            range(name, *value >= 1, source, least, Some(value))?;
+        }
+        Ok(())
     }
 
     fn check_model(&self, name: &str, known: &ModelSettings) -> Result<(), Failure> {

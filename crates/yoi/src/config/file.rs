@@ -207,6 +207,24 @@ pub(crate) struct LimitsConfig {
     pub(crate) max_tokens: Option<u64>,
     /// The maximum time of one run in seconds, without what it waits for a person.
     pub(crate) max_wall_s: Option<u64>,
+    /// Limits of a pod, over all its runs and starts.
+    #[serde(default)]
+    pub(crate) pod: PodLimitsConfig,
+}
+
+/// `[limits.pod]`.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[serde(rename = "PodLimits")]
+pub(crate) struct PodLimitsConfig {
+    /// The maximum number of model requests of a pod.
+    pub(crate) max_steps: Option<u64>,
+    /// The maximum cost of a pod in US dollars.
+    pub(crate) max_cost_usd: Option<f64>,
+    /// The maximum number of tokens of a pod, read and written.
+    pub(crate) max_tokens: Option<u64>,
+    /// The maximum time in which a pod works in seconds, without what it waits for a person.
+    pub(crate) max_wall_s: Option<u64>,
 }
 
 /// `[context]`.

@@ -2,7 +2,7 @@
 
 use super::file::Mode;
 use super::grants::Grants;
-use super::{Config, read};
+use super::{Config, PodLimitSettings, Sourced, read};
 use crate::project::Project;
 use pod::permission::RuleDecision;
 use std::path::PathBuf;
@@ -21,6 +21,11 @@ max_cost_usd = 1.0
 max_tokens = 1000
 max_wall_s = 600
 tool_concurrency = 4
+[limits.pod]
+max_steps = 20
+max_cost_usd = 1.0
+max_tokens = 1000
+max_wall_s = 600
 [[permissions.rules]]
 tool = "Write"
 path = "**/.env*"
@@ -46,6 +51,7 @@ pub fn narrows(text: &str) {
     assert!(tokens(&after) <= tokens(&before), "more tokens");
     let seconds = |config: &Config| config.max_wall_s.as_ref().map_or(u64::MAX, |seconds| seconds.value);
     assert!(seconds(&after) <= seconds(&before), "more time");
+    assert!(pod_limits(&after).iter().zip(pod_limits(&before)).all(|(now, was)| *now <= was), "more for the pod");
     assert!(after.sandbox.value <= before.sandbox.value, "a laxer sandbox");
     assert_ne!(after.sandbox.value, Mode::Off);
     assert!(!after.any_file_system.value, "any file system");
@@ -69,6 +75,14 @@ pub fn narrows(text: &str) {
         let known = ["offline", "local/", "openai/", "anthropic/", "openrouter/", "gemini/"];
         assert!(known.iter().any(|name| model.value.starts_with(name)), "the model {} of nobody known", model.value);
     }
+}
+
+/// Dollars, steps, tokens and seconds.
+fn pod_limits(config: &Config) -> [f64; 4] {
+    let PodLimitSettings { max_steps, max_cost, max_tokens, max_wall_s } = &config.pod_limits;
+    let most = |limit: &Option<Sourced<u64>>| limit.as_ref().map_or(f64::MAX, |limit| limit.value as f64);
+    let dollars = max_cost.as_ref().map_or(f64::MAX, |cost| cost.value);
+    [dollars, most(max_steps), most(max_tokens), most(max_wall_s)]
 }
 
 fn layered(persons: &str, projects: Option<&str>) -> Option<Config> {

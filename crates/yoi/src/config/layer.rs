@@ -34,13 +34,14 @@ impl Config {
             set(&mut known.max_output, max_output, || at("max_output"));
             set(&mut known.context, context, || at("context"));
         }
-        let LimitsConfig { max_steps, tool_concurrency, max_cost_usd, max_tokens, max_wall_s } = limits;
+        let LimitsConfig { max_steps, tool_concurrency, max_cost_usd, max_tokens, max_wall_s, pod } = limits;
         let at = |key: &str| place(&["limits", key]);
         self.max_steps.set(max_steps, || at("max_steps"));
         self.tool_concurrency.set(tool_concurrency, || at("tool_concurrency"));
         set(&mut self.max_cost, max_cost_usd, || at("max_cost_usd"));
         set(&mut self.max_tokens, max_tokens, || at("max_tokens"));
         set(&mut self.max_wall_s, max_wall_s, || at("max_wall_s"));
+        self.pod_limits.layer(&pod, &|key| place(&["limits", "pod", key]));
         self.protect_tokens.set(context.protect_tokens, || place(&["context", "protect_tokens"]));
         self.prune_at.set(context.prune_at, || place(&["context", "prune_at"]));
         self.compact_at.set(context.compact_at, || place(&["context", "compact_at"]));

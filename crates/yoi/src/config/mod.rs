@@ -14,6 +14,7 @@ mod lines;
 mod next_start;
 pub(crate) mod parser_text;
 pub(crate) mod pending;
+mod pod_limits;
 pub(crate) mod project;
 mod read;
 pub(crate) mod rules;
@@ -24,6 +25,7 @@ mod variables;
 
 pub(crate) use attach::{Attached, Attaching, Detacher};
 pub(crate) use pending::PendingGrant;
+pub(crate) use pod_limits::PodLimitSettings;
 pub(crate) use rules::{FileRules, WrittenRule};
 pub(crate) use source::{Source, Sourced, set};
 pub(crate) use switches::{Granted, Switches};
@@ -82,6 +84,8 @@ pub(crate) struct Config {
     pub(crate) max_tokens: Option<Sourced<u64>>,
     /// Seconds of one run, if there is a limit.
     pub(crate) max_wall_s: Option<Sourced<u64>>,
+    /// Of all runs of a pod together.
+    pub(crate) pod_limits: PodLimitSettings,
     pub(crate) tool_concurrency: Sourced<usize>,
     /// Tokens of the newest items that stay whole.
     pub(crate) protect_tokens: Sourced<u64>,
@@ -182,6 +186,7 @@ impl Config {
             max_cost: None,
             max_tokens: None,
             max_wall_s: None,
+            pod_limits: PodLimitSettings::default(),
             tool_concurrency: Sourced::built_in(8),
             protect_tokens: Sourced::built_in(ContextPolicy::default().protect_tokens),
             prune_at: Sourced::built_in(ContextPolicy::default().prune_at),

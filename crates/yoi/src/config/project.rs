@@ -62,6 +62,7 @@ impl Config {
         }
         accepted.models = granted_models(models, &mut asking);
         self.lower_limits(&limits, |key| text.place(&["limits", key]));
+        self.pod_limits.narrow(&limits.pod, &|key| text.place(&["limits", "pod", key]));
         self.add_secrets(permissions.secrets, &|key| text.place(key));
         self.narrow_rules(permissions.rules, &mut asking);
         for (id, feature) in features {
@@ -113,9 +114,9 @@ impl Config {
         }
     }
 
-    /// Takes the limits that are lower than those in force; `at` gives the source of a key.
+    /// Takes the limits of a run that are lower than those in force; `at` gives the source of a key.
     pub(crate) fn lower_limits(&mut self, limits: &LimitsConfig, at: impl Fn(&str) -> Source) {
-        let LimitsConfig { max_steps, tool_concurrency, max_cost_usd, max_tokens, max_wall_s } = *limits;
+        let LimitsConfig { max_steps, tool_concurrency, max_cost_usd, max_tokens, max_wall_s, pod: _ } = *limits;
         self.max_steps.set(max_steps.filter(|steps| *steps < self.max_steps.value), || at("max_steps"));
         let calls = tool_concurrency.filter(|calls| *calls < self.tool_concurrency.value);
         self.tool_concurrency.set(calls, || at("tool_concurrency"));

@@ -85,6 +85,7 @@ impl Hosting<'_> {
             callbacks: self.callbacks.clone(),
             outbox,
             limits: limits(config),
+            pod_limits: config.pod_limits.limits(),
             context_policy: config.context_policy(),
             probe: self.points(place),
             clock: Arc::new(now),

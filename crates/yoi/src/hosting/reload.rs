@@ -61,7 +61,8 @@ impl Hosting<'_> {
         let context_window = model::context_window(&choice.name, &config);
         model::affordable(&choice.name, price, &config, env)?;
         let (limits, permission, context_policy) = (limits(&config), Arc::new(permission), config.context_policy());
-        let reload = Reload { limits, permission, price, context_window, context_policy };
+        let pod_limits = config.pod_limits.limits();
+        let reload = Reload { limits, pod_limits, permission, price, context_window, context_policy };
         Ok((reload, old.next_start(&config)))
     }
 }

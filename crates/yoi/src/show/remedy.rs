@@ -53,6 +53,21 @@ pub(crate) fn in_tools(remedy: Refused<'_>) -> String {
     }
 }
 
+/// What a person can do about a pod that has used its budget. None: a run that is not kept.
+pub(crate) fn more_budget(name: Option<&str>, live: bool) -> String {
+    let higher = "raise the limit under [limits.pod] in your configuration";
+    match name {
+        Some(name) if live => format!(
+            "`yoi resume {name} --more` grants it once more; or {higher} and send the process a HUP signal, then \
+             `yoi resume {name}`; `yoi stop {name}` stops the pod"
+        ),
+        Some(name) => {
+            format!("{higher}, or grant it once more: `yoi start {name}`, then `yoi resume {name} --more`")
+        }
+        None => higher.to_owned(),
+    }
+}
+
 /// A remedy in words; `leave` says how a run is started that may write.
 fn words(remedy: &Remedy, leave: &str) -> String {
     let (tool, about, alternative) = match remedy {
@@ -73,6 +88,10 @@ fn words(remedy: &Remedy, leave: &str) -> String {
         Remedy::RaiseCost => return "raise --max-cost, or choose another model with -m".to_owned(),
         Remedy::RaiseTokens => return "raise --max-tokens".to_owned(),
         Remedy::RaiseTime => return "raise --max-wall".to_owned(),
+        Remedy::RaisePodBudget => {
+            return "raise the limit under [limits.pod] in your configuration, or grant it once more with `yoi resume --more`"
+                .to_owned();
+        }
         Remedy::PageOutput(handle) => {
             return format!("{READ_OUTPUT} {{\"handle\":\"{handle}\"}} reads the rest");
         }

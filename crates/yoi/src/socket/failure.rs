@@ -81,6 +81,10 @@ fn refused(error: &Error, name: &str) -> Failure {
             Exit::Config,
             format!("`yoi resume {name}` lets it go on; if a key is missing, set it and run `yoi start {name}` again"),
         ),
+        ErrorKind::Budget => fail(
+            Exit::Limit,
+            format!("`yoi resume {name} --more` grants it once more; `yoi status {name}` shows what else can be done"),
+        ),
         ErrorKind::Working => {
             Failure::new(Exit::Busy, format!("{name} is working; undo is possible only between turns"))
                 .help(format!("`yoi cancel {name}` ends the turn"))

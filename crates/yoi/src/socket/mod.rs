@@ -242,5 +242,6 @@ pub(crate) fn state_word(state: &'static str) -> &'static str {
 /// The hold of a live pod; none if its cause is one of a later version.
 pub(crate) fn hold(held: &HoldStatus) -> Option<Hold> {
     let cause = serde_json::from_value(held.cause.clone().into()).ok()?;
-    Some(Hold { cause, reason: held.reason.clone() })
+    let budget = held.budget.clone().and_then(|scope| serde_json::from_value(scope.into()).ok());
+    Some(Hold { cause, reason: held.reason.clone(), budget })
 }

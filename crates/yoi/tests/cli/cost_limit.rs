@@ -157,6 +157,16 @@ fn an_old_result_leaves_the_context_and_is_read_again_by_its_call() {
     let content = finished("c00000001").unwrap()["outcome"]["content"].as_str().unwrap();
     assert!(again["content"].as_str().unwrap().starts_with(content.lines().nth(2).unwrap()), "{again}");
     scene.yoi(&["log", "p"]).ends(0).prints(&["old results left the context: Read "]);
+    // The receipt is the sum of all changes.
+    let receipt = scene.yoi(&["status", "p", "--json"]).ends(0).json()["context_usage"].clone();
+    let results: u64 = pruned.iter().map(|change| change["left"]["results"].as_u64().unwrap()).sum();
+    let bytes: u64 = pruned.iter().map(|change| change["left"]["bytes"]["Read"].as_u64().unwrap()).sum();
+    assert_eq!(receipt["left_results"], results);
+    assert_eq!((&receipt["left"][0]["name"], &receipt["left"][0]["tokens"]), (&json!("Read"), &json!(bytes / 4)));
+    scene
+        .yoi(&["status", "p"])
+        .ends(0)
+        .prints(&[&format!(" left the requests so far, with {results} results"), "results: Read"]);
     // A window that has room for all keeps everything.
     scene.config(&format!("[models.\"{model}\"]\ncontext = 200000\n"));
     scene.yoi(&["run", "--pod", "q", "-m", &model, "go"]).ends(0);
@@ -199,12 +209,16 @@ fn the_context_is_shown_with_its_contributors() {
         assert!(part(kind, name.clone()).is_some(), "{kind} {name}: {usage}");
     }
     let shown = format!("context   {used} tokens of 40000 (25%), 5000 cached");
-    scene.yoi(&["status", "p"]).ends(0).prints(&[&shown, "tool schemas "]);
+    let leaves = "old results leave before a request of more than 30000 tokens (75%)";
+    let text = scene.yoi(&["status", "p"]).ends(0);
+    text.prints(&[&shown, "tool schemas ", "  tool schemas: List, about ", leaves]);
+    assert_eq!((&usage["masks_above"], &usage["left"]), (&json!(30_000), &Value::Null));
     assert_eq!(scene.yoi(&["ls", "--json"]).ends(0).json()[0]["context_percent"], 25);
     // A window that is not known is none.
     scene.config("");
     let now = status();
     assert_eq!((&now["context"], &now["context_usage"]["percent"]), (&json!(used), &Value::Null));
+    scene.yoi(&["status", "p"]).ends(0).prints(&["the window of the model is unknown, so nothing leaves"]);
     window("context = 900");
     scene.yoi(&["config", "show"]).ends(78).says(&["models.\"", "context", "1000 to 100000000 tokens"]);
 }

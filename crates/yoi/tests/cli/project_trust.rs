@@ -23,13 +23,13 @@ fn shown(scene: &Scene) -> Shown {
 
 /// What the user has in most of these cases.
 const OUTER: &str = "model = \"local/x\"\n[providers.local]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\n\
-                     [limits]\nmax_steps = 50\nmax_cost_usd = 2.0\nmax_tokens = 1000\n[models.\"local/x\"]\nprice = { input = 1, output = 1 }\n\
+                     [limits]\nmax_steps = 50\nmax_cost_usd = 2.0\nmax_tokens = 1000\n[limits.pod]\nmax_steps = 90\nmax_cost_usd = 4.0\nmax_wall_s = 60\n[models.\"local/x\"]\nprice = { input = 1, output = 1 }\n\
                      [features.\"builtin:loop-detect\"]\nenabled = true\n";
 
 #[test]
 fn what_narrows_acts_at_once() {
     // The project's file; the key it is about; its value and line; whether the project's file is its source.
-    let cases: [(&str, &str, &str, Option<u32>); 23] = [
+    let cases: [(&str, &str, &str, Option<u32>); 32] = [
         ("model = \"offline\"", "model", "offline", Some(1)),
         ("\nmodel = \"local/y\"", "model", "local/y", Some(2)),
         ("model = \"openai/gpt-4.1\"", "model", "openai/gpt-4.1", Some(1)),
@@ -41,6 +41,15 @@ fn what_narrows_acts_at_once() {
         ("limits = { max_cost_usd = inf }", "limits.max_cost_usd", "2", None),
         ("limits = { max_tokens = 999 }", "limits.max_tokens", "999", Some(1)),
         ("limits = { max_tokens = 1001 }", "limits.max_tokens", "1000", None),
+        ("[limits.pod]\nmax_steps = 89", "limits.pod.max_steps", "89", Some(2)),
+        ("limits.pod.max_steps = 91", "limits.pod.max_steps", "90", None),
+        ("limits.pod.max_cost_usd = 3", "limits.pod.max_cost_usd", "3", Some(1)),
+        ("limits.pod.max_cost_usd = 5", "limits.pod.max_cost_usd", "4", None),
+        ("limits.pod.max_cost_usd = inf", "limits.pod.max_cost_usd", "4", None),
+        ("limits.pod.max_wall_s = 59", "limits.pod.max_wall_s", "59", Some(1)),
+        ("limits.pod.max_wall_s = 61", "limits.pod.max_wall_s", "60", None),
+        ("limits.pod.max_tokens = 7", "limits.pod.max_tokens", "7", Some(1)),
+        ("limits.max_tokens = 5", "limits.pod.max_tokens", "none", None),
         ("limits.tool_concurrency = 1", "limits.tool_concurrency", "1", Some(1)),
         ("limits.tool_concurrency = 9", "limits.tool_concurrency", "8", None),
         ("[[permissions.rules]]\ntool = \"Bash\"\ndecision = \"deny\"", "permissions.rules[0]", "deny Bash", Some(1)),

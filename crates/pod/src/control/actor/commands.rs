@@ -51,7 +51,7 @@ impl Actor {
             },
             (Command::Compact(wish, reply), _) => self.commit_for_client(wish.into(), reply),
             (Command::Pause(by, reply), _) => self.hold(by, reply),
-            (Command::Resume(by, reply), _) => self.resume(by, reply),
+            (Command::Resume { more, by, reply }, _) => self.resume(more, by, reply),
             (Command::Notify(notification, reply), at) => match (&self.closing, core.pipeline.trouble()) {
                 (Closing::Open, None) => {
                     let request = Wakeup::Request(DriverRequest::Notify { notification, reply });
@@ -73,8 +73,8 @@ impl Actor {
             // The client may have ended.
             (Command::Status(reply), _) => drop(reply.send(self.status())),
             (Command::Reload(reload), _) => {
-                let Reload { limits, permission, price, context_window, context_policy } = *reload;
-                (self.limits, core.permission) = (limits, permission);
+                let Reload { limits, pod_limits, permission, price, context_window, context_policy } = *reload;
+                (self.limits, core.pod_limits, core.permission) = (limits, pod_limits, permission);
                 (core.price, core.context_window, core.context_policy) = (price, context_window, context_policy);
             }
             (Command::Close { reason, leave }, at) => {
@@ -143,15 +143,22 @@ impl Actor {
 
     fn hold(&mut self, by: Option<Who>, reply: Reply<()>) {
         let reason = by.as_ref().map_or_else(|| "paused".to_owned(), |who| format!("paused by `{}`", who.client));
-        self.commit_for_client(Suspended { reason, cause: Some(HoldCause::Person), by }.into(), reply);
+        self.commit_for_client(Suspended { reason, cause: Some(HoldCause::Person), budget: None, by }.into(), reply);
     }
 
-    fn resume(&mut self, by: Option<Who>, reply: Reply<()>) {
+    fn resume(&mut self, more: bool, by: Option<Who>, reply: Reply<()>) {
         self.model_backoff.end_pause();
-        let answer = match &self.core.state.held {
-            Some(hold) if hold.cause == HoldCause::Required => Err(SubmitError::Required(hold.reason.clone())),
-            Some(hold) => return self.commit_for_client(Resumed { cause: Some(hold.cause), by }.into(), reply),
-            None => Ok(()),
+        let used_up = self.core.used_up();
+        let answer = match (&self.core.state.held, used_up) {
+            (Some(hold), _) if hold.cause == HoldCause::Required => Err(SubmitError::Required(hold.reason.clone())),
+            (Some(hold), Some(used_up)) if hold.cause == HoldCause::Budget && !more => {
+                Err(SubmitError::Budget(used_up.reason))
+            }
+            (Some(hold), _) => {
+                let more = if more { self.core.kinds_used_up() } else { Vec::new() };
+                return self.commit_for_client(Resumed { cause: Some(hold.cause), more, by }.into(), reply);
+            }
+            (None, _) => Ok(()),
         };
         drop(reply.send(answer));
     }
@@ -193,7 +200,7 @@ impl Actor {
             requests: state.requests,
             usage: state.usage,
             cost: state.cost,
-            context: state.context(core.context_window),
+            context: state.context_under(core.context_window, core.context_policy),
             pins: state.standing.pins.clone(),
             compact_due: state.compact_due.is_some(),
             last_outcome: state.last_outcome.clone(),

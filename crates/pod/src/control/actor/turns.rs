@@ -45,6 +45,14 @@ impl Actor {
         Ok(())
     }
 
+    /// Holds a pod that stays and has used its budget, before a turn begins. Returns whether it did.
+    pub(super) fn hold_at_budget(&mut self) -> bool {
+        let is_free = self.core.stays && self.core.state.held.is_none();
+        let Some(stopped) = is_free.then(|| self.core.used_up()).flatten() else { return false };
+        self.core.append_actor_commit(ActorCommit::TurnEnd, vec![stopped.into()]);
+        true
+    }
+
     /// What these inputs may use; without an input, what is left to the one that the turn goes on with.
     fn limits_of(&self, inputs: &[InputId]) -> RunLimits {
         let state = &self.core.state;
@@ -54,7 +62,8 @@ impl Actor {
         };
         let queued = inputs.iter().filter_map(|input| state.queued.get(*input));
         let own = queued.map(|input| self.limits.of_input(input.limits));
-        own.chain(state.continued().map(left)).reduce(RunLimits::meet).unwrap_or(self.limits)
+        let run = own.chain(state.continued().map(left)).reduce(RunLimits::meet).unwrap_or(self.limits);
+        run.within(self.core.pod_limits.less(state.spent().since(state.budget_since)))
     }
 
     /// Asks the gates at the end of the newest turn: the process ended before they had answered.
@@ -63,7 +72,8 @@ impl Actor {
         let state = &self.core.state;
         let Some(outcome) = state.last_outcome.clone() else { return };
         let left = |on: GoingOn| self.limits.of_input(on.limits).less(state.turn_began.since(on.since));
-        let limits = state.going_on.map_or(self.limits, left);
+        let pod = self.core.pod_limits.less(state.turn_began.since(state.budget_since));
+        let limits = state.going_on.map_or(self.limits, left).within(pod);
         let At::Idle(history) = std::mem::replace(&mut self.at, At::Between) else { return };
         self.at = At::Turn(Box::new(Running::ended(&self.core, *history, outcome, limits)));
     }
@@ -73,7 +83,7 @@ impl Actor {
             if turn.own().iter().any(|input| self.core.state.queued.get(*input).is_some()) {
                 // A turn for it would end in the same way.
                 let reason = "the turn ended before it took its input".to_owned();
-                let record = Suspended { reason, cause: Some(HoldCause::Bug), by: None }.into();
+                let record = Suspended { reason, cause: Some(HoldCause::Bug), budget: None, by: None }.into();
                 self.core.append_actor_commit(ActorCommit::TurnEnd, vec![record]);
             }
             // Also the clients of inputs that it did not take are told how it ended.

@@ -5,7 +5,7 @@ use llm_worker::Usage;
 
 fn end(outcome: Outcome, steps: u64) -> TurnEnd {
     let (answer, refused, shortfall, cost, paused) = (None, None, None, None, None);
-    TurnEnd { outcome, answer, refused, shortfall, steps, usage: Usage::default(), cost, paused }
+    TurnEnd { outcome, answer, refused, shortfall, steps, usage: Usage::default(), cost, paused, held: None }
 }
 
 fn failed(kind: ErrorKind, steps: u64) -> TurnEnd {

@@ -83,12 +83,17 @@ impl Expected {
             }
             Step::Move(which, before) => self.reorder(which, before),
             Step::Pause => {
-                self.fold(Suspended { reason: "paused".to_owned(), cause: Some(HoldCause::Person), by: None });
+                self.fold(Suspended {
+                    reason: "paused".to_owned(),
+                    cause: Some(HoldCause::Person),
+                    budget: None,
+                    by: None,
+                });
                 assert_eq!(next_turn(&self.state, TakeRule::Stay), None);
             }
             Step::Resume => {
                 let cause = self.state.held.as_ref().map(|hold| hold.cause);
-                self.fold(Resumed { cause, by: None });
+                self.fold(Resumed { cause, more: Vec::new(), by: None });
                 assert_eq!(self.state.held, None);
             }
             Step::Wake => {

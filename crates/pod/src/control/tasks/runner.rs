@@ -320,7 +320,7 @@ fn pod_now(core: &Core) -> PodAtRun {
     let shown = |text: &str| sanitize_lines(text, MAX_TASK_REASON, core.registry.redactor());
     let activity = match (approvals.open.values().next(), held) {
         (Some(open), _) => PodActivity::Waiting { approval: open.approval, question: shown(&open.question) },
-        (None, Some(Hold { cause, reason })) => PodActivity::Held { cause: *cause, reason: shown(reason) },
+        (None, Some(Hold { cause, reason, budget: _ })) => PodActivity::Held { cause: *cause, reason: shown(reason) },
         (None, None) if *turn_open || !queued.is_empty() => PodActivity::Working,
         (None, None) => PodActivity::Idle,
     };

@@ -53,10 +53,10 @@ impl Running {
         after.paused = after.paused.or(self.answering.paused.take());
         if let Some(reason) = after.paused.clone() {
             let cause = Some(HoldCause::Gate);
-            records.push(Suspended { reason, cause, by: None }.into());
+            records.push(Suspended { reason, cause, budget: None, by: None }.into());
             if self.reopened && !core.stays {
                 // The person who began this run goes on.
-                records.push(Resumed { cause, by: None }.into());
+                records.push(Resumed { cause, more: Vec::new(), by: None }.into());
             }
         } else if let Decision::Again { words } = &gates.decision
             && !self.cancelled

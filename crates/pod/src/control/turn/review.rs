@@ -3,7 +3,7 @@
 use super::super::core::{Core, Fatal};
 use super::super::gates;
 use super::answering::Reviewing;
-use super::{Running, TurnStage, limit_reached};
+use super::{Running, TurnStage};
 use crate::hook::{AnswerView, ErrorView, GateOutcome, HookPoint, MAX_RETRIES, PostAssistant, TurnError};
 use crate::record::Decision;
 use llm_worker::effect::Input;
@@ -81,7 +81,7 @@ impl Running {
                 self.info.budget.count(&again);
                 self.turn.handle(Input::Model(again))?;
                 if let Some(stop) = self.spent_limit(core) {
-                    return Ok(self.turn.handle(Input::ModelFailed(limit_reached(core, &stop)))?);
+                    return Ok(self.turn.handle(Input::ModelFailed(self.limit_reached(core, &stop)))?);
                 }
                 self.tasks.reviews.spawn(async move {
                     tokio::time::sleep(delay).await;

@@ -3,9 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use super::*;
-use crate::record::SystemSource;
+use crate::record::{Encoder, SurfaceSet, SystemSource};
+use crate::session::fold::SessionState;
+use crate::session::view::{ContextPolicy, MarkTexts, NextRequest};
 use llm_worker::tool::{ToolDefinition, ToolEffect};
 use llm_worker::{CallId, ResultStatus, ToolOutcome};
+use std::cell::Cell;
+use std::collections::BTreeSet;
 
 fn tool(name: &str, schema: usize) -> ToolDefinition {
     let (description, schema) = (String::new(), "s".repeat(schema).into());
@@ -130,4 +134,59 @@ fn names_and_parts_are_bounded() {
     assert_eq!(usage.parts.iter().map(|part| part.tokens).sum::<u64>(), usage.used);
     assert_eq!(usage.parts.last().map(|part| part.kind), Some(ContextKind::Other));
     assert_eq!(tokens(&usage)[0], (ContextKind::Notes, Some(OTHER), 40 * 256 / 4, 0));
+}
+
+#[test]
+fn what_left_adds_up_over_all_changes_and_is_told_in_tokens_of_today() {
+    let (mut meter, surface) = metered();
+    let left = |results, bytes: &[(&str, u64)], seals| PrunedContent {
+        results,
+        bytes: bytes.iter().map(|(tool, bytes)| ((*tool).to_owned(), *bytes)).collect(),
+        seals,
+        ..PrunedContent::default()
+    };
+    assert_eq!((meter.usage(&surface, None).left_results, meter.usage(&surface, None).left), (0, Vec::new()));
+    meter.left(&left(2, &[("Read", 300)], 0));
+    meter.left(&left(1, &[("Read", 100), ("Bash", 80)], 40));
+    let usage = meter.usage(&surface, None);
+    let parts = |usage: &ContextUsage| -> Vec<(ContextKind, Option<String>, u64)> {
+        usage.left.iter().map(|part| (part.kind, part.name.clone(), part.tokens)).collect()
+    };
+    let of = |tokens: [u64; 3]| {
+        let names = [Some("Read".to_owned()), Some("Bash".to_owned()), None];
+        let kinds = [ContextKind::Results, ContextKind::Results, ContextKind::Reasoning];
+        kinds.into_iter().zip(names).zip(tokens).map(|((kind, name), tokens)| (kind, name, tokens)).collect::<Vec<_>>()
+    };
+    assert_eq!((usage.left_results, parts(&usage)), (3, of([100, 20, 10])));
+    // Two bytes are a token, says the provider.
+    meter.request(&surface);
+    meter.response(&Usage { input: meter.requested / 2, ..Usage::default() });
+    assert_eq!(parts(&meter.usage(&surface, None)), of([200, 40, 20]));
+}
+
+/// What is told is what decides: at that size a request keeps everything, and one token above it results leave.
+#[test]
+fn results_leave_above_the_size_that_is_told() {
+    for (prune_at, max_output) in [(75, None), (75, Some(300)), (10, Some(1)), (95, Some(5_000))] {
+        let ((surface, sources), policy) =
+            (surface("m"), ContextPolicy { protect_tokens: 0, prune_at, compact_at: 95 });
+        let surface = Surface { max_output, ..surface };
+        let encoder = Encoder { id: "neutral".to_owned(), version: 1 };
+        let mut state = SessionState::default();
+        state.apply(&SurfaceSet { surface, encoder, sources }.into()).unwrap();
+        state.count(user(4_000));
+        let used = state.context(None).unwrap().used;
+        let asks = |window| {
+            let asked = Cell::new(false);
+            let next = NextRequest { state: &state, pending: &[], window: Some(window), policy, stalled: 0 };
+            let items = || asked.replace(true).then(Vec::new);
+            drop(next.plan(items, &MarkTexts::default(), &BTreeSet::new()));
+            asked.get()
+        };
+        for window in (used / 2)..(used * 11) {
+            let above = state.context_under(Some(window), policy).unwrap().masks_above.unwrap();
+            assert_eq!(asks(window), used > above, "{used} of {window}, {prune_at}, {max_output:?}");
+        }
+        assert_eq!(state.context_under(None, policy).unwrap().masks_above, None);
+    }
 }

@@ -107,9 +107,20 @@ pub(super) fn notice(body: &RecordBody) -> Option<(&'static str, Tone, String)> 
         RecordBody::Suspended(held) => {
             let disk = matches!(held.cause.as_deref(), None | Some("disk"));
             let what = if disk { "suspended" } else { "held" };
-            Some(("! ", Tone::Refused, format!("{what}{}: {}", by(held.by.as_ref()), held.reason)))
+            let answer = match (held.cause.as_deref(), held.budget.as_deref()) {
+                (Some("budget"), Some("pod")) => "; /more grants it once more, and continues the pod",
+                (Some("budget"), _) => "; /resume continues the pod",
+                (_, _) => "",
+            };
+            Some(("! ", Tone::Refused, format!("{what}{}: {}{answer}", by(held.by.as_ref()), held.reason)))
         }
-        RecordBody::Resumed(ended) => Some(("! ", Tone::Dim, format!("resumed{}", by(ended.by.as_ref())))),
+        RecordBody::Resumed(ended) => {
+            let more = match ended.more.as_deref().unwrap_or_default() {
+                [] => String::new(),
+                more => format!(", with the pod's budget of {} once more", more.join(" and ")),
+            };
+            Some(("! ", Tone::Dim, format!("resumed{}{more}", by(ended.by.as_ref()))))
+        }
         RecordBody::Gap(gap) if gap.reason.is_some() => {
             Some(("! ", Tone::Refused, format!("records {} to {} are lost", gap.first, gap.last)))
         }

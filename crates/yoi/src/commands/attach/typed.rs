@@ -11,7 +11,7 @@ const MAX_LINE: u64 = protocol::MAX_LINE as u64;
 /// Lines that were read and not yet obeyed.
 const AHEAD: usize = 16;
 
-pub(super) const HELP: &str = "/steer INPUT, /cancel, /pause, /resume, /compact, /pin TEXT, /unpin NUMBER, /status, /detach, /help; every other line is an \
+pub(super) const HELP: &str = "/steer INPUT, /cancel, /pause, /resume, /more, /compact, /pin TEXT, /unpin NUMBER, /status, /detach, /help; every other line is an \
      input";
 
 /// A line of standard input.
@@ -26,6 +26,7 @@ pub(super) enum Typed {
     Compact(bool),
     Pin(String),
     Unpin(u64),
+    More,
     Status,
     Detach,
     Help,
@@ -55,6 +56,7 @@ impl Typed {
                 Ok(pin) => Self::Unpin(pin),
                 Err(_) => Self::Wrong("/unpin needs the number of a pin".to_owned()),
             },
+            ("more", "") => Self::More,
             ("status", "") => Self::Status,
             ("detach", "") => Self::Detach,
             ("help", "") => Self::Help,

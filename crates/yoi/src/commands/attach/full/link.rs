@@ -171,7 +171,7 @@ impl Link {
             Intent::MoveInput { input, before } => self.ask_now(MoveInput { input, before, cmd_id: cmd_id() }).await,
             Intent::Cancel => self.ask_now(Cancel { input: None, cmd_id: cmd_id() }).await,
             Intent::Pause => self.ask_now(Pause { cmd_id: cmd_id() }).await,
-            Intent::Resume => self.ask_now(Resume { cmd_id: cmd_id() }).await,
+            Intent::Resume { more } => self.ask_now(Resume { more, cmd_id: cmd_id() }).await,
             Intent::Compact { drop_turns } => self.ask_now(Compact { drop_turns, cmd_id: cmd_id() }).await,
             Intent::Pin(text) => self.ask_now(Pin { text, cmd_id: cmd_id() }).await,
             Intent::Unpin(pin) => self.ask_now(Unpin { pin, cmd_id: cmd_id() }).await,

@@ -1,0 +1,47 @@
+//! The lines of `yoi status` about the context: the tokens of the next request by contributor, when old results leave it,
+//! and what has left.
+
+use protocol::status::{ContextPart, ContextStatus};
+use std::cmp::Reverse;
+use tui::{context_kind, context_masking, context_part, count};
+
+/// How many contributors are listed.
+const LISTED: usize = 10;
+
+pub(super) fn context_lines(context: &ContextStatus) -> Vec<(&'static str, String)> {
+    let ContextStatus { used, window, percent, measured, cached, parts, masks_above: _, left_results, left } = context;
+    let about = if *measured { "" } else { "about " };
+    let of = window.zip(*percent).map(|(window, percent)| format!(" of {window} ({percent}%)")).unwrap_or_default();
+    let cached = if *cached > 0 { format!(", {cached} cached") } else { String::new() };
+    let mut lines = vec![("context", format!("{about}{}{of}{cached}", count(*used, "token"))), ("", sums(parts))];
+    lines.extend(parts.iter().take(LISTED).map(|part| ("", listed(part))));
+    let more = parts.len().saturating_sub(LISTED);
+    if more > 0 {
+        lines.push(("", format!("{more} more; --json lists them")));
+    }
+    lines.push(("", context_masking(context)));
+    if !left.is_empty() {
+        let (all, what): (u64, _) = (left.iter().map(|part| part.tokens).sum(), count(*left_results, "result"));
+        lines.push(("left", format!("about {} left the requests so far, with {what}", count(all, "token"))));
+        lines.extend(left.iter().take(LISTED).map(|part| ("", listed(part))));
+    }
+    lines
+}
+
+/// The sums by kind.
+fn sums(parts: &[ContextPart]) -> String {
+    let mut kinds: Vec<(&str, u64)> = Vec::new();
+    for part in parts {
+        match kinds.iter_mut().find(|(kind, _)| *kind == part.kind) {
+            Some((_, sum)) => *sum = sum.saturating_add(part.tokens),
+            None => kinds.push((&part.kind, part.tokens)),
+        }
+    }
+    kinds.sort_by_key(|(_, tokens)| Reverse(*tokens));
+    let kinds: Vec<_> = kinds.iter().map(|(kind, tokens)| format!("{} {tokens}", context_kind(kind))).collect();
+    kinds.join(", ")
+}
+
+fn listed(part: &ContextPart) -> String {
+    format!("{:>8}  {}", part.tokens, context_part(part))
+}
