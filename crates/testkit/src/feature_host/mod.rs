@@ -14,7 +14,6 @@ use crate::clock::ManualClock;
 use crate::model::ModelScript;
 use crate::rig::PodUnderTest;
 use crate::tool::FnTool;
-use authority::Ambient;
 use pod::feature::{
     FeatureDescriptor, FeatureInstallContext, FeatureInstallError, FeatureModule, HostCapability, InstallOutcome,
 };
@@ -84,7 +83,7 @@ impl FeatureHost {
     /// advance.
     #[allow(clippy::disallowed_methods, reason = "the root of a test, in a directory of its own")]
     pub fn new() -> Self {
-        let ambient = Ambient::claim();
+        let ambient = ambient::claim();
         let mut pod = PodUnderTest::new(&ambient, ModelScript::new([]), Vec::new());
         pod.paused = false;
         Self { setting: Setting::new(pod.root()), pod }

@@ -101,7 +101,7 @@ impl Setting {
 
 #[allow(clippy::disallowed_methods, reason = "the root of a test, in a directory of its own")]
 fn ambient() -> Ambient {
-    Ambient::claim()
+    ambient::claim()
 }
 
 /// Creates a spawner without confinement.

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &FeatureNewArgs, env: &Env) -> Result<Exit, Failure> {
     }
     if let Err((path, error)) = write(&dir, &name, &clone) {
         // It was not there before, so all of it is ours.
-        drop(authority::remove_dir(&authority::Ambient::claim(), &dir));
+        drop(authority::remove_dir(&ambient::claim(), &dir));
         return Err(disk(&path, &error));
     }
     out::line(&format!("wrote {}", dir.display()));

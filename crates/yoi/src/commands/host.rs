@@ -17,7 +17,6 @@ use crate::hosting::session_location::{SessionLocation, WantedSession, now};
 use crate::hosting::socket_file::SOCKET;
 use crate::hosting::{Driven, HostContext, Hosting, OpenedSession, host_failure};
 use crate::launch::LaunchOptions;
-use authority::Ambient;
 use pod::control::{Client, NewInput, Outbox, SubmitError};
 use pod::host::HostError;
 use pod::permission::Person;
@@ -40,7 +39,7 @@ const STOPPED: &str = "stopped by a signal";
 pub(crate) fn run(points: &Points) -> Result<Exit, Failure> {
     // A process that leads its group already was started by hand.
     rustix::process::setsid().ok();
-    authority::seal_inherited(&Ambient::claim());
+    authority::seal_inherited(&ambient::claim());
     drop(fs::write("/proc/self/comm", PROCESS));
     let ready = Cell::new(false);
     let hosted = start_message().and_then(|(message, env)| hosted(message, &env, points, &ready));
@@ -106,7 +105,7 @@ impl PodThatStays<'_> {
         let signals = Signals::of_host(self.plan)?;
         let messages = Messages { quiet: self.quiet };
         let swept = Swept::now(env, &messages);
-        let ambient = Ambient::claim();
+        let ambient = ambient::claim();
         let show_report = |report: &serde_json::Value| features::render(report).warn();
         let Self { config, launch, .. } = &self;
         let context = HostContext {

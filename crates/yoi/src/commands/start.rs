@@ -21,7 +21,6 @@ use crate::hosting::messages::Messages;
 use crate::launch::LaunchOptions;
 use crate::pods::{Pods, check_name};
 use crate::show::out;
-use authority::Ambient;
 use pod::record::{HoldCause, HostStarted};
 use pod::session::fold::SessionState;
 use pod::session::summary::Summary;
@@ -78,7 +77,7 @@ enum Started {
 fn started(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result<Started, Failure> {
     check_name(&args.name)?;
     only_a_person("start a pod")?;
-    authority::seal_inherited(&Ambient::claim());
+    authority::seal_inherited(&ambient::claim());
     let prompt = input::optional(args.prompt.as_ref(), env)?;
     let dir = Pods::of(env)?.dir(&args.name);
     let flags = LaunchOptions::new(&args.options);
@@ -91,7 +90,7 @@ fn started(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result
     let messages = Messages { quiet: args.quiet };
     let Start { launch, env } = Start::new(args, flags, placed, env, last.started, messages)?;
     let config = launch.over(Config::load(&env)?)?;
-    let model = ResolvedModel::of(&Ambient::claim(), &config, &env);
+    let model = ResolvedModel::of(&ambient::claim(), &config, &env);
     if let Some(owner) = owner {
         if let Some(missing) = model.key.missing() {
             out::line(&handshake::suspended(&args.name, owner.pid, &missing));

@@ -11,7 +11,7 @@ use crate::compose::model::ResolvedModel;
 use crate::compose::{Composed, Installed, limits, system_prompt};
 use crate::exit::{Exit, Failure};
 use crate::project::environment;
-use authority::{Ambient, Redactor};
+use authority::Redactor;
 use pod::control::{Actor, Client, HostMode, Outbox, Permission};
 use pod::feature::{Drift, DriftGrade};
 use pod::host::{self, CrashCleanup, HostError, OpenReport, Opening, PodConfig, PodDeps};
@@ -55,14 +55,14 @@ impl Hosting<'_> {
             host.send_if_modified(|host| std::mem::replace(&mut host.branch, branch.clone()) != branch);
             text
         });
-        let survivors = Ambient::claim();
+        let survivors = ambient::claim();
         let end_survivors = move |session: &str| {
             let ended = authority::end_survivors(&survivors, session).map_err(|error| error.to_string());
             ended.map(|ended| ended.saturating_add(self.swept.of(session)))
         };
         let fail = |error: HostError| host_failure(&error, place.name());
         // Also what features had written outside of the project, and also in a run that may only read.
-        let files = everything(&Ambient::claim())?;
+        let files = everything(&ambient::claim())?;
         let after = CrashCleanup { now: now(), end_survivors: &end_survivors, files: Some(&files) };
         let opening = Opening::of(&place.dir(), opened, &after).map_err(fail)?;
         let Installed { registry, permission, no_shell, git } =

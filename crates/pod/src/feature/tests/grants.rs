@@ -2,7 +2,7 @@
 
 use super::rig::*;
 use crate::feature::*;
-use authority::{Access, Ambient, ErrorKind, HostPattern, Net, Secret, Workspace};
+use authority::{Access, ErrorKind, HostPattern, Net, Secret, Workspace};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -207,7 +207,7 @@ struct Handles {
 
 /// A host with a directory, the whole public internet, two secrets and nothing else.
 fn host(dir: &Path) -> HostServices {
-    let ambient = Ambient::claim();
+    let ambient = ambient::claim();
     let secret = |id: &str| Secret::new(&ambient, id, format!("the value of {id}"));
     HostServices::none()
         .root("workspace", Workspace::open(&ambient, dir, dir, Access::ReadWrite).unwrap())
@@ -278,7 +278,7 @@ fn handles_reach_what_was_granted_and_no_more() {
         registry.report().feature(&id(ASKS)).unwrap().clone()
     };
     assert_eq!(install(&host(&root)).outcome, InstallOutcome::Installed);
-    let ambient = Ambient::claim();
+    let ambient = ambient::claim();
     let narrow = host(&root).net(Net::public(&ambient, ["other.org".parse().unwrap()]));
     for (services, words) in
         [(narrow, "*.example.org: this grant allows only other.org"), (HostServices::none(), "offer")]

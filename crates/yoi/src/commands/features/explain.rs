@@ -11,7 +11,6 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::nearest::did_you_mean;
 use crate::show::remedy::READ_OUTPUT;
-use authority::Ambient;
 use llm_worker::ToolEffect;
 use pod::feature::{FeatureDescriptor, HostCapability, InstallPlan, PlannedFeature, PlannedHook, ToolDeclaration};
 use pod::hook::{FailureRule, HookPoint};
@@ -52,7 +51,7 @@ enum Verdict {
 impl Route {
     /// Of a tool of this build, with what would start.
     pub(super) fn of(name: &str, config: &Config, env: &Env) -> Result<Self, Failure> {
-        let ambient = Ambient::claim();
+        let ambient = ambient::claim();
         let mut composed = compose(&ambient, config, env, Added::default())?;
         let no_shell = composed.spawner(&ambient, env, "explain")?.err();
         let all = builtins::declared();

@@ -20,7 +20,6 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
 use crate::show::out;
-use authority::Ambient;
 use builtins::shell::ID as SHELL;
 use diff::StartDifference;
 use explain::Route;
@@ -87,7 +86,7 @@ fn is_of_pod(args: &FeaturesArgs) -> bool {
 }
 
 fn planned(env: &Env) -> Result<(Value, Page), Failure> {
-    let (ambient, config) = (Ambient::claim(), Config::load(env)?);
+    let (ambient, config) = (ambient::claim(), Config::load(env)?);
     let mut composed = compose(&ambient, &config, env, Added::default())?;
     let no_shell = composed.spawner(&ambient, env, "features")?.err();
     let plan = composed.plan();
