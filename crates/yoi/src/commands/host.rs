@@ -6,6 +6,7 @@ use crate::commands::features;
 use crate::commands::signals::{SignalPlan, Signals};
 use crate::commands::undo;
 use crate::compose::model::ResolvedModel;
+use crate::compose::secrets::ResolvedSecrets;
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -61,12 +62,13 @@ fn start_message() -> Result<(StartMessage, Env), Failure> {
 }
 
 fn hosted(message: StartMessage, env: &Env, points: &Points, ready: &Cell<bool>) -> Result<Exit, Failure> {
-    let StartMessage { name, launch, model, prompt, quiet, .. } = message;
+    let StartMessage { name, launch, model, secrets, prompt, quiet, .. } = message;
     let launch = LaunchOptions::of_message(launch)?;
     let config = launch.over(Config::load(env)?)?;
     let log_wanted = host_log::Wanted::of(env)?.or_warnings();
     let plan = SignalPlan::Detached;
-    PodThatStays { name: &name, launch, config, model, prompt, quiet, plan, log_wanted, ready }.run(env, points)
+    PodThatStays { name: &name, launch, config, model, secrets, prompt, quiet, plan, log_wanted, ready }
+        .run(env, points)
 }
 
 /// One line to the process that started this one, if it is still there.
@@ -82,6 +84,7 @@ pub(crate) struct PodThatStays<'a> {
     pub(crate) launch: LaunchOptions,
     pub(crate) config: Config,
     pub(crate) model: ResolvedModel,
+    pub(crate) secrets: ResolvedSecrets,
     pub(crate) prompt: Option<String>,
     pub(crate) quiet: bool,
     pub(crate) plan: SignalPlan,
@@ -116,6 +119,7 @@ impl PodThatStays<'_> {
             points,
             messages,
             resolved: Some(&self.model),
+            secrets: Some(&self.secrets),
             show_report,
             undo: undo::in_live_pod,
         };

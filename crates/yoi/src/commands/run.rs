@@ -85,6 +85,7 @@ fn run_prompt(
         points,
         messages,
         resolved: None,
+        secrets: None,
         show_report,
         undo: undo::in_live_pod,
     };

@@ -42,7 +42,7 @@ impl Hosting<'_> {
     pub(super) async fn open(&self, session: OpenedSession<'_>) -> Result<(Actor, Client), Failure> {
         let OpenedSession { place, opened, prepared, outbox, person } = session;
         let HostContext { env, config, ambient, messages, resolved, .. } = self.context;
-        let Prepared { model_name, model, secrets, composed, instructions } = prepared;
+        let Prepared { model_name, model, keys, secrets, composed, instructions } = prepared;
         let recovered = &opened.0.recovered;
         let (tag, known) = (format!("{}/{}", recovered.session, recovered.epoch), recovered.existed);
         self.tag.set(&tag);
@@ -66,7 +66,7 @@ impl Hosting<'_> {
         let after = CrashCleanup { now: now(), end_survivors: &end_survivors, files: Some(&files) };
         let opening = Opening::of(&place.dir(), opened, &after).map_err(fail)?;
         let Installed { registry, permission, no_shell, git } =
-            composed.install(ambient, env, &tag, opening.link(), &secrets, &place.dir())?;
+            composed.install(ambient, env, &tag, opening.link(), (&keys, &secrets), &place.dir())?;
         self.git.set(git).ok();
         self.begin_log(place, registry.redactor().clone());
         let lacking = self.context.required(&registry.report().unmet, registry.report());
