@@ -129,7 +129,7 @@ struct Run {
 
 impl Run {
     fn new(conformance: &Conformance, quick: &[SampleCall], confined: bool) -> Self {
-        let tasks = conformance.descriptor().background_tasks.into_iter().map(|task| task.name).collect();
+        let tasks = conformance.descriptor().declared_background_tasks.into_iter().map(|task| task.name).collect();
         let (host, feature) = (conformance.host(), conformance.instance());
         Self { host, feature, calls: quick.to_vec(), tasks, confined }
     }

@@ -146,7 +146,9 @@ mod tests {
             Some(Can::RepeatCalls { .. }) => Some((Can::ANY_RESULT, "results")),
             Some(Can::TransformResults { .. }) => Some((Can::ANY_ARGUMENTS, "arguments")),
             Some(Can::RewriteArguments { .. }) => Some((fs(true), "fs")),
-            Some(Can::ScopedFs { .. }) => Some((Can::Process { programs: vec!["git".into()].into() }, "process")),
+            Some(Can::ScopedFs { .. }) => {
+                Some((Can::Process { programs: vec!["git".into()].into(), network: false }, "process"))
+            }
             Some(Can::Process { .. }) => Some((Can::provide("example.bell.v1"), "provides")),
             Some(Can::ProvideService { .. }) => Some((Can::using("example.bell.v1"), "services")),
             Some(Can::UseService { .. }) => Some((Can::WorkItemStore { read: true, write: true }, "work_items")),

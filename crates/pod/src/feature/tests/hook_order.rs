@@ -62,7 +62,7 @@ fn a_plan_names_hooks_in_the_order_of_asking() {
 fn a_place_is_for_transforms_and_bounded() {
     let problems = |edit: &dyn Fn(&mut HookDeclaration)| {
         let mut descriptor = declaring("user:a", &[]).transform(&FIRST).build();
-        edit(&mut descriptor.hooks[0]);
+        edit(&mut descriptor.declared_hooks[0]);
         descriptor.problems().join("; ")
     };
     assert_eq!(problems(&|_| {}), "");

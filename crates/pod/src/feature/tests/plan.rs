@@ -38,7 +38,7 @@ fn the_order_of_registration_means_nothing() {
             .require(id("builtin:c"), "user.toml")
     };
     let mut bad = declaring("project:bad", &["X"]).build();
-    bad.tools[0].name = "x y".to_owned();
+    bad.declared_tools[0].name = "x y".to_owned();
     let mut modules = vec![
         feature("builtin:b", &["Beta", "Both"]),
         feature("builtin:a", &["Alpha", "Both"]),

@@ -90,7 +90,7 @@ fn a_declaration_is_bounded() {
     // A key with such a name does not compile.
     for (name, wanted) in [(" ", "a background task's name is empty"), ("a\nb", "name contains \\u{a}")] {
         let mut descriptor = declares(&[REFRESH]).build();
-        descriptor.background_tasks[0].name = name.to_owned();
+        descriptor.declared_background_tasks[0].name = name.to_owned();
         assert!(descriptor.problems().join("; ").contains(wanted), "{name}");
     }
 }

@@ -46,7 +46,7 @@ fn cycles(declared: &[&Declared], planned: &[PlannedFeature]) -> HookCycles {
     let live = declared.iter().zip(planned).enumerate().filter(|(_, (_, planned))| planned.outcome.is_live());
     let hooks = live.flat_map(|(at, (one, planned))| {
         let possible = |hook: &&HookDeclaration| hook.implied().iter().all(|needed| planned.grants.allows(needed));
-        one.descriptor.hooks.iter().filter(possible).map(move |hook| (at, &one.descriptor.id, hook))
+        one.descriptor.declared_hooks.iter().filter(possible).map(move |hook| (at, &one.descriptor.id, hook))
     });
     let transforms: Vec<_> = hooks.filter(|(_, _, hook)| hook.class == HookClass::Transform).collect();
     let is_placed = |hook: &HookDeclaration| !(hook.before.is_empty() && hook.after.is_empty());

@@ -63,7 +63,8 @@ impl GrantTable {
             Can::RepeatCalls { .. } => &mut self.repeats,
             Can::TransformResults { .. } => &mut self.results,
             Can::RewriteArguments { .. } => &mut self.arguments,
-            Can::Process { .. } => &mut self.process,
+            Can::Process { network: false, .. } => &mut self.process,
+            Can::Process { network: true, .. } => &mut self.process_network,
             Can::ProvideService { .. } => &mut self.provides,
             Can::UseService { .. } => &mut self.services,
             Can::Network { .. } => &mut self.network,
@@ -89,8 +90,12 @@ impl GrantTable {
             add(&mut self.hooks, *point);
         } else if let Can::StateStore { scope } = capability {
             add(&mut self.state, *scope);
-        } else if let Can::ScopedFs { root, write, .. } = capability {
-            let more = if *write { FsAccess::Write } else { FsAccess::Read };
+        } else if let Can::ScopedFs { root, write, execute, .. } = capability {
+            let more = match (write, execute) {
+                (_, true) => FsAccess::Execute,
+                (true, false) => FsAccess::Write,
+                (false, false) => FsAccess::Read,
+            };
             self.fs.get_or_insert_default().entry(root.to_string()).and_modify(|own| *own = more.max(*own));
         } else if let Can::WorkItemStore { write, .. } = capability {
             self.work_items = self.work_items.max(Some(StoreAccess::of(*write)));
@@ -135,7 +140,7 @@ fn named(capability: &HostCapability) -> Vec<String> {
         | Can::RepeatCalls { tools }
         | Can::TransformResults { tools }
         | Can::RewriteArguments { tools } => all(tools),
-        Can::Process { programs } => all(programs),
+        Can::Process { programs, network: _ } => all(programs),
         Can::Network { hosts, .. } => or(hosts, A_HOST),
         Can::Endpoint { at, .. } => or(at, AN_ENDPOINT),
         Can::ContributeHook { .. }
