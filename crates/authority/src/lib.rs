@@ -8,7 +8,6 @@
 //! which handle. It does not protect against other code in this process, which can call the operating system directly.
 #![deny(clippy::wildcard_enum_match_arm)]
 
-mod ambient;
 mod clock;
 mod door;
 mod error;

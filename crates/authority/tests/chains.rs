@@ -8,7 +8,7 @@
 #[path = "children/shared.rs"]
 mod shared;
 
-use authority::{Ambient, SandboxMode, label_descendants};
+use authority::{SandboxMode, label_descendants};
 use shared::{Place, run};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ fn goes_on(file: &Path) -> bool {
 async fn no_chain_outlives_its_call() {
     let place = Place::new();
     let chain = build(&place);
-    label_descendants(&Ambient::claim(), &place.tag);
+    label_descendants(&ambient::claim(), &place.tag);
     let spawner = place.spawner(SandboxMode::Off).unwrap();
     let times = std::env::var("YOI_TEST_CHAINS").map_or(1, |times| times.parse().unwrap());
     let (mut ended, mut told) = (0, 0);

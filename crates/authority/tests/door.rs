@@ -1,7 +1,7 @@
 //! Doors: no use starts after a shut that was waited for, under real threads.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
-use authority::{Ambient, Door, ErrorKind, HostPort, Net, Secret, Shut};
+use authority::{Door, ErrorKind, HostPort, Net, Secret, Shut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -183,7 +183,7 @@ fn uses_are_counted() {
 
 #[test]
 fn a_secret_is_never_printed() {
-    let secret = Secret::new(&Ambient::claim(), "openai", "s3cret".to_owned());
+    let secret = Secret::new(&ambient::claim(), "openai", "s3cret".to_owned());
     let printed = format!("{secret} {secret:?} {:#?} {:?}", secret, Some(&secret));
     assert!(!printed.contains("s3cret") && printed.contains("‹secret openai›"), "{printed}");
     assert_eq!(secret.expose().unwrap(), "s3cret");
@@ -207,7 +207,7 @@ async fn the_network_is_what_the_grant_names() {
     };
     let hosts =
         [HostPort::new("LocalHost.", port), HostPort::new("127.0.0.1", port), HostPort::new("127.0.0.1", closed)];
-    let net = Net::to(&Ambient::claim(), hosts.clone());
+    let net = Net::to(&ambient::claim(), hosts.clone());
     let second = Duration::from_secs(5);
     for host in ["localhost", "LOCALHOST", "127.0.0.1"] {
         let stream = net.connect(host, port, second).await.unwrap();
@@ -237,7 +237,7 @@ async fn a_public_grant_reaches_nothing_inside() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let second = Duration::from_secs(5);
-    let net = Net::public(&Ambient::claim(), [format!("*:{port}").parse().unwrap()]);
+    let net = Net::public(&ambient::claim(), [format!("*:{port}").parse().unwrap()]);
     // Also as a name, as one number, in hexadecimal, short, and dressed as IPv6.
     for host in
         ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "127.1", "0", "[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]"]
@@ -256,7 +256,7 @@ async fn a_public_grant_reaches_nothing_inside() {
     listener.set_nonblocking(true).unwrap();
     assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "nobody knocked");
 
-    let docs = Net::public(&Ambient::claim(), ["*.example.org".parse().unwrap()]);
+    let docs = Net::public(&ambient::claim(), ["*.example.org".parse().unwrap()]);
     assert_eq!(docs.limited(&["*".parse().unwrap()]).unwrap_err().kind(), ErrorKind::Denied);
     let one = docs.limited(&["docs.example.org".parse().unwrap()]).unwrap();
     assert_eq!((one.hosts(), one.names("api.example.org", 443)), (vec!["docs.example.org".to_owned()], false));

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests: a directory that fails is a failed test")]
 
 use authority::{
-    Access, Ambient, ErrorKind, FileChanges, FileWatch, MAX_CHANGED_PATHS, MAX_WATCHED_DIRS, SecretNames, Workspace,
+    Access, ErrorKind, FileChanges, FileWatch, MAX_CHANGED_PATHS, MAX_WATCHED_DIRS, SecretNames, Workspace,
 };
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -25,7 +25,7 @@ fn scene(files: &[&str]) -> Scene {
         write(&project.join(file));
     }
     fs::create_dir_all(&project).unwrap();
-    let workspace = Workspace::open(&Ambient::claim(), &project, &project, Access::Read).unwrap();
+    let workspace = Workspace::open(&ambient::claim(), &project, &project, Access::Read).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     Scene { dir, workspace, runtime }
 }

@@ -5,7 +5,7 @@
 #[path = "children/shared.rs"]
 mod shared;
 
-use authority::{Ambient, ChildExit, GRACE, Job, SandboxMode, label_descendants, processes_of};
+use authority::{ChildExit, GRACE, Job, SandboxMode, label_descendants, processes_of};
 use shared::{LONG, Place, probe, run};
 use std::fs;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ fn lasting(place: &Place, name: &str, script: &str) -> Job {
 /// The command lines of the living processes of this place.
 fn alive(place: &Place) -> Vec<String> {
     let session = place.tag.split('/').next().unwrap();
-    processes_of(&Ambient::claim(), session).into_iter().map(|process| process.command).collect()
+    processes_of(&ambient::claim(), session).into_iter().map(|process| process.command).collect()
 }
 
 async fn until(what: impl Fn() -> bool) {
@@ -42,7 +42,7 @@ fn threads(name: &str) -> usize {
 #[tokio::test]
 async fn a_child_of_no_call_outlives_calls_and_ends_with_all_that_it_started() {
     let place = Place::new();
-    label_descendants(&Ambient::claim(), &place.tag);
+    label_descendants(&ambient::claim(), &place.tag);
     let spawner = place.spawner(SandboxMode::Off).unwrap();
     let child = spawner.spawn(lasting(&place, "job-1", SCRIPT)).await.unwrap();
     assert!(child.pid() > 0 && child.started() > 0);

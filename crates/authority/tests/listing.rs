@@ -5,7 +5,7 @@
 #[path = "children/shared.rs"]
 mod shared;
 
-use authority::{Ambient, HostChild, PodProcess, ProcessOwner, SandboxMode, label_descendants, processes_of};
+use authority::{HostChild, PodProcess, ProcessOwner, SandboxMode, label_descendants, processes_of};
 use shared::{Place, run};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -40,16 +40,16 @@ async fn until(list: &impl Fn() -> Vec<PodProcess>, what: impl Fn(&PodProcess) -
 #[test]
 fn as_told() {
     let Ok(session) = std::env::var(SESSION) else { return };
-    processes_of(&Ambient::claim(), &session).iter().for_each(|process| eprintln!("{}", process.pid));
+    processes_of(&ambient::claim(), &session).iter().for_each(|process| eprintln!("{}", process.pid));
 }
 
 #[tokio::test]
 async fn what_a_pod_runs_is_listed_with_its_owners() {
-    let (place, ambient) = (Place::new(), Ambient::claim());
+    let (place, ambient) = (Place::new(), ambient::claim());
     let session = place.tag.split('/').next().unwrap().to_owned();
     assert!(label_descendants(&ambient, &place.tag));
     let spawner = place.spawner(SandboxMode::Off).unwrap();
-    let list = || processes_of(&Ambient::claim(), &session);
+    let list = || processes_of(&ambient::claim(), &session);
     assert_eq!(list(), []);
     let look = async {
         let started = until(&list, |process| process.command == "sleep 61").await;
@@ -59,7 +59,7 @@ async fn what_a_pod_runs_is_listed_with_its_owners() {
         long.args(["-c", "read _", &"x".repeat(4000)]).stdin(std::process::Stdio::piped());
         let mut long = HostChild::spawn(&ambient, &mut long).unwrap();
         let both = until(&list, |process| process.command.ends_with('…')).await;
-        assert!(processes_of(&Ambient::claim(), "another").is_empty());
+        assert!(processes_of(&ambient::claim(), "another").is_empty());
         let mut outside = Command::new(std::env::current_exe().unwrap());
         let outside = outside.args(["--exact", "as_told", "--nocapture"]).env(SESSION, &session).output().unwrap();
         let outside = String::from_utf8(outside.stderr).unwrap();

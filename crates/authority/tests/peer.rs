@@ -2,7 +2,7 @@
 //! that asks, so both are processes of their own: this program again, in a role.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
-use authority::{Ambient, OnlyLooks, label_descendants, peer_of, started_by_pod};
+use authority::{OnlyLooks, label_descendants, peer_of, started_by_pod};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
@@ -67,7 +67,7 @@ fn sleep() -> Command {
 #[tokio::test]
 async fn as_told() {
     let Ok(name) = std::env::var(ROLE) else { return };
-    let (with, ambient) = (std::env::var(WITH).unwrap(), Ambient::claim());
+    let (with, ambient) = (std::env::var(WITH).unwrap(), ambient::claim());
     let own = std::process::id();
     match name.as_str() {
         "asks" => eprintln!("{:?}", started_by_pod(&ambient, with.parse().unwrap())),
@@ -123,8 +123,8 @@ fn what_a_pod_started_is_recognised() {
     let plain = start(&mut sleep());
     assert_eq!(asked(plain.pid()), "Some(false)");
     // All below the process that asks are what it started.
-    assert_eq!(started_by_pod(&Ambient::claim(), plain.0.id()), Some(true));
-    assert_eq!(started_by_pod(&Ambient::claim(), std::process::id()), Some(false));
+    assert_eq!(started_by_pod(&ambient::claim(), plain.0.id()), Some(true));
+    assert_eq!(started_by_pod(&ambient::claim(), std::process::id()), Some(false));
     assert_eq!(asked(start(sleep().env("YOI_CALL", MARK)).pid()), "Some(true)");
     assert_eq!(asked(start(sleep().env("YOI_CALL", "")).pid()), "Some(false)");
     // Taking the mark off does not help.
@@ -208,6 +208,6 @@ async fn a_client_below_the_server_only_looks() {
     let socket = tokio::net::UnixListener::bind(&path).unwrap();
     let client = start(&mut role("connects", path.to_str().unwrap()));
     let (stream, _) = socket.accept().await.unwrap();
-    let peer = peer_of(&Ambient::claim(), &stream).unwrap();
+    let peer = peer_of(&ambient::claim(), &stream).unwrap();
     assert_eq!((peer.pid, peer.may_change), (client.0.id(), Err(OnlyLooks::StartedByPod)));
 }

@@ -7,7 +7,7 @@
     reason = "tests: a scratch directory that fails is a failed test"
 )]
 
-use authority::{Access, Ambient, ErrorKind, Located, Staged, Workspace};
+use authority::{Access, ErrorKind, Located, Staged, Workspace};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -22,7 +22,7 @@ fn tree() -> Tree {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
     fs::write(root.join("there"), "old").unwrap();
-    let workspace = Workspace::open(&Ambient::claim(), &root, &root, Access::ReadWrite).unwrap();
+    let workspace = Workspace::open(&ambient::claim(), &root, &root, Access::ReadWrite).unwrap();
     Tree { root, workspace, _dir: dir }
 }
 

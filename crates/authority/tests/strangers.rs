@@ -6,7 +6,7 @@
 #[path = "children/shared.rs"]
 mod shared;
 
-use authority::{Ambient, SandboxMode, end_descendants, label_descendants};
+use authority::{SandboxMode, end_descendants, label_descendants};
 use shared::{Place, probe, run};
 
 fn children() -> String {
@@ -40,7 +40,7 @@ async fn a_stranger_is_ended_when_no_call_runs() {
     assert_eq!(left, 2, "the long call and the stranger");
     assert_eq!(children(), "");
     // With a label that descendants cannot shed, it is known: also to one that starts confined processes.
-    assert!(label_descendants(&Ambient::claim(), &place.tag));
+    assert!(label_descendants(&ambient::claim(), &place.tag));
     for mode in [SandboxMode::Off, SandboxMode::WorkspaceWrite] {
         if mode == SandboxMode::WorkspaceWrite && !shared::confinable() {
             continue;
@@ -65,7 +65,7 @@ async fn a_stranger_is_ended_when_no_call_runs() {
     let leave = async {
         run(&spawner, bare).await.unwrap();
         assert_eq!(children().split_whitespace().count(), 1);
-        end_descendants(&Ambient::claim()).unwrap()
+        end_descendants(&ambient::claim()).unwrap()
     };
     let (long, ended) = tokio::join!(run(&spawner, long), leave);
     long.unwrap();

@@ -1,7 +1,7 @@
 //! The host crashed and came back: what still runs under its old tag is ended, what only looks alike is not.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
-use authority::{Ambient, ErrorKind, HostChild, end_survivors, label_descendants};
+use authority::{ErrorKind, HostChild, end_survivors, label_descendants};
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
@@ -22,7 +22,7 @@ fn start(mark: &str) -> Child {
 
 #[test]
 fn survivors_of_a_crash() {
-    let ambient = Ambient::claim();
+    let ambient = ambient::claim();
     let tag = format!("session-{}", std::process::id());
     let mut ours = [start(&format!("{tag}/1/c1")), start(&format!("{tag}/2/c2"))];
     let mut other = start(&format!("{tag}0/1/c1"));
@@ -45,10 +45,10 @@ fn survivors_of_a_crash() {
 #[test]
 fn as_told() {
     let Ok(session) = std::env::var(SESSION) else { return };
-    assert!(label_descendants(&Ambient::claim(), &session));
+    assert!(label_descendants(&ambient::claim(), &session));
     let mut sleep = Command::new("sleep");
     sleep.arg("300").env_clear().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut own = HostChild::spawn(&Ambient::claim(), &mut sleep).unwrap();
+    let mut own = HostChild::spawn(&ambient::claim(), &mut sleep).unwrap();
     eprintln!("{}", own.id());
     own.wait().unwrap();
 }
@@ -69,10 +69,10 @@ fn what_a_dead_host_started_for_itself() {
     while said.read(&mut byte).unwrap() == 1 && byte != *b"\n" {
         pid.push(char::from(byte[0]));
     }
-    assert_eq!(end_survivors(&Ambient::claim(), &session).unwrap(), 0, "its host lives");
+    assert_eq!(end_survivors(&ambient::claim(), &session).unwrap(), 0, "its host lives");
     host.kill().unwrap();
     host.wait().unwrap();
-    assert_eq!(end_survivors(&Ambient::claim(), &session).unwrap(), 1);
+    assert_eq!(end_survivors(&ambient::claim(), &session).unwrap(), 1);
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
     assert!(stat.map_or(true, |stat| stat.contains(") Z")), "{pid} goes on");
 }

@@ -1,7 +1,7 @@
 //! Files: what is inside, what is not, and that nothing put in between changes that.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
-use authority::{Access, Ambient, Error, ErrorKind, FileKind, Located, Location, WalkOptions, Workspace, escape};
+use authority::{Access, Error, ErrorKind, FileKind, Located, Location, WalkOptions, Workspace, escape};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
@@ -27,7 +27,7 @@ fn tree() -> Tree {
     }
     fs::write(root.join("src/a.rs"), "a").unwrap();
     fs::write(outside.join("key"), "key").unwrap();
-    let workspace = Workspace::open(&Ambient::claim(), &root, &root.join("src"), Access::ReadWrite).unwrap();
+    let workspace = Workspace::open(&ambient::claim(), &root, &root.join("src"), Access::ReadWrite).unwrap();
     Tree { dir, root, outside, workspace }
 }
 
@@ -124,7 +124,7 @@ fn only_regular_files_are_opened() {
         assert!(error.to_string().contains(word), "{error}");
         assert_eq!(error.is_not_found(), path == "none");
     }
-    let devices = Workspace::open(&Ambient::claim(), Path::new("/dev"), Path::new("/dev"), Access::Read).unwrap();
+    let devices = Workspace::open(&ambient::claim(), Path::new("/dev"), Path::new("/dev"), Access::Read).unwrap();
     let error = devices.open_file(&devices.inside(Path::new("null")).unwrap()).unwrap_err();
     assert!(error.kind() == ErrorKind::FixInput && error.to_string().contains("device"), "{error}");
     let locked = tree.root.join("src/a.rs");
@@ -259,7 +259,7 @@ fn staged_writes() {
 #[test]
 fn what_a_grant_does_not_reach() {
     let tree = tree();
-    let ambient = Ambient::claim();
+    let ambient = ambient::claim();
     let writable = tree.at("a.rs");
     let only_read = tree.workspace.read_only();
     assert_eq!(content(&only_read, &writable).unwrap(), "a");
@@ -311,7 +311,7 @@ fn what_a_grant_does_not_reach() {
 #[test]
 fn what_cannot_be_a_workspace() {
     let tree = tree();
-    let ambient = Ambient::claim();
+    let ambient = ambient::claim();
     let file = tree.root.join("src/a.rs");
     let table = [
         (tree.root.join("none"), tree.root.clone()),
@@ -486,7 +486,7 @@ fn an_empty_directory_can_be_removed_and_no_other() {
 #[test]
 fn a_root_that_was_replaced_is_named() {
     let tree = tree();
-    let ambient = Ambient::claim();
+    let ambient = ambient::claim();
     let added = tree.outside.clone();
     let workspace = tree.workspace.clone().with_dir(&ambient, &added, Access::Read).unwrap();
     assert!(workspace.replaced().is_empty() && workspace.check_roots().is_ok());

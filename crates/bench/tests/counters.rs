@@ -1,8 +1,6 @@
 //! The budgets that are counters: the same on every machine.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests: a run that fails is a failed test")]
-
-use authority::Ambient;
 use bench::features::{self, Called};
 use bench::pods::{Mark, PodPlace};
 use pod::feature::HostServices;
@@ -14,16 +12,16 @@ use std::sync::atomic::Ordering;
 #[test]
 fn flushes_of_a_start() {
     let place = PodPlace::new();
-    let new = place.run(&Ambient::claim(), 0, 1);
+    let new = place.run(&ambient::claim(), 0, 1);
     assert_eq!(new[0].flushes, 5, "a new pod; the budget is 6");
-    let known = place.run(&Ambient::claim(), 0, 1);
+    let known = place.run(&ambient::claim(), 0, 1);
     assert_eq!(known[0].flushes, 2, "a known pod; the budget is 3");
 }
 
 #[test]
 fn flushes_of_a_step() {
     for (calls, most) in [(1, 2), (2, 3), (8, 9)] {
-        let marks = PodPlace::new().run(&Ambient::claim(), 12, calls);
+        let marks = PodPlace::new().run(&ambient::claim(), 12, calls);
         for pair in marks.windows(2) {
             let flushes = pair[1].flushes - pair[0].flushes;
             assert!((2..=most).contains(&flushes), "{flushes} flushes for {calls} calls");
@@ -35,7 +33,7 @@ fn flushes_of_a_step() {
 #[test]
 fn bytes_of_a_step_are_flat() {
     const STEPS: usize = 120;
-    let marks = PodPlace::new().run(&Ambient::claim(), STEPS, 1);
+    let marks = PodPlace::new().run(&ambient::claim(), STEPS, 1);
     for pair in marks.windows(2) {
         let (encoded, new) = (pair[1].encoded - pair[0].encoded, pair[1].body - pair[0].body);
         assert!(encoded <= new + 1024, "{encoded} bytes encoded for {new} new ones");

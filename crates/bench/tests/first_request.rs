@@ -16,7 +16,7 @@ const MOST: u64 = 8_000;
 
 fn main() -> ExitCode {
     if std::env::var_os(ROLE).is_some() {
-        return yoi::main(std::env::args_os(), &yoi::Points::none());
+        return yoi::Program::new().main(std::env::args_os());
     }
     let surface = surface();
     assert_eq!(surface.tools.len(), 12, "the default tools");

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
 #![allow(clippy::disallowed_methods, reason = "tests stand at the composition root")]
 
-use authority::{Access, Ambient, Confinement, EnvPolicy, SandboxMode, Spawner, Workspace};
+use authority::{Access, Confinement, EnvPolicy, SandboxMode, Spawner, Workspace};
 use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, LineRange};
 use llm_worker::{CallId, ErrorKind, ToolContext, ToolError, ToolResult};
 use pod::feature::{
@@ -41,7 +41,7 @@ fn defaults() -> CapabilityPolicy {
 }
 
 fn services(dir: &Path) -> HostServices {
-    let ambient = Ambient::claim();
+    let ambient = ambient::claim();
     let workspace = Workspace::open(&ambient, dir, dir, Access::ReadWrite).unwrap();
     let off = Confinement { mode: SandboxMode::Off, read: Vec::new(), write: Vec::new() };
     let env = EnvPolicy::from_vars(std::env::vars_os(), &[]).unwrap();

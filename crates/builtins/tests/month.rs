@@ -4,7 +4,7 @@
 //! Three days; `YOI_TEST_DAYS=30` makes it a month.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use authority::{Ambient, Confinement, EnvPolicy, SandboxMode, Spawner};
+use authority::{Confinement, EnvPolicy, SandboxMode, Spawner};
 use builtins::policies::{self, Settings};
 use builtins::{Now, jobs, schedule, watch};
 use pod::control::{Activity, HostMode, NewInput};
@@ -52,11 +52,11 @@ fn settings(value: &Value) -> Settings {
 }
 
 fn stays() -> PodUnderTest {
-    let mut pod = PodUnderTest::new(&Ambient::claim(), ModelScript::new([]), Vec::new());
+    let mut pod = PodUnderTest::new(&ambient::claim(), ModelScript::new([]), Vec::new());
     pod.mode = HostMode::Stay { missing: None };
     let confinement = Confinement { mode: SandboxMode::Off, read: Vec::new(), write: Vec::new() };
     let env = EnvPolicy::from_vars(std::env::vars_os(), &[]).unwrap();
-    pod.spawner = Some(Spawner::new(&Ambient::claim(), confinement, env, "s-1/1".to_owned()).unwrap());
+    pod.spawner = Some(Spawner::new(&ambient::claim(), confinement, env, "s-1/1".to_owned()).unwrap());
     let prompts = json!([{ "name": "sweep", "cron": "0 */6 * * *", "text": "Sweep." }]);
     let keys = [
         (schedule::ID, json!({ "time_zone": "UTC", "prompts": prompts })),

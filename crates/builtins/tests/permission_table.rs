@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
 #![allow(clippy::disallowed_methods, reason = "tests stand at the composition root")]
 
-use authority::{Ambient, Confinement, EnvPolicy, SandboxMode, Spawner};
+use authority::{Confinement, EnvPolicy, SandboxMode, Spawner};
 use builtins::policies::{self, OPT_IN, Settings};
 use builtins::{Now, all};
 use llm_worker::{ToolEffect, ToolOutput};
@@ -58,7 +58,7 @@ fn judged(sandbox: SandboxState, calls: &[(&str, Value)]) -> Vec<(String, String
     let proposed: Vec<_> = arguments.iter().map(|(tool, arguments)| (*tool, arguments.as_str())).collect();
     let script = ModelScript::new([ScriptedAnswer::calls(&proposed), ScriptedAnswer::text("done")]);
     let tools = vec![foreign(ToolEffect::ReadOnly, "FarRead"), foreign(ToolEffect::Effectful, "FarWrite")];
-    let ambient = Ambient::claim();
+    let ambient = ambient::claim();
     let mut pod = PodUnderTest::new(&ambient, script, tools);
     pod.paused = false;
     let off = Confinement { mode: SandboxMode::Off, read: Vec::new(), write: Vec::new() };

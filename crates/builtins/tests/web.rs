@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
-use authority::{Ambient, HostPattern, HostPort, Net};
+use authority::{HostPattern, HostPort, Net};
 use builtins::web::fetch::{self, Args, Format, MAX_BODY, MAX_REDIRECTS, Waits, Web};
 use http_client::Timeouts;
 use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, LineRange, Touch};
@@ -53,7 +53,7 @@ impl Server {
     }
 
     fn net(&self) -> Net {
-        Net::to(&Ambient::claim(), [HostPort::new("127.0.0.1", self.port)])
+        Net::to(&ambient::claim(), [HostPort::new("127.0.0.1", self.port)])
     }
 
     fn web(&self) -> Arc<Web> {
@@ -312,7 +312,7 @@ async fn redirects() {
 async fn a_public_grant_does_not_lead_inside() {
     let server = Server::start(|_, _| page("", "secret")).await;
     let any: HostPattern = format!("*:{}", server.port).parse().unwrap();
-    let web = Arc::new(Web::new(Net::public(&Ambient::claim(), [any]), waits(LONG, LONG)));
+    let web = Arc::new(Web::new(Net::public(&ambient::claim(), [any]), waits(LONG, LONG)));
     for host in ["127.0.0.1", "localhost", "2130706433", "[::ffff:127.0.0.1]", "[::1]"] {
         let url = format!("http://{host}:{}/", server.port);
         refused(

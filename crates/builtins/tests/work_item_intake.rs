@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
 #![allow(clippy::disallowed_methods, reason = "tests stand at the composition root")]
 
-use authority::{Access, Ambient, Workspace};
+use authority::{Access, Workspace};
 use builtins::Now;
 use builtins::policies::{self, Settings};
 use builtins::work_item::{self, CHANGED};
@@ -32,7 +32,7 @@ fn item(pod: &PodUnderTest, id: &str, labels: &str) {
 }
 
 fn pod(answers: Vec<ScriptedAnswer>) -> PodUnderTest {
-    let mut pod = PodUnderTest::new(&Ambient::claim(), ModelScript::new(answers), Vec::new());
+    let mut pod = PodUnderTest::new(&ambient::claim(), ModelScript::new(answers), Vec::new());
     pod.mode = HostMode::Stay { missing: None };
     fs::create_dir_all(pod.project.join("work-items/open")).unwrap();
     let clock = pod.clock.clock();
@@ -53,7 +53,7 @@ fn pod(answers: Vec<ScriptedAnswer>) -> PodUnderTest {
     pod.features = modules.into_iter().map(|module| (module, any.clone())).collect();
     let root = pod.project.join("work-items");
     pod.offer = Arc::new(move |services: HostServices| {
-        services.root(work_item::ROOT, Workspace::open(&Ambient::claim(), &root, &root, Access::ReadWrite).unwrap())
+        services.root(work_item::ROOT, Workspace::open(&ambient::claim(), &root, &root, Access::ReadWrite).unwrap())
     });
     pod
 }

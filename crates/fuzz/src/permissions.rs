@@ -4,7 +4,7 @@
 //! `1 ask Fetch @x.org` for a rule and its layer; then what is called: `<path`, `>path`, `@host`, or `$` and a command to
 //! the input's end. `%` parts two commands that are judged alone and joined.
 
-use authority::{Access, Ambient, SandboxMode, Workspace};
+use authority::{Access, SandboxMode, Workspace};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
 use pod::feature::FeatureId;
@@ -46,7 +46,7 @@ impl World {
         }
         std::os::unix::fs::symlink("../outside", project.join("out")).expect("a link");
         std::os::unix::fs::symlink(".git", project.join("innocent")).expect("a link");
-        let workspace = Workspace::open(&Ambient::claim(), &project, &project, Access::ReadWrite).expect("a project");
+        let workspace = Workspace::open(&ambient::claim(), &project, &project, Access::ReadWrite).expect("a project");
         Self { _dir: dir, workspace }
     }
 }

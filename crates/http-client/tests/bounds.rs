@@ -1,7 +1,7 @@
 //! What an answer may cost: the bytes of a body, and of an error's.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
-use authority::{Ambient, HostPort, Net};
+use authority::{HostPort, Net};
 use http_client::{BaseUrl, HttpClient, HttpRequest, MAX_ERROR_BODY, MAX_RESPONSE, Timeouts};
 use hyper::Method;
 use hyper::http::HeaderMap;
@@ -36,7 +36,7 @@ fn serve(bytes: u64) -> u16 {
 }
 
 fn client(port: u16) -> HttpClient {
-    let net = Net::to(&Ambient::claim(), [HostPort::new("127.0.0.1", port)]);
+    let net = Net::to(&ambient::claim(), [HostPort::new("127.0.0.1", port)]);
     HttpClient::new(BaseUrl::parse(&format!("http://127.0.0.1:{port}")).unwrap(), net, Timeouts::USUAL)
 }
 

@@ -6,8 +6,6 @@
 #[path = "ipc/rig.rs"]
 #[allow(dead_code, reason = "shared with the tests of the socket")]
 mod rig;
-
-use authority::Ambient;
 use llm_worker::{ToolEffect, ToolOutput};
 use pod::control::HostMode;
 use rig::{Raw, Scene};
@@ -71,7 +69,7 @@ fn scene(turns: usize, steps: usize, calls: usize) -> Scene {
     let step = || ScriptedAnswer::calls(&vec![("Echo", "{}"); calls]);
     let turn = |_| (0..steps).map(move |_| step()).chain([ScriptedAnswer::text("done")]);
     let answers = (0..turns).flat_map(turn);
-    let mut pod = PodUnderTest::new(&Ambient::claim(), ModelScript::new(answers), vec![echo]);
+    let mut pod = PodUnderTest::new(&ambient::claim(), ModelScript::new(answers), vec![echo]);
     pod.mode = HostMode::Stay { missing: None };
     pod.limits.max_steps = u32::MAX;
     Scene::of(pod)
@@ -193,7 +191,7 @@ fn what_a_page_of_long_records_reads() {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     // Two bytes each in a record.
     let answers = (0..12).map(|_| ScriptedAnswer::text(&"\"".repeat(LONG / 2)));
-    let mut pod = PodUnderTest::new(&Ambient::claim(), ModelScript::new(answers), Vec::new());
+    let mut pod = PodUnderTest::new(&ambient::claim(), ModelScript::new(answers), Vec::new());
     pod.mode = HostMode::Stay { missing: None };
     let scene = Scene::of(pod);
     let mut driver = scene.driver();

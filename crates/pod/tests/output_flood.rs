@@ -1,7 +1,5 @@
 //! A tool that pours out a gigabyte: what is kept is bounded, the gap is told, and memory does not grow with it.
 #![allow(clippy::unwrap_used, reason = "a rig that fails is a failed test")]
-
-use authority::Ambient;
 use llm_worker::{ToolEffect, ToolOutput};
 use pod::record::Record;
 use testkit::{FnTool, ModelScript, PodUnderTest, ScriptedAnswer};
@@ -32,7 +30,7 @@ fn a_gigabyte_of_output_is_bounded_and_said_so() {
         Ok(ToolOutput { summary: "poured".to_owned(), content: String::new() })
     });
     let script = ModelScript::new([ScriptedAnswer::calls(&[("Pour", "{}")]), ScriptedAnswer::text("done")]);
-    let pod = PodUnderTest::new(&Ambient::claim(), script, vec![tool]);
+    let pod = PodUnderTest::new(&ambient::claim(), script, vec![tool]);
     let before = peak();
     pod.run("go").end();
     let grown = peak() - before;

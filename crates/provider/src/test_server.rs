@@ -3,7 +3,7 @@
 use crate::endpoint::{Config, Endpoint, Wire};
 use crate::failure::HelpTerms;
 use crate::retry::{Pacing, RetryPolicy};
-use authority::{Ambient, Net, Secret};
+use authority::{Net, Secret};
 use http_client::{BaseUrl, Timeouts};
 use llm_worker::{Body, ModelError, ModelEvent};
 use std::sync::{Arc, Mutex};
@@ -32,7 +32,7 @@ pub(crate) fn config(name: &str, base_url: &str, net: Net, key: &str) -> (Config
         name: name.to_owned(),
         base_url: BaseUrl::parse(base_url).unwrap(),
         net,
-        key: Some(Secret::new(&Ambient::claim(), "TEST_API_KEY", key.to_owned())),
+        key: Some(Secret::new(&ambient::claim(), "TEST_API_KEY", key.to_owned())),
         key_source: None,
         timeouts: Timeouts { connect: long, first_byte: long, between_bytes: long, ..Timeouts::USUAL },
         retry: RetryPolicy::USUAL,

@@ -60,6 +60,10 @@ enum Bad {
     CannotDoWithoutItsTask,
     CannotGoOnFromItsState,
     LeavesATask,
+    LeavesAThread,
+    LeavesAChild,
+    NeedsAFileElsewhere,
+    WritesAFileElsewhere,
 }
 
 struct Rogue(Bad);
@@ -155,6 +159,15 @@ impl FeatureModule for Rogue {
     }
 }
 
+/// A file that is not in the directory of a pod.
+fn elsewhere(name: &str) -> std::path::PathBuf {
+    std::env::temp_dir().join(format!("rogue-{}-{name}", std::process::id()))
+}
+
+fn failed(error: &std::io::Error) -> ToolError {
+    ToolError::new(ErrorKind::Unavailable, error.to_string())
+}
+
 struct Live {
     bad: Bad,
     count: DurableState<Count>,
@@ -175,6 +188,11 @@ impl Live {
             Bad::PanicsInACall => panic_in_silence(),
             Bad::ColoursItsSummary => summary = "\u{1b}[32mdone".to_owned(),
             Bad::LeavesATask => drop(tokio::spawn(pending::<()>())),
+            Bad::LeavesAThread => drop(std::thread::spawn(std::thread::park)),
+            // It ends by itself.
+            Bad::LeavesAChild => drop(std::process::Command::new("sleep").arg("60").spawn()),
+            Bad::NeedsAFileElsewhere => std::fs::write(elsewhere("needed"), "").map_err(|e| failed(&e))?,
+            Bad::WritesAFileElsewhere => drop(std::fs::write(elsewhere("written"), "")),
             _ => {}
         }
         Ok(ToolOutput { summary, content })
@@ -242,11 +260,18 @@ fn each_way_to_be_bad_breaks_its_check_and_no_other() {
         (Bad::CannotDoWithoutItsTask, Some(Check::Optional)),
         (Bad::CannotGoOnFromItsState, Some(Check::State)),
         (Bad::LeavesATask, Some(Check::Leftovers)),
+        (Bad::LeavesAThread, Some(Check::Threads)),
+        (Bad::LeavesAChild, Some(Check::Children)),
+        (Bad::NeedsAFileElsewhere, Some(Check::Files)),
+        (Bad::WritesAFileElsewhere, Some(Check::Files)),
     ];
     std::thread::scope(|scope| {
         let run = |(bad, check): (Bad, Option<Check>)| (bad, broken(bad), check);
         let started: Vec<_> = ways.into_iter().map(|way| scope.spawn(move || run(way))).collect();
         let ended: Vec<_> = started.into_iter().map(|thread| thread.join().unwrap()).collect();
+        for name in ["needed", "written"] {
+            drop(std::fs::remove_file(elsewhere(name)));
+        }
         for (bad, broken, check) in &ended {
             assert_eq!(*broken, check.iter().copied().collect::<Vec<_>>(), "{bad:?}");
         }

@@ -365,7 +365,7 @@ fn the_documents_code_is_code_that_runs() {
     assert!(toml.iter().any(|block| block == dependencies), "the dependencies are not those of the template");
     let compiled = read("docs/template/src/lib.rs") + &read("docs/template/tests/review_first.rs") + &read(file!());
     let beside = ["around", "settings"].map(|file| read(&format!("crates/testkit/tests/feature_docs/{file}.rs")));
-    let compiled = compiled + &beside.concat();
+    let compiled = compiled + &beside.concat() + &read("docs/program/src/main.rs");
     let lines: Vec<&str> = compiled.lines().map(str::trim).collect();
     for line in code.iter().flat_map(|block| block.lines()).map(str::trim).filter(|line| !line.is_empty()) {
         assert!(lines.contains(&line), "this line of docs/FEATURES.md stands in no file that is compiled:\n{line}");

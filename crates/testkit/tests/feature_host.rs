@@ -306,3 +306,25 @@ fn tools_and_hooks_go_with_their_grants() {
     let words = "user:busy (gate `no-rm`): its grant was revoked";
     assert!(refused.status == ResultStatus::Refused && refused.text().contains(words), "{refused:?}");
 }
+
+// A test is no kinder than a new installation of yoi.
+#[test]
+fn calls_are_judged_by_the_default_table() {
+    let stand_in = |name: &str, touch: Touch| {
+        let tool = FnTool::new(name, ToolEffect::Effectful, |_, _| async { Ok(ToolOutput::default()) });
+        tool.touching(vec![touch])
+    };
+    let tools = |host: FeatureHost| {
+        host.tool(stand_in("Inside", Touch::Write("a.txt".into())))
+            .tool(stand_in("Outside", Touch::Write("/etc/hostname".into())))
+            .tool(stand_in("Far", Touch::RemoteWrite("tracker".to_owned())))
+    };
+    let statuses = |host: FeatureHost| {
+        let (_, feature) = busy();
+        let mut host = tools(host).install(feature);
+        ["Inside", "Outside", "Far"].map(|tool| host.call(tool, json!({})).status)
+    };
+    let (ok, refused) = (ResultStatus::Ok, ResultStatus::Refused);
+    assert_eq!(statuses(FeatureHost::new()), [ok, refused, refused]);
+    assert_eq!(statuses(FeatureHost::new().permit_all()), [ok, ok, ok]);
+}

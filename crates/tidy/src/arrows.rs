@@ -16,7 +16,7 @@ pub struct Row {
 }
 
 /// May stand among the dev-dependencies of every crate.
-const TEST_CRATES: [&str; 2] = ["client", "testkit"];
+const TEST_CRATES: [&str; 3] = ["ambient", "client", "testkit"];
 
 pub fn check(root: &Path, table: &[Row]) -> Vec<Finding> {
     let is_manifest = |p: &str| p.ends_with("/Cargo.toml") && p.matches('/').count() == 2 && !p.contains("/fuzz/");

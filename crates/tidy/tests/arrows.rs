@@ -10,8 +10,10 @@ use tidy::arrows::{Row, check};
 
 #[rustfmt::skip]
 const ARROWS: &[Row] = &[
+    // the token that all handles are made from; whoever depends on it is a composition root, or tests
+    Row { name: "ambient",       ours: &[],                                                     never: &[] },
     // handles that are authority; knows no pods, tools, models
-    Row { name: "authority",     ours: &[],                                                     never: &["clap", "hyper", "serde_json", "toml"] },
+    Row { name: "authority",     ours: &["ambient"],                                            never: &["clap", "hyper", "serde_json", "toml"] },
     // appends framed records; knows not what a record means
     Row { name: "session-store", ours: &[],                                                     never: &["clap", "hyper", "schemars", "toml"] },
     // one turn over committed history; no files, processes, sockets, clocks, pods
@@ -37,9 +39,9 @@ const ARROWS: &[Row] = &[
     // the built-in features, through the public door; no sockets, store files, pod internals
     Row { name: "builtins",      ours: &["authority", "http-client", "llm-worker", "pod", "shell", "tools"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     // the binary: the composition root
-    Row { name: "yoi",           ours: &["authority", "builtins", "client", "llm-worker", "offline", "pod", "protocol", "provider", "session-store", "tools", "tui"], never: &[] },
+    Row { name: "yoi",           ours: &["ambient", "authority", "builtins", "client", "llm-worker", "offline", "pod", "protocol", "provider", "session-store", "tools", "tui"], never: &[] },
     // scripted model, failing store, wait points: for authors of features
-    Row { name: "testkit",       ours: &["authority", "llm-worker", "pod", "session-store"],    never: &["clap", "hyper"] },
+    Row { name: "testkit",       ours: &["ambient", "authority", "llm-worker", "pod", "session-store"], never: &["clap", "hyper"] },
     // the budget table
     Row { name: "bench",         ours: &["authority", "builtins", "llm-worker", "pod", "provider", "session-store", "testkit", "tools", "yoi"], never: &[] },
     // this crate: reads the others as text
@@ -58,6 +60,13 @@ fn every_arrow_is_in_the_table() {
 fn the_pod_does_not_know_its_features() {
     let pod = ARROWS.iter().find(|row| row.name == "pod").unwrap();
     assert!(!pod.ours.contains(&"builtins") && !pod.ours.contains(&"tools") && !pod.ours.contains(&"provider"));
+}
+
+/// No feature can make a handle: what makes them is in a crate that only composition roots and the test kit depend on.
+#[test]
+fn only_composition_roots_can_claim_authority() {
+    let claiming: Vec<&str> = ARROWS.iter().filter(|row| row.ours.contains(&"ambient")).map(|row| row.name).collect();
+    assert_eq!(claiming, ["authority", "yoi", "testkit"]);
 }
 
 #[test]

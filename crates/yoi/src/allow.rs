@@ -2,6 +2,7 @@
 
 use crate::bad_value::BadValue;
 use crate::nearest::did_you_mean;
+use crate::program;
 use pod::feature::HostCapability;
 use pod::permission::{Layer, Rule, RuleDecision};
 
@@ -60,7 +61,7 @@ fn about(tool: &str) -> Result<About, BadValue> {
     if tool == "*" {
         return Ok(About::Nothing);
     }
-    let all = builtins::declared();
+    let all = program::declared();
     let Some(feature) = all.iter().find(|feature| feature.declared_tools.iter().any(|known| known.name == tool)) else {
         let names: Vec<&str> =
             all.iter().flat_map(|feature| &feature.declared_tools).map(|tool| tool.name.as_str()).collect();

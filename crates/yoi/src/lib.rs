@@ -1,4 +1,4 @@
-//! The binary's body: command line, environment, configuration, and the composition root.
+//! The body of a binary, [`Program`]: command line, environment, configuration, and the composition root.
 //!
 //! This crate alone holds ambient authority: it opens directories, reads the environment and starts the runtime,
 //! and hands handles down. It knows no turn order, no record format and no vendor's bytes; those live below.
@@ -22,6 +22,7 @@ mod look;
 mod nearest;
 mod plain_file;
 mod pods;
+mod program;
 mod project;
 mod show;
 mod socket;
@@ -31,6 +32,7 @@ mod usage;
 #[cfg(feature = "fuzzing")]
 pub use config::fuzzing;
 pub use exit::Exit;
+pub use program::Program;
 
 use clap::{CommandFactory, Parser};
 use std::ffi::OsString;
@@ -54,10 +56,7 @@ impl Points {
     }
 }
 
-/// Runs one command line to its exit code. Errors are printed here and nowhere else.
-pub fn main(args: impl IntoIterator<Item = OsString>, points: &Points) -> ExitCode {
-    pod::hook::silence_private_panics();
-    let args: Vec<OsString> = args.into_iter().collect();
+fn command_line(args: Vec<OsString>, points: &Points) -> ExitCode {
     if let Some(code) = commands::completions::answered(&args) {
         return code;
     }

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    yoi::main(std::env::args_os(), &yoi::Points::none())
+    yoi::Program::new().main(std::env::args_os())
 }

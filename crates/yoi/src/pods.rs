@@ -2,7 +2,7 @@
 
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use authority::{Ambient, Scratch, remove_dir};
+use authority::{Scratch, remove_dir};
 use session_store::{Damage, Digest, ReadError, Reader};
 use std::cmp::Reverse;
 use std::fs::{self, DirBuilder, File};
@@ -135,8 +135,8 @@ impl Pods {
     pub(crate) fn discard(&self, name: &str) -> Result<(), Failure> {
         let dir = self.dir(name);
         // A disk too full for one more directory is no reason to keep what fills it.
-        let Ok(aside) = Scratch::create(&Ambient::claim(), &self.root(), ".removed-") else {
-            return remove_dir(&Ambient::claim(), &dir).map_err(|e| Failure::new(Exit::Journal, e.to_string()));
+        let Ok(aside) = Scratch::create(&ambient::claim(), &self.root(), ".removed-") else {
+            return remove_dir(&ambient::claim(), &dir).map_err(|e| Failure::new(Exit::Journal, e.to_string()));
         };
         fs::rename(&dir, aside.path().join(name)).map_err(|e| disk(&dir, &e))?;
         aside.remove().map_err(|e| Failure::new(Exit::Journal, e.to_string()))

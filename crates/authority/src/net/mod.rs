@@ -15,6 +15,7 @@ use crate::{Ambient, Door, Error, ErrorKind};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -38,6 +39,22 @@ impl HostPort {
     /// A host and a port.
     pub fn new(host: &str, port: u16) -> Self {
         Self { host: canonical(host), port }
+    }
+}
+
+impl FromStr for HostPort {
+    type Err = Error;
+
+    /// Reads `127.0.0.1:9000`, `[::1]:9000` or `db.internal:5432`: one host and one port.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let port = |text: &str| text.parse().ok().filter(|port| *port > 0);
+        let parts = text.rsplit_once(':').and_then(|(host, at)| Some((host, port(at)?)));
+        let at = parts.filter(|(host, _)| !host.contains(':') || host.starts_with('[')).map(|(h, p)| Self::new(h, p));
+        at.filter(|at| pattern::is_host(&at.host)).ok_or_else(|| {
+            let shown = crate::text::escape_within(text, crate::text::Lines::One, pattern::MAX_HOST);
+            let text = format!("endpoint `{shown}`: write a host and a port, such as 127.0.0.1:9000");
+            Error::new(ErrorKind::FixInput, text)
+        })
     }
 }
 
@@ -209,6 +226,18 @@ async fn resolve(at: &HostPort) -> Result<Vec<SocketAddr>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_endpoint_is_one_host_and_one_port() {
+        for (text, shown) in
+            [("127.0.0.1:9000", "127.0.0.1:9000"), ("[::1]:1", "[::1]:1"), ("Db.Internal.:65535", "db.internal:65535")]
+        {
+            assert_eq!(text.parse::<HostPort>().unwrap().to_string(), shown);
+        }
+        for text in ["", "localhost", ":1", "a:0", "a:65536", "a:*", "*:1", "*.a:1", "::1:1", "http://a:1", "a:1/x"] {
+            assert!(text.parse::<HostPort>().is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn every_address_of_an_answer_is_judged() {

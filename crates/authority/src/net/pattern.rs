@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The longest host name in DNS.
-const MAX_HOST: usize = 253;
+pub(super) const MAX_HOST: usize = 253;
 
 /// The ports of a pattern that names none.
 const WEB: [u16; 2] = [80, 443];

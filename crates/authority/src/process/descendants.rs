@@ -364,7 +364,7 @@ mod tests {
         }
         let busy = owners::lock();
         let (told, done) = std::sync::mpsc::channel();
-        let leaving = std::thread::spawn(move || told.send(end_descendants(&Ambient::claim()).is_ok()));
+        let leaving = std::thread::spawn(move || told.send(end_descendants(&ambient::claim()).is_ok()));
         assert_eq!(done.recv_timeout(Duration::from_secs(20)), Ok(true));
         drop(busy);
         leaving.join().unwrap().unwrap();

@@ -1,10 +1,9 @@
 //! Secrets in whole texts, in streams cut anywhere, and secrets that come later.
 
 use super::*;
-use crate::Ambient;
 
 fn secret(id: &str, words: &str) -> Secret {
-    Secret::new(&Ambient::claim(), id, words.to_owned())
+    Secret::new(&ambient::claim(), id, words.to_owned())
 }
 
 /// One secret that begins, ends, holds or follows another: whatever the pieces, the stream says what the whole says,

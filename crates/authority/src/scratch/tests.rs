@@ -18,12 +18,12 @@ fn what_nobody_holds_is_removed_whatever_its_number_says() {
     fs::create_dir(at("elsewhere")).unwrap();
     symlink(at("elsewhere"), at(&format!("yoi-4194306-{random}"))).unwrap();
 
-    let scratch = Scratch::create(&Ambient::claim(), dir.path(), "yoi-").unwrap();
+    let scratch = Scratch::create(&ambient::claim(), dir.path(), "yoi-").unwrap();
     assert!(stale.iter().all(|name| !at(name).exists()));
     assert!(others.iter().all(|name| at(name).exists()));
     assert!(at(&held_name).exists() && at("elsewhere").exists());
     // Its own too is held, in this process as well.
-    let other = Scratch::create(&Ambient::claim(), dir.path(), "yoi-").unwrap();
+    let other = Scratch::create(&ambient::claim(), dir.path(), "yoi-").unwrap();
     assert!(scratch.path().exists());
     let paths = [scratch.path().to_owned(), other.path().to_owned()];
     drop(held);
@@ -58,7 +58,7 @@ fn many_starts_at_once_do_not_take_each_others() {
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope
-                .spawn(|| (0..200).for_each(|_| drop(Scratch::create(&Ambient::claim(), dir.path(), "yoi-").unwrap())));
+                .spawn(|| (0..200).for_each(|_| drop(Scratch::create(&ambient::claim(), dir.path(), "yoi-").unwrap())));
         }
     });
 }
@@ -66,15 +66,15 @@ fn many_starts_at_once_do_not_take_each_others() {
 #[test]
 fn a_removal_that_fails_is_said() {
     let dir = tempfile::tempdir().unwrap();
-    let scratch = Scratch::create(&Ambient::claim(), dir.path(), "yoi-").unwrap();
+    let scratch = Scratch::create(&ambient::claim(), dir.path(), "yoi-").unwrap();
     fs::create_dir(scratch.path().join("sub")).unwrap();
     fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o500)).unwrap();
     scratch.remove().unwrap();
-    let scratch = Scratch::create(&Ambient::claim(), dir.path(), "yoi-").unwrap();
+    let scratch = Scratch::create(&ambient::claim(), dir.path(), "yoi-").unwrap();
     fs::remove_dir(scratch.path()).unwrap();
     fs::write(scratch.path(), "no directory").unwrap();
     assert!(scratch.remove().is_err());
-    let scratch = Scratch::create(&Ambient::claim(), dir.path(), "yoi-").unwrap();
+    let scratch = Scratch::create(&ambient::claim(), dir.path(), "yoi-").unwrap();
     fs::remove_dir(scratch.path()).unwrap();
     scratch.remove().unwrap();
 }

@@ -1,7 +1,7 @@
 //! Ways out that are no paths: system calls, their other numbers, other processes, and what is open on purpose.
 
 use super::shared::{self, Place, confinable, probe};
-use authority::{Ambient, ChildExit, SandboxMode, Spawner};
+use authority::{ChildExit, SandboxMode, Spawner};
 use std::io;
 use tokio_util::sync::CancellationToken;
 
@@ -141,7 +141,7 @@ async fn ways_around_the_names() {
         }
     }
     let _inherited = rustix::io::dup(io::stdin()).unwrap();
-    authority::seal_inherited(&Ambient::claim());
+    authority::seal_inherited(&ambient::claim());
     let (_, said) = shared::run(&caged, place.job(probe(), &["descriptors"])).await.unwrap();
     assert_eq!(said.trim(), "0 /dev\n1 pipe\n2 pipe\nok", "nothing is inherited but the standard three");
     let (_, said) = shared::run(&caged, place.job("cat", &["/proc/self/status"])).await.unwrap();

@@ -1,7 +1,7 @@
 //! Handles that start only some programs, with or without the network.
 
 use super::shared::{Place, confinable, probe, run};
-use authority::{Access, Ambient, ErrorKind, SandboxMode, Spawner, Workspace};
+use authority::{Access, ErrorKind, SandboxMode, Spawner, Workspace};
 use std::ffi::OsString;
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -94,7 +94,7 @@ async fn only_programs_below_a_root_are_started() {
     symlink("own", root.join("link")).unwrap();
     symlink("/bin/true", root.join("out")).unwrap();
     std::fs::copy(&own, place.project.join("beside")).unwrap();
-    let files = Workspace::open(&Ambient::claim(), &root, &root, Access::Read).unwrap();
+    let files = Workspace::open(&ambient::claim(), &root, &root, Access::Read).unwrap();
     let granted = files.derive();
     let below = place.spawner(SandboxMode::Off).unwrap().below(&granted).unwrap();
     let denied = Some(ErrorKind::Denied);

@@ -226,7 +226,7 @@ async fn temporary_directories_that_were_removed_are_made_again() {
         for above in [1, 2] {
             let before = used().await;
             let gone = Path::new(&before).ancestors().nth(above).unwrap();
-            authority::remove_dir(&authority::Ambient::claim(), gone).unwrap();
+            authority::remove_dir(&ambient::claim(), gone).unwrap();
             let again = used().await;
             assert!(again.starts_with(temp.to_str().unwrap()), "{again}");
             assert!(!again.starts_with(gone.to_str().unwrap()), "{again}");

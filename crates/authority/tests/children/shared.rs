@@ -1,8 +1,6 @@
 //! What the process tests have in common: a place with a project, a home with keys, and a program that tries things.
 
-use authority::{
-    Ambient, ChildResult, Confinement, EnvPolicy, Error, Job, SandboxMode, Spawner, become_subreaper, support,
-};
+use authority::{ChildResult, Confinement, EnvPolicy, Error, Job, SandboxMode, Spawner, become_subreaper, support};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -59,7 +57,7 @@ impl Place {
     pub(crate) fn new() -> Self {
         // Before: the compiler is a child that a subreaper would end as a stranger.
         probe();
-        become_subreaper(&Ambient::claim()).unwrap();
+        become_subreaper(&ambient::claim()).unwrap();
         // Not below /tmp of the sandbox's own making, and canonical.
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
@@ -86,7 +84,7 @@ impl Place {
     pub(crate) fn spawner(&self, mode: SandboxMode) -> Result<Spawner, Error> {
         let confinement = Confinement { mode, read: self.read.clone(), write: vec![self.project.clone()] };
         let env = EnvPolicy::from_vars(self.vars.clone(), &self.pass)?;
-        Spawner::new(&Ambient::claim(), confinement, env, self.tag.clone())
+        Spawner::new(&ambient::claim(), confinement, env, self.tag.clone())
     }
 
     pub(crate) fn job(&self, program: impl AsRef<Path>, args: &[&str]) -> Job {

@@ -224,7 +224,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 pub(crate) fn ambient() -> Ambient {
-    Ambient::claim()
+    ambient::claim()
 }
 
 /// What was done, with the path below the root and the keys.

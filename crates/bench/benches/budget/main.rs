@@ -65,7 +65,7 @@ fn main() {
     } else {
         Amount { rounds: 21, steps: 1000, idle: Duration::from_secs(60) }
     };
-    let ambient = Ambient::claim();
+    let ambient = ambient::claim();
     authority::become_subreaper(&ambient).unwrap();
     let binary = release();
     println!("load {:.2} when it began; {amount:?}", bench::machine::load());

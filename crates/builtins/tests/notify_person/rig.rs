@@ -1,6 +1,6 @@
 //! A pod that stays with `builtin:notify-person`, in manual time, and a webhook on loopback.
 
-use authority::{Ambient, Confinement, EnvPolicy, HostPort, Net, SandboxMode, Secret, Spawner};
+use authority::{Confinement, EnvPolicy, HostPort, Net, SandboxMode, Secret, Spawner};
 use builtins::Now;
 use builtins::notify_person::{
     AttemptLimits, DELIVERIES, Deliveries, Delivery, DeliveryState, ID, NotifyPerson, SECRET, Settings, WEBHOOK,
@@ -86,7 +86,7 @@ fn whole(request: &[u8]) -> bool {
 pub(crate) fn pod(settings: Settings, waits: AttemptLimits, server: Option<&Server>) -> PodUnderTest {
     let answers = (0..20).map(|n| ScriptedAnswer::text(&format!("answer {n}"))).collect::<Vec<_>>();
     let echo = FnTool::new("Echo", ToolEffect::ReadOnly, |_, _| async { Ok(ToolOutput::default()) });
-    let mut pod = PodUnderTest::new(&Ambient::claim(), ModelScript::new(answers), vec![echo]);
+    let mut pod = PodUnderTest::new(&ambient::claim(), ModelScript::new(answers), vec![echo]);
     pod.mode = HostMode::Stay { missing: None };
     let clock = pod.clock.clock();
     let now: Now = Arc::new(move || UNIX_EPOCH + Duration::from_micros(clock()));
@@ -101,14 +101,14 @@ pub(crate) fn pod(settings: Settings, waits: AttemptLimits, server: Option<&Serv
         SECRET,
     ];
     pod.features = vec![(module, grants)];
-    let ambient = Ambient::claim();
+    let ambient = ambient::claim();
     if let Some(server) = server {
         let secret = Secret::new(&ambient, WEBHOOK, server.url());
         let part = Secret::new(&ambient, WEBHOOK, TOKEN.to_owned());
         [&secret, &part].into_iter().for_each(|secret| pod.redactor.add(secret).unwrap());
         let port = server.port;
         pod.offer = Arc::new(move |services: HostServices| {
-            services.net(Net::to(&Ambient::claim(), [HostPort::new("127.0.0.1", port)])).secret(secret.clone())
+            services.net(Net::to(&ambient::claim(), [HostPort::new("127.0.0.1", port)])).secret(secret.clone())
         });
     } else {
         let off = Confinement { mode: SandboxMode::Off, read: Vec::new(), write: Vec::new() };

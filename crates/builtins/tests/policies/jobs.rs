@@ -1,7 +1,7 @@
 //! `jobs`: a command that goes on across turns, and an end that is told once, whatever is killed.
 
 use crate::rig::settings;
-use authority::{Ambient, Confinement, EnvPolicy, GitGuard, SandboxMode, Spawner};
+use authority::{Confinement, EnvPolicy, GitGuard, SandboxMode, Spawner};
 use builtins::jobs::{ID, NOTIFY, TELLS, TOLD};
 use builtins::policies;
 use llm_worker::{Item, ResultStatus};
@@ -22,11 +22,11 @@ fn module(keys: Value) -> Arc<dyn FeatureModule> {
 }
 
 fn stays(keys: Value, answers: &[ScriptedAnswer]) -> PodUnderTest {
-    let mut pod = PodUnderTest::new(&Ambient::claim(), ModelScript::new(answers.to_vec()), Vec::new());
+    let mut pod = PodUnderTest::new(&ambient::claim(), ModelScript::new(answers.to_vec()), Vec::new());
     pod.mode = HostMode::Stay { missing: None };
     let confinement = Confinement { mode: SandboxMode::Off, read: Vec::new(), write: Vec::new() };
     let env = EnvPolicy::from_vars(std::env::vars_os(), &[]).unwrap();
-    pod.spawner = Some(Spawner::new(&Ambient::claim(), confinement, env, "s-1/1".to_owned()).unwrap());
+    pod.spawner = Some(Spawner::new(&ambient::claim(), confinement, env, "s-1/1".to_owned()).unwrap());
     let grants = vec![
         HostCapability::tool("*"),
         HostCapability::SESSION_STATE,
@@ -219,7 +219,7 @@ fn what_a_job_changed_for_git_is_told_once_it_is_durable() {
     }
     std::fs::write(pod.project.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
     let roots = [pod.project.clone()];
-    let guard = GitGuard::new(&Ambient::claim(), &roots, None, |_| false, |_| String::new()).unwrap();
+    let guard = GitGuard::new(&ambient::claim(), &roots, None, |_| false, |_| String::new()).unwrap();
     pod.spawner = pod.spawner.map(|spawner| spawner.with_git_guard(Arc::new(guard)));
     let live = live(pod);
     turn(&live, 1).unwrap();

@@ -1,7 +1,7 @@
 //! `output-validate`: an answer that does not fit goes back with what is wrong.
 
 use crate::rig::{pod, settings};
-use authority::{Ambient, Confinement, EnvPolicy, SandboxMode, Spawner};
+use authority::{Confinement, EnvPolicy, SandboxMode, Spawner};
 use builtins::output_validate::ID;
 use builtins::policies;
 use pod::control::{HostMode, NewInput, SubmitError};
@@ -177,7 +177,7 @@ fn a_command_judges_answers_and_its_failure_pauses() {
         let mut pod = validating(json!({ "command": command }), &answers);
         let confinement = Confinement { mode: SandboxMode::Off, read: Vec::new(), write: Vec::new() };
         let env = EnvPolicy::from_vars(std::env::vars_os(), &[]).unwrap();
-        pod.spawner = Some(Spawner::new(&Ambient::claim(), confinement, env, "s-1/1".to_owned()).unwrap());
+        pod.spawner = Some(Spawner::new(&ambient::claim(), confinement, env, "s-1/1".to_owned()).unwrap());
         let ran = pod.run("go");
         assert_eq!(ran.end().answer.as_deref(), Some("good"), "{command}");
         let told = inputs(&pod);

@@ -1,7 +1,6 @@
 //! What these features do while nobody takes what they want to remember: a disk that stands still, an inbox that is full.
 
 use crate::rig::{BEGAN, Call, clock, same, settings, turn, with};
-use authority::Ambient;
 use builtins::{policies, task};
 use llm_worker::{CallId, ToolEffect};
 use pod::feature::{
@@ -58,7 +57,7 @@ fn a_call_that_cannot_be_counted_is_refused() {
     let clock = clock(&Arc::new(AtomicU64::new(BEGAN)));
     let module = policies::with_settings(&all, |other| *other == id, &clock).unwrap().remove(0);
     let Unheard { registry, runtime, callbacks, _pod } =
-        unheard(module, PodUnderTest::new(&Ambient::claim(), ModelScript::new([]), Vec::new()));
+        unheard(module, PodUnderTest::new(&ambient::claim(), ModelScript::new([]), Vec::new()));
     let ask = |n: u64| {
         let view = ToolCallView {
             call: CallId::new(n + 1).unwrap(),

@@ -1,6 +1,4 @@
 //! A pod with one of these features, tools to try it on, and a clock that the test moves.
-
-use authority::Ambient;
 use builtins::policies::{self, Settings};
 use builtins::{Now, task};
 use llm_worker::{ErrorKind, ResultStatus, ToolEffect, ToolError, ToolOutput};
@@ -43,7 +41,7 @@ pub(crate) fn pod(id: &FeatureId, keys: Value, tools: Vec<FnTool>) -> (PodUnderT
 
 /// A pod with one feature, which may have whatever it asks for.
 pub(crate) fn with(module: Arc<dyn FeatureModule>, tools: Vec<FnTool>) -> PodUnderTest {
-    let mut pod = PodUnderTest::new(&Ambient::claim(), ModelScript::new([]), tools);
+    let mut pod = PodUnderTest::new(&ambient::claim(), ModelScript::new([]), tools);
     let grants = vec![
         HostCapability::tool("*"),
         HostCapability::hook::<PreRequest>(),

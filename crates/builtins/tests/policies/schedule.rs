@@ -1,7 +1,6 @@
 //! `schedule`: what the tools answer, when prompts come, and that each due time comes once.
 
 use crate::rig::settings;
-use authority::Ambient;
 use builtins::policies;
 use builtins::schedule::{DELIVERS, ID, MAX_PROMPTS, MAX_TEXT, NOTIFY, PROMPTS};
 use llm_worker::ResultStatus;
@@ -36,7 +35,7 @@ fn host(keys: Value) -> FeatureUnderTest {
 
 /// A pod that stays. It begins on Monday, 2026-09-21 14:13:20 UTC.
 fn stays(keys: Value, answers: &[ScriptedAnswer]) -> PodUnderTest {
-    let mut pod = PodUnderTest::new(&Ambient::claim(), ModelScript::new(answers.to_vec()), Vec::new());
+    let mut pod = PodUnderTest::new(&ambient::claim(), ModelScript::new(answers.to_vec()), Vec::new());
     pod.mode = HostMode::Stay { missing: None };
     let grants = vec![HostCapability::tool("*"), HostCapability::SESSION_STATE, NOTIFY, DELIVERS];
     pod.features = vec![(module(keys, &pod.clock), grants)];

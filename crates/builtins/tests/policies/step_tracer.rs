@@ -1,7 +1,7 @@
 //! `step-tracer`: a line for each step, in files that are bounded.
 
 use crate::rig::{play, pod};
-use authority::{Access, Ambient, Workspace};
+use authority::{Access, Workspace};
 use builtins::step_tracer::{ID, MAX_FILE, MAX_FILES, ROOT, WRITE};
 use llm_worker::{ErrorKind, ToolEffect, ToolError, ToolOutput};
 use pod::feature::HostCapability;
@@ -16,7 +16,7 @@ fn traced(tools: Vec<FnTool>) -> (PodUnderTest, PathBuf) {
     let dir = pod.project.join("traces-of-the-test");
     std::fs::create_dir(&dir).unwrap();
     pod.features[0].1.extend([HostCapability::hook::<Event>(), WRITE]);
-    let traces = Workspace::open(&Ambient::claim(), &dir, &dir, Access::ReadWrite).unwrap();
+    let traces = Workspace::open(&ambient::claim(), &dir, &dir, Access::ReadWrite).unwrap();
     pod.offer = Arc::new(move |services| services.root(ROOT, traces.clone()));
     pod.paused = false;
     (pod, dir)

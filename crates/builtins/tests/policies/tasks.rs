@@ -1,7 +1,7 @@
 //! `task`: the list, its bounds, and the reminder: when it comes, what it says, and that it comes once.
 
 use crate::rig::{Call, play, same, turn, with};
-use authority::{Ambient, Redactor, Secret};
+use authority::{Redactor, Secret};
 use builtins::phase_recorder::PhaseRecorder;
 use builtins::task::{AGAIN, ID, MAX_DETAIL, MAX_TASKS, MAX_TITLE, NOTIFY, QUIET, TASKS, TaskList};
 use llm_worker::ResultStatus;
@@ -223,7 +223,7 @@ fn what_was_not_kept_is_not_said_to_be() {
     ];
     for (list, call) in lists {
         let mut pod = with(list, Vec::new());
-        pod.redactor = Redactor::new([&Secret::new(&Ambient::claim(), "bird", "canary-7c1f".to_owned())]).unwrap();
+        pod.redactor = Redactor::new([&Secret::new(&ambient::claim(), "bird", "canary-7c1f".to_owned())]).unwrap();
         let ended = turn(&pod, &[call]);
         assert!(ended[0].0 == ResultStatus::Error && ended[0].1.contains("bird"), "{ended:?}");
         assert!(pod.state().features.is_empty());

@@ -1,7 +1,6 @@
 //! `watch`: what the model is told of changed files, when, and that its own changes are not among it.
 
 use crate::rig::settings;
-use authority::Ambient;
 use builtins::files::FilesFeature;
 use builtins::policies;
 use builtins::watch::{ID, LOOKS, NOTIFY};
@@ -19,7 +18,7 @@ const TICK: Duration = Duration::from_millis(500);
 const HEAD: &str = "Files of the project changed since your last step, not by your file tools:";
 
 fn stays(keys: Value, answers: Vec<ScriptedAnswer>) -> LivePod {
-    let mut pod = PodUnderTest::new(&Ambient::claim(), ModelScript::new(answers), Vec::new());
+    let mut pod = PodUnderTest::new(&ambient::claim(), ModelScript::new(answers), Vec::new());
     pod.mode = HostMode::Stay { missing: None };
     let now: builtins::Now = Arc::new(|| UNIX_EPOCH);
     let watch =

@@ -1,6 +1,6 @@
 //! A directory, features installed over it, and a host that takes note of file changes.
 
-use authority::{Access, Ambient, Workspace};
+use authority::{Access, Workspace};
 use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, LineRange, Prepared};
 use llm_worker::{CallId, ErrorKind, ToolContext, ToolError, ToolOutput, ToolResult};
 use pod::feature::{
@@ -108,7 +108,7 @@ pub(crate) fn policy(features: &[Granted]) -> CapabilityPolicy {
 }
 
 pub(crate) fn root(path: &Path, access: Access) -> Workspace {
-    Workspace::open(&Ambient::claim(), path, path, access).unwrap()
+    Workspace::open(&ambient::claim(), path, path, access).unwrap()
 }
 
 impl Rig {

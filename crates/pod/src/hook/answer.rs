@@ -31,6 +31,10 @@ impl<E: std::error::Error> From<E> for HookFailure {
 }
 
 /// The return value of a method that is a hook: an answer of the point `P`, or a `Result` of it and a [`HookFailure`].
+#[diagnostic::on_unimplemented(
+    message = "a hook at `{P}` cannot return `{Self}`",
+    note = "a gate returns `Verdict<{P}>`, a transform `Change<…>`, an observer nothing; or a `Result` of that and `HookFailure`"
+)]
 pub trait HookAnswer<P: Point>: Send + 'static {
     /// The answer or the failure.
     ///

@@ -2,6 +2,7 @@
 //! or on the actor.
 
 use super::answer::HookFailure;
+use super::arrange::{HookPlace, arranged};
 use super::limits::{DEFAULT_DEADLINE, MAX_CONSECUTIVE_FAILURES};
 use super::observe::ObserverQueue;
 use super::run::{HookRun, Next, run};
@@ -17,6 +18,10 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// The code of a hook at the point `P`. Features implement it, or pass a closure; the host calls it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a hook at `{P}`",
+    note = "implement `Hook<{P}>`, or pass a closure that takes the view of the point and returns its answer"
+)]
 #[async_trait]
 pub trait Hook<P: Point>: Send + Sync + 'static {
     /// Called once for each event of the point, on a callback thread.
@@ -52,6 +57,10 @@ pub struct InstalledHook<P: Point> {
     pub(crate) withholds: bool,
     /// Whether it is asked only about inputs with a schema that the answer has to fit, and about the ends of their turns.
     pub(crate) with_output_schema: bool,
+    /// Features before whose hooks at this point it is asked.
+    pub(crate) before: Vec<FeatureId>,
+    /// Features after whose hooks at this point it is asked.
+    pub(crate) after: Vec<FeatureId>,
     /// Revocation guards: shut when a grant that the hook depends on is revoked.
     pub(crate) doors: Vec<Arc<Door>>,
     consecutive_failures: AtomicU32,
@@ -71,6 +80,8 @@ impl<P: Point> InstalledHook<P> {
             code,
             withholds: false,
             with_output_schema: false,
+            before: Vec::new(),
+            after: Vec::new(),
             doors: Vec::new(),
             consecutive_failures,
             abandoned,
@@ -115,7 +126,7 @@ impl<P: Point> InstalledHook<P> {
     }
 }
 
-/// The hooks of one point, in install order.
+/// The hooks of one point, in the order in which they are asked.
 pub struct HookChain<P: Point> {
     hooks: Vec<Arc<InstalledHook<P>>>,
 }
@@ -246,6 +257,16 @@ fn signed(decision: Decision, feature: &FeatureId, hook: &str, redactor: &Redact
 pub(crate) type Recheck<I> = Arc<dyn Fn(I) -> Result<I, String> + Send + Sync>;
 
 impl<P: Transform> HookChain<P> {
+    /// Sorts the hooks into the order in which they are asked.
+    fn arrange(&mut self) {
+        let mut hooks = std::mem::take(&mut self.hooks);
+        if P::OUTSIDE_IN {
+            hooks.reverse();
+        }
+        self.hooks =
+            arranged(hooks, |hook| HookPlace { feature: &hook.feature, before: &hook.before, after: &hook.after });
+    }
+
     async fn transform(
         &self,
         callbacks: &Callbacks,
@@ -263,11 +284,7 @@ impl<P: Transform> HookChain<P> {
                 Err(problem) => Next::Reject(format!("it returned an invalid value: {problem}")),
             },
         };
-        let mut asked = self.asked(tool);
-        if P::OUTSIDE_IN {
-            asked.reverse();
-        }
-        let (done, last) = run(callbacks, asked, Arc::new(input), Arc::new(interpret)).await;
+        let (done, last) = run(callbacks, self.asked(tool), Arc::new(input), Arc::new(interpret)).await;
         let mut notes = Vec::new();
         for HookRun { hook, took, answer, asked, replaced } in done {
             let withheld = hook.withholds && answer.is_err();
@@ -339,7 +356,13 @@ impl HookRegistryBuilder {
     /// The registry with all hooks added so far.
     #[must_use]
     pub fn build(self) -> HookRegistry {
-        HookRegistry { chains: self.chains, observer_queue: ObserverQueue::default(), redactor: self.redactor }
+        let mut chains = self.chains;
+        chains.tool_arguments.arrange();
+        chains.tool_run.arrange();
+        chains.tool_repeat.arrange();
+        chains.tool_shape.arrange();
+        chains.tool_outcome.arrange();
+        HookRegistry { chains, observer_queue: ObserverQueue::default(), redactor: self.redactor }
     }
 }
 

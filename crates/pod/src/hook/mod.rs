@@ -14,6 +14,7 @@
 //! a hook that hangs loses its own answer and nothing else.
 
 mod answer;
+mod arrange;
 mod chain;
 mod json;
 mod limits;
@@ -26,6 +27,7 @@ mod verdict;
 mod wrap;
 
 pub use answer::{HookAnswer, HookFailure};
+pub(crate) use arrange::{HookPlace, arranged};
 pub(crate) use chain::Shaping;
 pub use chain::{GateOutcome, GateRun, Hook, HookChain, HookRegistry, HookRegistryBuilder, InstalledHook, Transformed};
 pub use limits::{CHAIN_BUDGET, DEFAULT_DEADLINE, MAX_CONSECUTIVE_FAILURES, MAX_DEADLINE, MAX_OUTPUT_SCHEMA};

@@ -14,6 +14,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A hook point as a type: it fixes the class, the input and the answer of its hooks. Sealed: only the host has points.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a point at which the host calls hooks",
+    note = "docs/FEATURES.md lists the points, such as `PreToolCall` and `ToolOutcome`; features add none"
+)]
 pub trait Point: sealed::HasChain + Send + Sync + Sized + 'static {
     /// The point's name in descriptors and reports.
     const POINT: HookPoint;
@@ -35,6 +39,10 @@ pub trait Point: sealed::HasChain + Send + Sync + Sized + 'static {
 }
 
 /// A point whose hooks may refuse.
+#[diagnostic::on_unimplemented(
+    message = "hooks at `{Self}` are not gates: they cannot refuse",
+    note = "declare and stage a hook at this point with `.transform(…)` or `.observe(…)`"
+)]
 pub trait Gate: Point<Answer = Verdict<Self>> {
     /// The decision if a gate fails, with the problem as its reason.
     fn refusal(reason: String) -> Decision;
@@ -45,12 +53,20 @@ pub trait Gate: Point<Answer = Verdict<Self>> {
 }
 
 /// Implemented by the points whose gates see the schema that an answer has to fit.
+#[diagnostic::on_unimplemented(
+    message = "gates at `{Self}` do not see the schema of an answer",
+    note = "only keys of `PromptSubmit` and `TurnEnd` have `.with_output_schema()`"
+)]
 pub trait SeesOutputSchema: Gate {}
 
 impl SeesOutputSchema for PromptSubmit {}
 impl SeesOutputSchema for TurnEnd {}
 
 /// A point whose hooks may replace a value.
+#[diagnostic::on_unimplemented(
+    message = "hooks at `{Self}` are not transforms: they replace nothing",
+    note = "declare and stage a hook at this point with `.gate(…)` or `.observe(…)`"
+)]
 pub trait Transform: Point<Answer = Change<Self::Value>> {
     /// The value that its hooks may replace: a call's arguments, or its result.
     type Value: Send + Sync + 'static;
@@ -67,6 +83,10 @@ pub trait Transform: Point<Answer = Change<Self::Value>> {
 }
 
 /// A point whose hooks get an event and cannot answer.
+#[diagnostic::on_unimplemented(
+    message = "hooks at `{Self}` are not observers: the host waits for their answer",
+    note = "declare and stage a hook at this point with `.gate(…)` or `.transform(…)`"
+)]
 pub trait Observe: Point<Answer = ()> {}
 
 pub(super) mod sealed {

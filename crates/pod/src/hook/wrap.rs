@@ -11,6 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// What stands around the calls of some tools; staged with `ctx.hooks().wrap(…)`. A method that fails changes nothing.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say what it does around a call",
+    note = "implement `ToolWrap` for it: `before`, `again` and `after`, of which each may be left out"
+)]
 pub trait ToolWrap: Send + Sync + 'static {
     /// Answers instead of the tool, which then does not run.
     fn before(&self, _call: &ToolCallView) -> Option<ToolOutput> {

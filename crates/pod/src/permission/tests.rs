@@ -3,7 +3,7 @@
 use super::RuleDecision::{Allow, Ask, Deny};
 use super::*;
 use crate::feature::FeatureId;
-use authority::{Access, Ambient, SandboxMode, Workspace};
+use authority::{Access, SandboxMode, Workspace};
 use llm_worker::ToolEffect::{self, Effectful, Idempotent, ReadOnly};
 use llm_worker::tool::Touch;
 use std::ffi::OsStr;
@@ -47,7 +47,7 @@ impl World {
         symlink("secrets", at("project/open")).unwrap();
         symlink("a.rs", at("project/secrets/alias")).unwrap();
         symlink("loop", at("project/loop")).unwrap();
-        let ambient = Ambient::claim();
+        let ambient = ambient::claim();
         let workspace = Workspace::open(&ambient, &at("project"), &at("project"), Access::ReadWrite)
             .and_then(|w| w.with_dir(&ambient, &at("added"), Access::ReadWrite))
             .and_then(|w| w.with_dir(&ambient, &at("looked-at"), Access::Read))

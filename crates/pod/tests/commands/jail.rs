@@ -5,7 +5,7 @@
 //! failure, by chance, so that both branches are taken and most loops end; the rest is killed after a second. The project's own sandbox is around it: what names
 //! a file by an absolute path reads at most.
 
-use authority::{Ambient, ChildExit, Confinement, EnvPolicy, Job, SandboxMode, Spawner, support};
+use authority::{ChildExit, Confinement, EnvPolicy, Job, SandboxMode, Spawner, support};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -80,7 +80,7 @@ impl Jail {
         }
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("work")).unwrap();
-        let ambient = Ambient::claim();
+        let ambient = ambient::claim();
         let confinement = Confinement { mode, read: Vec::new(), write: vec![dir.path().to_owned()] };
         let env = EnvPolicy::from_vars([("PATH".into(), std::env::var_os("PATH").unwrap())], &[]).unwrap();
         // What is left of a call is found by its mark, so each has its own.

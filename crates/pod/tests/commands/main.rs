@@ -13,7 +13,7 @@ mod secrets;
 mod starters;
 mod tricks;
 
-use authority::{Access, Ambient, SandboxMode, Workspace};
+use authority::{Access, SandboxMode, Workspace};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
 use pod::feature::FeatureId;
@@ -47,7 +47,7 @@ struct World {
 impl World {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let workspace = Workspace::open(&Ambient::claim(), dir.path(), dir.path(), Access::ReadWrite).unwrap();
+        let workspace = Workspace::open(&ambient::claim(), dir.path(), dir.path(), Access::ReadWrite).unwrap();
         Self { _dir: dir, workspace }
     }
 

@@ -1,7 +1,7 @@
 //! Commands that name a file which may hold secrets, however they write it; and commands that do not.
 
 use super::{CONFINED, OFF};
-use authority::{Access, Ambient, SecretNames, Workspace};
+use authority::{Access, SecretNames, Workspace};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
 use pod::feature::FeatureId;
@@ -31,7 +31,7 @@ impl World {
         symlink("../keys", at("sub/open")).unwrap();
         fs::write(at(".npmrc"), "registry=https://r\n//r/:_authToken=${NPM_TOKEN}\n").unwrap();
         fs::write(at("sub/.npmrc"), "//r/:_authToken=abc\n").unwrap();
-        let workspace = Workspace::open(&Ambient::claim(), &at(""), &at(""), Access::ReadWrite).unwrap();
+        let workspace = Workspace::open(&ambient::claim(), &at(""), &at(""), Access::ReadWrite).unwrap();
         let workspace = workspace.with_secrets(SecretNames::with(&["vault/**".into(), "*.kdbx".into()]).unwrap());
         Self { dir, workspace }
     }

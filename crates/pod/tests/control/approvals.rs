@@ -5,7 +5,7 @@ use crate::approval_scene::{
     resolved, scene, waits,
 };
 use crate::fixtures::{add_slow, echo, live, results, sound};
-use authority::{Ambient, Redactor, SandboxMode, Secret};
+use authority::{Redactor, SandboxMode, Secret};
 use llm_worker::effect::Outcome;
 use llm_worker::tool::Touch;
 use llm_worker::{CallId, ToolEffect};
@@ -182,7 +182,7 @@ fn an_input_instead_denies_also_after_a_crash_behind_its_record() {
 #[test]
 fn a_secret_in_the_words_of_a_denial_is_in_no_record() {
     let (mut pod, _) = scene(deploys());
-    pod.redactor = Redactor::new(&[Secret::new(&Ambient::claim(), "KEY", "hunter2hunter2".to_owned())]).unwrap();
+    pod.redactor = Redactor::new(&[Secret::new(&ambient::claim(), "KEY", "hunter2hunter2".to_owned())]).unwrap();
     let live = live(pod);
     let open = asked(&live);
     let recorded = answer(&live, deny(&open[0], "not with hunter2hunter2")).unwrap();

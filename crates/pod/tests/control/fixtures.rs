@@ -1,6 +1,4 @@
 //! Pods, tools and what must hold of every log.
-
-use authority::Ambient;
 use llm_worker::projection::{Dialect, Neutral, Surface};
 use llm_worker::tool::FileChange;
 use llm_worker::{CallId, ErrorKind, Item, ToolEffect, ToolError, ToolOutput, ToolResult};
@@ -14,7 +12,7 @@ use testkit::{FnTool, LivePod, ModelScript, PodRun, PodUnderTest, ScriptedAnswer
 use tokio::sync::Notify;
 
 pub(crate) fn pod(answers: Vec<ScriptedAnswer>, tools: Vec<FnTool>) -> PodUnderTest {
-    PodUnderTest::new(&Ambient::claim(), ModelScript::new(answers), tools)
+    PodUnderTest::new(&ambient::claim(), ModelScript::new(answers), tools)
 }
 
 /// A pod that is open, with the records of its start in the log.

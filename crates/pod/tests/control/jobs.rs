@@ -2,7 +2,7 @@
 //! what a kill, a stop and a full disk leave of them.
 
 use crate::fixtures::{live, pod, sound};
-use authority::{Ambient, Confinement, EnvPolicy, SandboxMode, Spawner};
+use authority::{Confinement, EnvPolicy, SandboxMode, Spawner};
 use llm_worker::{ErrorKind, ToolEffect};
 use pod::control::{Activity, HostMode};
 use pod::feature::*;
@@ -90,7 +90,7 @@ fn spawner() -> Spawner {
     let tag = format!("s-{}/1", PODS.fetch_add(1, Ordering::Relaxed));
     let confinement = Confinement { mode: SandboxMode::Off, read: Vec::new(), write: Vec::new() };
     let env = EnvPolicy::from_vars(std::env::vars_os(), &[]).unwrap();
-    Spawner::new(&Ambient::claim(), confinement, env, tag).unwrap()
+    Spawner::new(&ambient::claim(), confinement, env, tag).unwrap()
 }
 
 fn stays() -> (PodUnderTest, Builder) {

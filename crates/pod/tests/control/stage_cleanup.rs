@@ -1,7 +1,7 @@
 //! What a killed call had put beside a file goes when its session is opened again, and nothing else.
 
 use crate::fixtures::{echo, pod, said, sound};
-use authority::{Ambient, Workspace};
+use authority::Workspace;
 use llm_worker::tool::FileChange;
 use llm_worker::{ErrorKind, ToolEffect, ToolError};
 use pod::record::Record;
@@ -16,7 +16,7 @@ fn left(path: &'static str, killed: bool) -> PodUnderTest {
     let change = FnTool::new("Change", ToolEffect::Effectful, move |cx, _| {
         let (path, after) = (project.join(path), Some("00".repeat(32)));
         let change = FileChange { path: path.clone(), before: None, mode: None, after, made: None };
-        let files = Workspace::open(&Ambient::claim(), &project, &project, authority::Access::ReadWrite).unwrap();
+        let files = Workspace::open(&ambient::claim(), &project, &project, authority::Access::ReadWrite).unwrap();
         async move {
             let number = cx.host.file_changing(change).await?;
             std::mem::forget(files.stage(&files.inside(&path).unwrap(), number, b"next").unwrap());

@@ -1,6 +1,4 @@
 //! More updates than any batch, any queue and any disk takes at once.
-
-use authority::Ambient;
 use llm_worker::{ToolContext, ToolEffect, ToolOutput, ToolResult};
 use pod::feature::*;
 use serde::{Deserialize, Serialize};
@@ -78,7 +76,7 @@ impl Live {
 fn pod(bytes: usize, stops: bool) -> (PodUnderTest, Arc<Flood>) {
     let both = ScriptedAnswer::calls(&[("Quick", "{}"), ("Flood", "{}")]);
     let script = ModelScript::new([both, ScriptedAnswer::text("went on")]);
-    let mut pod = PodUnderTest::new(&Ambient::claim(), script, Vec::new());
+    let mut pod = PodUnderTest::new(&ambient::claim(), script, Vec::new());
     let (points, through) = (pod.points.clone(), Latch::new("through"));
     let flood = Arc::new(Flood { bytes, points, through, stops, taken: Mutex::default() });
     let grants = vec![HostCapability::tool("*"), HostCapability::SESSION_STATE];

@@ -2,7 +2,6 @@
 
 use crate::rig::NOTIFY;
 use async_trait::async_trait;
-use authority::Ambient;
 use llm_worker::effect::Outcome;
 use pod::feature::*;
 use pod::hook::{Hook, HookFailure, PreRequest, PromptSubmit, PromptView, RequestView, Verdict};
@@ -72,7 +71,7 @@ impl FeatureModule for Stopper {
 fn what_a_hook_made_durable_is_kept_when_a_later_one_refuses() {
     for refused in [true, false] {
         let script = ModelScript::new([ScriptedAnswer::text("done")]);
-        let mut pod = PodUnderTest::new(&Ambient::claim(), script, Vec::new());
+        let mut pod = PodUnderTest::new(&ambient::claim(), script, Vec::new());
         let gates = vec![NOTIFY, HostCapability::hook::<PreRequest>(), HostCapability::hook::<PromptSubmit>()];
         pod.features = vec![(Arc::new(Teller), gates.clone())];
         if refused {

@@ -1,6 +1,6 @@
 //! What a feature does while it installs leaves nothing behind: it may still fail.
 
-use authority::{Access, Ambient, Workspace};
+use authority::{Access, Workspace};
 use pod::control::AlertLevel;
 use pod::feature::*;
 use std::future::Future;
@@ -84,7 +84,7 @@ fn an_install_has_no_effect_before_it_succeeds() {
     let gone = vec!["Some(Closed)", "Some(Closed)", "Some(Revoked)", "Some(Revoked)", "Some(Revoked)"];
     let done = vec!["None"; 5];
     for (outcome, after) in [(Ok(()), &done), (Err("fails"), &gone), (Err("panics"), &gone), (Err("unstaged"), &gone)] {
-        let (ambient, dir) = (Ambient::claim(), tempfile::tempdir().unwrap());
+        let (ambient, dir) = (ambient::claim(), tempfile::tempdir().unwrap());
         let rig = PodUnderTest::new(&ambient, ModelScript::new([]), Vec::new());
         let opening = rig.opening(rig.resume().unwrap()).unwrap();
         let files = Workspace::open(&ambient, dir.path(), dir.path(), Access::ReadWrite).unwrap();

@@ -1,6 +1,4 @@
 //! A feature that counts in its state and tells the model, driven by a tool of its own.
-
-use authority::Ambient;
 use llm_worker::{ToolContext, ToolEffect, ToolError, ToolOutput, ToolResult};
 use pod::control::AlertLevel;
 use pod::feature::*;
@@ -149,7 +147,7 @@ pub(crate) fn calls(whats: &[&str]) -> ScriptedAnswer {
 pub(crate) fn pod(steps: &[&[&str]]) -> (PodUnderTest, Counter) {
     let answers = steps.iter().map(|whats| calls(whats));
     let mut pod = PodUnderTest::new(
-        &Ambient::claim(),
+        &ambient::claim(),
         ModelScript::new(answers.chain([ScriptedAnswer::text("done")])),
         Vec::new(),
     );

@@ -1,6 +1,6 @@
 //! A canary: a feature that spreads a secret by every way it has, and where it must not turn up.
 
-use authority::{Ambient, Redactor, Secret};
+use authority::{Redactor, Secret};
 use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolOutput, ToolResult};
 use pod::control::AlertLevel;
 use pod::feature::*;
@@ -175,7 +175,7 @@ fn a_secret_is_in_no_record_no_blob_no_request_and_on_no_screen() {
         "fine",
     ];
     let answers = ways.iter().map(|how| ScriptedAnswer::calls(&[("Leak", &format!("{{\"how\":\"{how}\"}}"))]));
-    let ambient = Ambient::claim();
+    let ambient = ambient::claim();
     let mut pod =
         PodUnderTest::new(&ambient, ModelScript::new(answers.chain([ScriptedAnswer::text("done")])), Vec::new());
     let grants = vec![

@@ -1,6 +1,6 @@
 //! State that outlives its session: in a file, shared by whoever opens it, and never overwritten unread.
 
-use authority::{Access, Ambient, Workspace};
+use authority::{Access, Workspace};
 use llm_worker::ErrorKind;
 use pod::feature::*;
 use std::path::{Path, PathBuf};
@@ -33,9 +33,9 @@ fn pod(dir: &Path) -> (FeatureRegistry, Option<DurableState<u64>>, PodUnderTest)
 }
 
 fn pod_with(key: StateKey<u64>, dir: &Path) -> (FeatureRegistry, Vec<DurableState<u64>>, PodUnderTest) {
-    let rig = PodUnderTest::new(&Ambient::claim(), ModelScript::new([]), Vec::new());
+    let rig = PodUnderTest::new(&ambient::claim(), ModelScript::new([]), Vec::new());
     let opening = rig.opening(rig.resume().unwrap()).unwrap();
-    let files = Workspace::open(&Ambient::claim(), dir, dir, Access::ReadWrite).unwrap();
+    let files = Workspace::open(&ambient::claim(), dir, dir, Access::ReadWrite).unwrap();
     let services = HostServices::none().link(opening.link().files(StateScope::User, files));
     let grant = HostCapability::StateStore { scope: StateScope::User };
     let policy = CapabilityPolicy::nothing().grant(ID, grant, "test");

@@ -1,6 +1,6 @@
 //! What a state may hold: what reads back as it was written, is no secret, and is not nested without end.
 
-use authority::{Access, Ambient, Redactor, Secret, Workspace};
+use authority::{Access, Redactor, Secret, Workspace};
 use llm_worker::ErrorKind;
 use pod::feature::*;
 use pod::host::Opening;
@@ -31,7 +31,7 @@ fn state<T>(key: StateKey<T>, scope: StateScope, dir: &Path, secret: &str) -> (D
 where
     T: Serialize + DeserializeOwned + Clone + Default + Send + Sync + 'static,
 {
-    let ambient = Ambient::claim();
+    let ambient = ambient::claim();
     let rig = PodUnderTest::new(&ambient, ModelScript::new([]), Vec::new());
     let opening = rig.opening(rig.resume().unwrap()).unwrap();
     let files = Workspace::open(&ambient, dir, dir, Access::ReadWrite).unwrap();

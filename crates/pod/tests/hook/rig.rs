@@ -1,6 +1,4 @@
 //! Features made of one hook, and a tool that is called under them.
-
-use authority::Ambient;
 use llm_worker::{ToolContext, ToolEffect, ToolOutput, ToolResult};
 use pod::feature::*;
 use pod::hook::*;
@@ -89,7 +87,7 @@ const SAY: ToolKey<SayArgs> = ToolKey::new("Say", ToolEffect::ReadOnly, "Say a w
 pub(crate) fn pod(words: &[&str], features: Vec<Installed>) -> (PodUnderTest, Arc<Said>) {
     let calls = words.iter().map(|word| ScriptedAnswer::calls(&[("Say", &format!("{{\"word\":\"{word}\"}}"))]));
     let script = ModelScript::new(calls.chain([ScriptedAnswer::text("done")]));
-    let mut pod = PodUnderTest::new(&Ambient::claim(), script, Vec::new());
+    let mut pod = PodUnderTest::new(&ambient::claim(), script, Vec::new());
     let said = Arc::new(Said::default());
     let live = Arc::clone(&said);
     let install = move |ctx: &mut FeatureInstallContext<'_>| ctx.tools().implement(&SAY, &live, Said::say).map(drop);

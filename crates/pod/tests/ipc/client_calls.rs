@@ -1,7 +1,6 @@
 //! Tools that clients call: which of them, who may, and what the journal has of it.
 
 use crate::rig::{Raw, Scene, answers};
-use authority::Ambient;
 use llm_worker::tool::Touch;
 use llm_worker::{ErrorKind, ToolEffect, ToolError, ToolOutput, ToolResult};
 use pod::control::HostMode;
@@ -22,7 +21,7 @@ fn echo(name: &str, effect: ToolEffect) -> FnTool {
 
 fn scene(tools: &[&FnTool]) -> Scene {
     let tools = tools.iter().map(|tool| (*tool).clone()).collect();
-    let mut pod = PodUnderTest::new(&Ambient::claim(), ModelScript::new(answers(1)), tools);
+    let mut pod = PodUnderTest::new(&ambient::claim(), ModelScript::new(answers(1)), tools);
     pod.mode = HostMode::Stay { missing: None };
     Scene::of(pod)
 }
@@ -91,7 +90,7 @@ fn recorded(dir: &Path) -> usize {
 
 #[test]
 fn a_change_is_recorded_before_it_begins_or_does_not_begin() {
-    let mut pod = PodUnderTest::new(&Ambient::claim(), ModelScript::new(answers(1)), Vec::new());
+    let mut pod = PodUnderTest::new(&ambient::claim(), ModelScript::new(answers(1)), Vec::new());
     pod.mode = HostMode::Stay { missing: None };
     let dir = pod.dir.clone();
     let set = FnTool::new("Set", ToolEffect::Effectful, move |_, _| {
@@ -173,7 +172,7 @@ fn what_must_not_be_shown_is_not_shown_to_clients() {
         tool("Panics", || panic!("on canary")),
         tool("Dies", || Ok(ToolOutput { summary: "canary".to_owned(), content: "canary dies".to_owned() })),
     ];
-    let mut pod = PodUnderTest::new(&Ambient::claim(), ModelScript::new(answers(1)), tools);
+    let mut pod = PodUnderTest::new(&ambient::claim(), ModelScript::new(answers(1)), tools);
     pod.mode = HostMode::Stay { missing: None };
     let grants = vec![HostCapability::hook::<ToolShape>(), HostCapability::ANY_RESULT];
     pod.features.push((feature(descriptor, install), grants));

@@ -1,7 +1,6 @@
 //! Runs of background tasks are told what the pod does and whether a driver is attached.
 
 use crate::rig::{Raw, Scene, answers};
-use authority::Ambient;
 use llm_worker::ToolEffect;
 use pod::control::HostMode;
 use pod::feature::*;
@@ -50,7 +49,7 @@ fn attached(scene: &Scene, role: &str) -> Raw {
 fn a_run_is_told_of_the_pod_and_of_attached_drivers() {
     let (sender, told) = mpsc::channel();
     let given = Arc::default();
-    let mut pod = PodUnderTest::new(&Ambient::claim(), ModelScript::new(answers(1)), Vec::new());
+    let mut pod = PodUnderTest::new(&ambient::claim(), ModelScript::new(answers(1)), Vec::new());
     pod.mode = HostMode::Stay { missing: None };
     let looks: Arc<dyn FeatureModule> = Arc::new(Looks(Mutex::new(sender), Arc::clone(&given)));
     pod.features = vec![(looks, vec![HostCapability::ContributeBackgroundTask { name: "*".into() }])];

@@ -2,7 +2,6 @@
 //! task that owns the pod nor the journal learns of it.
 
 use crate::rig::{Raw, Scene};
-use authority::Ambient;
 use llm_worker::{ToolEffect, ToolOutput};
 use pod::control::HostMode;
 use serde_json::{Value, json};
@@ -27,7 +26,7 @@ fn scene(latches: &[Latch; 2], flood: usize) -> Scene {
     });
     let calls = ScriptedAnswer::calls(&[("Tell", r#"{"n":1}"#), ("Tell", r#"{"n":2}"#)]);
     let script = ModelScript::new([calls, ScriptedAnswer::text("done")]);
-    let mut pod = PodUnderTest::new(&Ambient::claim(), script, vec![tool]);
+    let mut pod = PodUnderTest::new(&ambient::claim(), script, vec![tool]);
     pod.mode = HostMode::Stay { missing: None };
     Scene::of(pod)
 }

@@ -1,6 +1,4 @@
 //! A live pod that is served, and clients that write their own lines.
-
-use authority::Ambient;
 use llm_worker::{StopReason, ToolEffect, ToolOutput};
 use pod::control::{BetweenTurns, HostMode};
 use pod::ipc::{HostActions, Served, ServedPod};
@@ -68,7 +66,7 @@ impl Scene {
         let echo = FnTool::new("Echo", ToolEffect::ReadOnly, |_, arguments| async move {
             Ok(ToolOutput { summary: arguments, content: String::new() })
         });
-        let mut pod = PodUnderTest::new(&Ambient::claim(), ModelScript::new(answers), vec![echo]);
+        let mut pod = PodUnderTest::new(&ambient::claim(), ModelScript::new(answers), vec![echo]);
         pod.mode = HostMode::Stay { missing: None };
         Self::of(pod)
     }
@@ -97,7 +95,7 @@ impl Scene {
         };
         let listener = UnixListener::bind(pod.dir.join(SOCKET)).unwrap();
         listener.set_nonblocking(true).unwrap();
-        let served = Served::start(Ambient::claim(), listener, pod).unwrap();
+        let served = Served::start(ambient::claim(), listener, pod).unwrap();
         Self { live, actions, host, served }
     }
 

@@ -8,6 +8,7 @@ mod installed;
 mod proxy;
 mod sample;
 mod site;
+mod strays;
 mod tasks;
 
 use crate::feature_host::FeatureHost;
@@ -17,6 +18,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+use strays::Strays;
 
 /// The time in which a cancelled call or run has to end.
 const GRACE: Duration = Duration::from_secs(5);
@@ -55,11 +57,17 @@ pub enum Check {
     State,
     /// No task of it runs after its pod closed; if it is disabled, it leaves nothing.
     Leftovers,
+    /// No thread that it started runs after its pod closed.
+    Threads,
+    /// No process that it started runs after its pod closed.
+    Children,
+    /// It writes no file but through its handles.
+    Files,
 }
 
 impl Check {
     /// Every check, in the order in which they run.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 18] = [
         Self::Descriptor,
         Self::Bounds,
         Self::Schemas,
@@ -75,6 +83,9 @@ impl Check {
         Self::Tasks,
         Self::State,
         Self::Leftovers,
+        Self::Threads,
+        Self::Children,
+        Self::Files,
     ];
 }
 
@@ -196,6 +207,13 @@ impl Conformance {
         made.note(Check::Tasks, tasks::tasks(self));
         made.note(Check::State, called::state(self, &called.quick));
         made.note(Check::Leftovers, called::leftovers(self, &called.quick));
+        let strays = match made.broken(Check::Hooks) || made.broken(Check::Tasks) {
+            true => Strays::not_tried("its hooks or background tasks do not end in time"),
+            false => strays::strays(self, &called.quick),
+        };
+        made.note(Check::Threads, strays.threads);
+        made.note(Check::Children, strays.children);
+        made.note(Check::Files, strays.files);
         made.findings
     }
 

@@ -14,11 +14,11 @@ use crate::clock::ManualClock;
 use crate::model::ModelScript;
 use crate::rig::PodUnderTest;
 use crate::tool::FnTool;
-use authority::Ambient;
+use authority::SandboxMode;
 use pod::feature::{
     FeatureDescriptor, FeatureInstallContext, FeatureInstallError, FeatureModule, HostCapability, InstallOutcome,
 };
-use pod::permission::Rule;
+use pod::permission::{Rule, RuleDecision, SandboxState};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,13 +80,14 @@ impl Default for FeatureHost {
 }
 
 impl FeatureHost {
-    /// A pod in a temporary directory. Every call is permitted; timers run in real time; the wall clock does not
-    /// advance.
+    /// A pod in a temporary directory. Calls are judged as in a new installation of yoi: by the default table, in an
+    /// enforced sandbox, where nobody answers questions. Timers run in real time; the wall clock does not advance.
     #[allow(clippy::disallowed_methods, reason = "the root of a test, in a directory of its own")]
     pub fn new() -> Self {
-        let ambient = Ambient::claim();
+        let ambient = ambient::claim();
         let mut pod = PodUnderTest::new(&ambient, ModelScript::new([]), Vec::new());
         pod.paused = false;
+        pod.sandboxed(SandboxState { mode: SandboxMode::WorkspaceWrite, enforced: true });
         Self { setting: Setting::new(pod.root()), pod }
     }
 
@@ -124,7 +125,13 @@ impl FeatureHost {
         self
     }
 
-    /// Permits only calls that these rules allow. The rules belong to the host and are evaluated before any gate.
+    /// Permits every call, for tests of what a tool does.
+    pub fn permit_all(self) -> Self {
+        self.judge_by(vec![Rule::new("*", RuleDecision::Allow)])
+    }
+
+    /// Judges calls by these rules, as a person's file has them; where none matches, by the default table. The rules
+    /// belong to the host and are evaluated before any gate.
     pub fn judge_by(mut self, rules: Vec<Rule>) -> Self {
         self.pod.judge_by(rules);
         self

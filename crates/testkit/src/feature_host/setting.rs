@@ -78,7 +78,7 @@ impl Setting {
             matches!(capability, HostCapability::Process { .. } | HostCapability::ScopedFs { execute: true, .. })
         };
         let starts = requests().any(|request| starts(&request.capability));
-        let services = if starts { services.spawner(spawner(&ambient)) } else { services };
+        let services = if starts { services.spawner(spawner(&ambient, &self.dirs)) } else { services };
         let mut roots = BTreeMap::new();
         for request in requests() {
             if let HostCapability::ScopedFs { root, .. } = &request.capability
@@ -101,13 +101,14 @@ impl Setting {
 
 #[allow(clippy::disallowed_methods, reason = "the root of a test, in a directory of its own")]
 fn ambient() -> Ambient {
-    Ambient::claim()
+    ambient::claim()
 }
 
-/// Creates a spawner without confinement.
-fn spawner(ambient: &Ambient) -> Spawner {
+/// Creates a spawner without confinement; the temporary files of its children are in the directory of the test.
+fn spawner(ambient: &Ambient, temp: &Path) -> Spawner {
     let confinement = Confinement { mode: SandboxMode::Off, read: Vec::new(), write: Vec::new() };
-    let env = EnvPolicy::from_vars(std::env::vars_os(), &[]).expect("an environment");
+    let vars = std::env::vars_os().filter(|(name, _)| name != "TMPDIR").chain([("TMPDIR".into(), temp.into())]);
+    let env = EnvPolicy::from_vars(vars, &[]).expect("an environment");
     Spawner::new(ambient, confinement, env, "testkit/1".to_owned()).expect("a spawner")
 }
 

@@ -39,6 +39,34 @@ fn the_redactor_of_the_document_hides() {
     conformance(|| Hider).assert();
 }
 
+const COUNT: HookKey<ToolShape> = HookKey::new("count").after(&["user:hider"]);
+
+/// Counts the letters of a result; its id comes before that of the redactor.
+struct Counter;
+
+impl FeatureModule for Counter {
+    fn descriptor(&self) -> FeatureDescriptor {
+        FeatureDescriptor::builder(FeatureId::user("counter")).version("0.1.0").transform(&COUNT).build()
+    }
+
+    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        let count = |_: &(), view: &ToolShapeView| {
+            let summary = format!("{} letters", view.output.summary.len());
+            Change::Replaced(ToolOutput { summary, ..view.output.clone() })
+        };
+        ctx.hooks().transform(&COUNT, &Arc::new(()), count).map(drop)
+    }
+}
+
+#[test]
+fn a_transform_is_asked_after_the_one_it_names() {
+    let show = FnTool::new("Show", ToolEffect::ReadOnly, |_, _| async {
+        Ok(ToolOutput { summary: "it is hunter2".into(), ..ToolOutput::default() })
+    });
+    let mut host = FeatureHost::new().tool(show).with(Hider).install(Counter);
+    assert_eq!(host.call("Show", json!({})).text(), "14 letters", "of the text without the secret");
+}
+
 const CONFIRM: HookKey<PreToolCall> = HookKey::new("confirm");
 
 struct Confirm;

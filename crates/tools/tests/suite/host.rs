@@ -145,7 +145,7 @@ impl Project {
 
 #[allow(clippy::disallowed_methods, reason = "a test is its own composition root")]
 pub(crate) fn ambient() -> Ambient {
-    Ambient::claim()
+    ambient::claim()
 }
 
 pub(crate) fn context(host: &Arc<FakeHost>) -> ToolContext {

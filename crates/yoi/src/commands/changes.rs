@@ -10,7 +10,7 @@ use crate::pods::{Pods, read_failure};
 use crate::project::Project;
 use crate::show::escape::line;
 use crate::show::out;
-use authority::{Ambient, FileKind, Located, Workspace, escape};
+use authority::{FileKind, Located, Workspace, escape};
 use pod::record::Stored;
 use pod::session::changes::{Between, Changed, Changes, FileStatus, Moved};
 use pod::session::restore::decode;
@@ -36,7 +36,7 @@ pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
     let pods = Pods::of(env)?;
     let name = meant(&pods, args.name.as_deref(), env)?;
     let (mut changes, blobs) = read(&pods.dir(&name), &name, 0)?;
-    let files = everything(&Ambient::claim())?;
+    let files = everything(&ambient::claim())?;
     locate_moved(&mut changes, &files);
     let (mut rows, mut lost, root) = (Vec::new(), 0, Project::around(env).root);
     for changed in changes.files() {

@@ -37,6 +37,9 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 # max_output = 32000                    # maximum number of tokens in one answer
 # context = 128000                      # maximum number of tokens in a request and its answer together
 
+# [secrets]                             # for features with grant = { secrets = ["tracker"] }
+# tracker = { env = "TRACKER_TOKEN" }   # or { file = "~/.keys/tracker" } or { command = ["pass", "show", "tracker"] }
+
 # [limits]
 # max_steps = 500                       # maximum number of steps (requests to the model) in one run
 # max_cost_usd = 5.0                    # maximum cost of one run in US dollars; the model must have a price
@@ -231,6 +234,9 @@ fn rows(config: &Config) -> Vec<SettingRow> {
         rows.extend(price.map(|(text, source)| (format!("models.\"{name}\".price"), text, source.clone())));
         rows.extend(max_output.as_ref().map(|most| row(format!("models.\"{name}\".max_output"), most)));
         rows.extend(context.as_ref().map(|most| row(format!("models.\"{name}\".context"), most)));
+    }
+    for (name, Sourced { value, source }) in &config.named_secrets {
+        rows.push((format!("secrets.{name}"), format!("from {}", describe(value)), source.clone()));
     }
     rows.push(row("context.compact_at", &config.compact_at));
     rows.push(row("context.protect_tokens", &config.protect_tokens));

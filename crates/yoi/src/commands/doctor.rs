@@ -14,7 +14,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{NEWER, Pods};
 use crate::show::{checklist, out};
-use authority::{Ambient, support};
+use authority::support;
 use pod::feature::InstallOutcome;
 use provider::catalog;
 use serde_json::json;
@@ -178,7 +178,7 @@ fn model(config: &Config, env: &Env, found: &[models::EndpointModels]) -> Check 
         return broken("model", text)
             .help("start that provider, fix its base_url, or choose another model (`yoi models`)");
     }
-    let built = build(&Ambient::claim(), &choice.name, config, env);
+    let built = build(&ambient::claim(), &choice.name, config, env);
     match built.and_then(|built| affordable(built.model.name(), built.model.price(), config, env)) {
         Ok(()) => works("model", format!("{} ({})", choice.name, choice.why)),
         Err(failure) => failed("model", failure),
@@ -202,7 +202,7 @@ fn endpoints(found: Vec<models::EndpointModels>) -> Vec<Check> {
 
 /// The plan, and whether commands could run: the same check that a run makes.
 fn features(config: &Config, env: &Env) -> Vec<Check> {
-    let ambient = Ambient::claim();
+    let ambient = ambient::claim();
     let mut composed = match compose(&ambient, config, env, Added::default()) {
         Err(failure) => return vec![failed("features", failure)],
         Ok(composed) => composed,

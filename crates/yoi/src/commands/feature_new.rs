@@ -10,6 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 const MANIFEST: &str = include_str!("../../../../docs/template/Cargo.toml");
+const CLIPPY: &str = include_str!("../../../../docs/template/clippy.toml");
 const SOURCE: &str = include_str!("../../../../docs/template/src/lib.rs");
 const TEST: &str = include_str!("../../../../docs/template/tests/review_first.rs");
 
@@ -52,7 +53,7 @@ pub(crate) fn run(args: &FeatureNewArgs, env: &Env) -> Result<Exit, Failure> {
     }
     if let Err((path, error)) = write(&dir, &name, &clone) {
         // It was not there before, so all of it is ours.
-        drop(authority::remove_dir(&authority::Ambient::claim(), &dir));
+        drop(authority::remove_dir(&ambient::claim(), &dir));
         return Err(disk(&path, &error));
     }
     out::line(&format!("wrote {}", dir.display()));
@@ -82,7 +83,12 @@ fn write(dir: &Path, name: &Name, clone: &Path) -> Result<(), (PathBuf, io::Erro
     };
     let manifest = crates(crates(name.put_into(MANIFEST), "pod"), "testkit");
     let test = format!("tests/{}.rs", name.snake());
-    let files = [("Cargo.toml", manifest), (".gitignore", "/target\n".to_owned())];
+    let files = [
+        ("Cargo.toml", manifest),
+        (".gitignore", "/target\n".to_owned()),
+        // What a feature must not call.
+        ("clippy.toml", CLIPPY.to_owned()),
+    ];
     let code = [("src/lib.rs", name.put_into(SOURCE)), (test.as_str(), name.put_into(TEST))];
     for (path, text) in files.into_iter().chain(code) {
         let path = dir.join(path);

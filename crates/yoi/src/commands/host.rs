@@ -6,6 +6,7 @@ use crate::commands::features;
 use crate::commands::signals::{SignalPlan, Signals};
 use crate::commands::undo;
 use crate::compose::model::ResolvedModel;
+use crate::compose::secrets::ResolvedSecrets;
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -17,7 +18,6 @@ use crate::hosting::session_location::{SessionLocation, WantedSession, now};
 use crate::hosting::socket_file::SOCKET;
 use crate::hosting::{Driven, HostContext, Hosting, OpenedSession, host_failure};
 use crate::launch::LaunchOptions;
-use authority::Ambient;
 use pod::control::{Client, NewInput, Outbox, SubmitError};
 use pod::host::HostError;
 use pod::permission::Person;
@@ -40,7 +40,7 @@ const STOPPED: &str = "stopped by a signal";
 pub(crate) fn run(points: &Points) -> Result<Exit, Failure> {
     // A process that leads its group already was started by hand.
     rustix::process::setsid().ok();
-    authority::seal_inherited(&Ambient::claim());
+    authority::seal_inherited(&ambient::claim());
     drop(fs::write("/proc/self/comm", PROCESS));
     let ready = Cell::new(false);
     let hosted = start_message().and_then(|(message, env)| hosted(message, &env, points, &ready));
@@ -62,12 +62,13 @@ fn start_message() -> Result<(StartMessage, Env), Failure> {
 }
 
 fn hosted(message: StartMessage, env: &Env, points: &Points, ready: &Cell<bool>) -> Result<Exit, Failure> {
-    let StartMessage { name, launch, model, prompt, quiet, .. } = message;
+    let StartMessage { name, launch, model, secrets, prompt, quiet, .. } = message;
     let launch = LaunchOptions::of_message(launch)?;
     let config = launch.over(Config::load(env)?)?;
     let log_wanted = host_log::Wanted::of(env)?.or_warnings();
     let plan = SignalPlan::Detached;
-    PodThatStays { name: &name, launch, config, model, prompt, quiet, plan, log_wanted, ready }.run(env, points)
+    PodThatStays { name: &name, launch, config, model, secrets, prompt, quiet, plan, log_wanted, ready }
+        .run(env, points)
 }
 
 /// One line to the process that started this one, if it is still there.
@@ -83,6 +84,7 @@ pub(crate) struct PodThatStays<'a> {
     pub(crate) launch: LaunchOptions,
     pub(crate) config: Config,
     pub(crate) model: ResolvedModel,
+    pub(crate) secrets: ResolvedSecrets,
     pub(crate) prompt: Option<String>,
     pub(crate) quiet: bool,
     pub(crate) plan: SignalPlan,
@@ -106,7 +108,7 @@ impl PodThatStays<'_> {
         let signals = Signals::of_host(self.plan)?;
         let messages = Messages { quiet: self.quiet };
         let swept = Swept::now(env, &messages);
-        let ambient = Ambient::claim();
+        let ambient = ambient::claim();
         let show_report = |report: &serde_json::Value| features::render(report).warn();
         let Self { config, launch, .. } = &self;
         let context = HostContext {
@@ -117,6 +119,7 @@ impl PodThatStays<'_> {
             points,
             messages,
             resolved: Some(&self.model),
+            secrets: Some(&self.secrets),
             show_report,
             undo: undo::in_live_pod,
         };

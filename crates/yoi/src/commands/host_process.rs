@@ -1,6 +1,4 @@
 //! The process that hosts a pod, found by the pod's lock and reached by signals.
-
-use authority::Ambient;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use session_store::{Owner, Session};
 use std::fs;
@@ -36,7 +34,7 @@ impl HostProcess {
 pub(crate) fn running(dir: &Path) -> Option<Owner> {
     for _ in 0..WAITS {
         let owner = Session::owner(dir).ok().flatten()?;
-        if !authority::is_running(&Ambient::claim(), owner.pid) {
+        if !authority::is_running(&ambient::claim(), owner.pid) {
             return None;
         }
         if !is_ending(owner.pid) {

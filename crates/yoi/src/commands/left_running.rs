@@ -3,7 +3,6 @@
 use crate::env::Env;
 use crate::hosting::leftovers::session;
 use crate::pods::Pods;
-use authority::Ambient;
 
 pub(crate) const HELP: &str = "the next `yoi run` or `yoi start` stops such processes";
 
@@ -15,7 +14,7 @@ pub(crate) struct LeftRunning {
 impl LeftRunning {
     /// All of this user's. Where no run was killed, nobody looks for processes.
     pub(crate) fn find(env: &Env) -> Vec<Self> {
-        let hosts = authority::stale_hosts(&Ambient::claim(), &env.temp_dir());
+        let hosts = authority::stale_hosts(&ambient::claim(), &env.temp_dir());
         let found = hosts.into_iter().map(|host| Self { session: host.session().to_owned(), pids: host.processes() });
         found.filter(|left| !left.pids.is_empty()).collect()
     }

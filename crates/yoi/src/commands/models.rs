@@ -86,7 +86,7 @@ pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
 
 /// Every endpoint of the configuration and the catalogue.
 pub(crate) fn find(config: &Config, env: &Env) -> Result<Vec<EndpointModels>, Failure> {
-    let ambient = Ambient::claim();
+    let ambient = ambient::claim();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| {
         Failure::new(Exit::Unavailable, format!("the asynchronous runtime cannot start: {}", authority::explain(&e)))
     })?;

@@ -6,7 +6,6 @@ use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
 use crate::project::Project;
 use crate::show::terminal::Terminal;
-use authority::Ambient;
 
 /// The terminal of a person who reads standard output and can answer questions.
 pub(crate) fn terminal(env: &Env) -> Option<Terminal> {
@@ -27,7 +26,7 @@ pub(crate) fn meant(pods: &Pods, name: Option<&str>, env: &Env) -> Result<String
 
 /// Refuses a process that was started by a pod. `cannot` says what such a process cannot do.
 pub(crate) fn only_a_person(cannot: &str) -> Result<(), Failure> {
-    let why = match authority::started_by_pod(&Ambient::claim(), std::process::id()) {
+    let why = match authority::started_by_pod(&ambient::claim(), std::process::id()) {
         Some(false) => return Ok(()),
         Some(true) => format!("a run cannot {cannot}"),
         None => format!("this command cannot {cannot}: /proc does not show what started it"),

@@ -11,7 +11,7 @@ use crate::show::background_tasks::{job_text, run_text};
 use crate::show::escape::line;
 use crate::show::out;
 use crate::socket::{block_on, owner, statuses};
-use authority::{Ambient, PodProcess, ProcessOwner, processes_of, resident_memory};
+use authority::{PodProcess, ProcessOwner, processes_of, resident_memory};
 use protocol::status::JobStatus;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &PsArgs, env: &Env) -> Result<Exit, Failure> {
 fn processes(pods: &Pods, name: String) -> Result<Vec<Row>, Failure> {
     let dir = pods.dir(&name);
     let Some(owner) = owner(&dir)? else { return Ok(Vec::new()) };
-    let ambient = Ambient::claim();
+    let ambient = ambient::claim();
     let mut rows = vec![Row {
         pod: name.clone(),
         pid: owner.pid,

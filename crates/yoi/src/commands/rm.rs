@@ -11,7 +11,6 @@ use crate::hosting::leftovers::{clear, everything};
 use crate::hosting::session_location::{now, open_failure, patient};
 use crate::pods::{Pods, check_name, disk, make_private};
 use crate::show::out;
-use authority::Ambient;
 use session_store::Session;
 use std::fs;
 use std::path::PathBuf;
@@ -125,10 +124,10 @@ fn remove(pods: &Pods, name: &str, purge: bool, points: &Points) -> Result<Optio
         return Err(Failure::new(Exit::Usage, format!("there is no pod called `{name}`"))
             .help("`yoi ls --all` lists all pods; rm needs the full name"));
     }
-    let _held = patient(&Ambient::claim(), || Session::hold(&dir, now()))
+    let _held = patient(&ambient::claim(), || Session::hold(&dir, now()))
         .map_err(|error| open_failure(&error, now(), Some(name)))?;
     (points.0)("rm.held");
-    if let Ok(files) = everything(&Ambient::claim()) {
+    if let Ok(files) = everything(&ambient::claim()) {
         clear(&dir, &files);
     }
     if purge {

@@ -24,7 +24,6 @@ use crate::launch::LaunchOptions;
 use crate::look::Look;
 use crate::show::progress::{Asker, JournalLines, OutputStyle, show};
 use crate::show::terminal::{Terminal, children_can_type};
-use authority::Ambient;
 use pod::control::{Client, Event, NewInput, Outbox, OutputFollower, SubmitError, TurnEnd};
 use pod::host::HostError;
 use pod::permission::Person;
@@ -36,7 +35,7 @@ use tokio::sync::mpsc;
 
 /// Runs a prompt to its end. Under `--json` a failure too is a result line.
 pub(crate) fn run(args: &RunArgs, env: &Env, points: &Points) -> Result<Exit, Failure> {
-    authority::seal_inherited(&Ambient::claim());
+    authority::seal_inherited(&ambient::claim());
     let signals = Signals::watch(args.timeout, args.json)?;
     let messages = Messages { quiet: args.quiet };
     let swept = Swept::now(env, &messages);
@@ -76,7 +75,7 @@ fn run_prompt(
     }
     let launch = LaunchOptions::new(&args.options).with_agent(agent);
     let config = launch.over(Config::load(env)?)?;
-    let ambient = Ambient::claim();
+    let ambient = ambient::claim();
     let show_report = |report: &serde_json::Value| features::render(report).warn();
     let context = HostContext {
         env,
@@ -86,6 +85,7 @@ fn run_prompt(
         points,
         messages,
         resolved: None,
+        secrets: None,
         show_report,
         undo: undo::in_live_pod,
     };

@@ -6,7 +6,6 @@
 use crate::commands::ending;
 use crate::exit::{Exit, Failure};
 use crate::hosting::ChildTag;
-use authority::Ambient;
 use std::fs;
 use std::future::poll_fn;
 use std::ops::RangeInclusive;
@@ -252,12 +251,12 @@ impl Standing {
             failure.say();
         }
         // Also those that shed everything that tells whose they are.
-        drop(authority::end_descendants(&Ambient::claim()));
+        drop(authority::end_descendants(&ambient::claim()));
         if let Some(tag) = self.tag.get() {
-            drop(authority::end_survivors(&Ambient::claim(), tag));
+            drop(authority::end_survivors(&ambient::claim(), tag));
         }
         if let Some(scratch) = &self.scratch {
-            drop(authority::remove_dir(&Ambient::claim(), scratch));
+            drop(authority::remove_dir(&ambient::claim(), scratch));
         }
         std::process::exit(i32::from(with.exit().number()))
     }

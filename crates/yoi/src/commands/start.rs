@@ -1,7 +1,7 @@
 //! `yoi start`: a pod that stays, as a process of its own.
 //!
-//! This process has the person's terminal, so it reads the configuration and resolves the key here. The process that
-//! hosts the pod gets both on a pipe, and answers with one line once the pod is open.
+//! This process has the person's terminal, so it reads the configuration and resolves keys and secrets here. The process that
+//! hosts the pod gets them on a pipe, and answers with one line once the pod is open.
 
 use crate::Points;
 use crate::cli::{HOST, StartArgs};
@@ -12,6 +12,7 @@ use crate::commands::person::only_a_person;
 use crate::commands::signals::SignalPlan;
 use crate::compose::keys;
 use crate::compose::model::ResolvedModel;
+use crate::compose::secrets::ResolvedSecrets;
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -21,7 +22,6 @@ use crate::hosting::messages::Messages;
 use crate::launch::LaunchOptions;
 use crate::pods::{Pods, check_name};
 use crate::show::out;
-use authority::Ambient;
 use pod::record::{HoldCause, HostStarted};
 use pod::session::fold::SessionState;
 use pod::session::summary::Summary;
@@ -78,7 +78,7 @@ enum Started {
 fn started(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result<Started, Failure> {
     check_name(&args.name)?;
     only_a_person("start a pod")?;
-    authority::seal_inherited(&Ambient::claim());
+    authority::seal_inherited(&ambient::claim());
     let prompt = input::optional(args.prompt.as_ref(), env)?;
     let dir = Pods::of(env)?.dir(&args.name);
     let flags = LaunchOptions::new(&args.options);
@@ -91,7 +91,8 @@ fn started(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result
     let messages = Messages { quiet: args.quiet };
     let Start { launch, env } = Start::new(args, flags, placed, env, last.started, messages)?;
     let config = launch.over(Config::load(&env)?)?;
-    let model = ResolvedModel::of(&Ambient::claim(), &config, &env);
+    let model = ResolvedModel::of(&ambient::claim(), &config, &env);
+    let secrets = ResolvedSecrets::of(&ambient::claim(), &config, &env)?;
     if let Some(owner) = owner {
         if let Some(missing) = model.key.missing() {
             out::line(&handshake::suspended(&args.name, owner.pid, &missing));
@@ -104,14 +105,26 @@ fn started(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result
         let plan = if env.stdin_terminal { SignalPlan::Terminal } else { SignalPlan::Service };
         let log_wanted = host_log::Wanted::of(&env)?.or_warnings();
         let ready = Cell::new(false);
-        return PodThatStays { name: &name, launch, config, model, prompt, quiet, plan, log_wanted, ready: &ready }
-            .run(&env, points)
-            .map(Started::Told);
+        return PodThatStays {
+            name: &name,
+            launch,
+            config,
+            model,
+            secrets,
+            prompt,
+            quiet,
+            plan,
+            log_wanted,
+            ready: &ready,
+        }
+        .run(&env, points)
+        .map(Started::Told);
     }
     host_log::Wanted::of(&env)?;
     let child = spawn(&config, &env)?;
     let pid = child.id();
-    let message = StartMessage { name, cwd: env.cwd.clone(), launch: launch.message(), model, prompt, quiet };
+    let (cwd, launch) = (env.cwd.clone(), launch.message());
+    let message = StartMessage { name, cwd, launch, model, secrets, prompt, quiet };
     match ready(child, &message) {
         Ok(ready) => Ok(Started::Ready(ready)),
         Err(failure) if failure.exit == Exit::Busy => {

@@ -17,7 +17,7 @@ use crate::hosting::session_location::{now, open_failure};
 use crate::pods::{Pods, empty};
 use crate::show::out;
 use crate::socket::{block_on, of_wire};
-use authority::{Ambient, FileKind, Located, Workspace, escape};
+use authority::{FileKind, Located, Workspace, escape};
 use pod::control::{Batch, BetweenTurns};
 use pod::record::{DirectoryMoved, FileChanged, Record, Stored};
 use pod::session::changes::{Between, Changed, Changes, FileStatus, Moved, relocated, staged};
@@ -74,7 +74,7 @@ fn is_wanted(args: &UndoArgs, env: &Env, pods: &Pods, name: &str, to: u64) -> Re
     let dir = pods.dir(name);
     let (mut changes, view) = read(&dir, name, to)?;
     let session = session(&dir).ok_or_else(|| empty(name, Exit::Usage))?;
-    let (files, points, lines) = (everything(&Ambient::claim())?, Points::none(), RefCell::new(Vec::new()));
+    let (files, points, lines) = (everything(&ambient::claim())?, Points::none(), RefCell::new(Vec::new()));
     let preview = Undo { files, session, view, writes: None, points: &points };
     let say = |line: &str| lines.borrow_mut().push(line.to_owned());
     if preview.each(&mut changes, &say)?.undone == 0 {
@@ -100,7 +100,7 @@ pub(crate) fn in_live_pod(
     let done = (|| {
         let (changes, view) = read(dir, name, to)?;
         let session = session(dir).ok_or_else(|| empty(name, Exit::Usage))?;
-        let (files, blobs, points) = (everything(&Ambient::claim())?, turns.blobs().clone(), Points::none());
+        let (files, blobs, points) = (everything(&ambient::claim())?, turns.blobs().clone(), Points::none());
         let writes = Some(Writes { log: UndoLog::Live(turns, runtime.clone()), blobs });
         let undo = Undo { files, session, view, writes, points: &points };
         undo.all(name, changes, &|line| lines.borrow_mut().push(line.to_owned()))
@@ -157,7 +157,7 @@ impl<'a> Undo<'a> {
                 format!("the asynchronous runtime cannot start: {}", authority::explain(&e)),
             )
         })?;
-        let (files, session) = (everything(&Ambient::claim())?, recovered.session);
+        let (files, session) = (everything(&ambient::claim())?, recovered.session);
         let writes = Some(Writes { log: UndoLog::Own(journal, runtime), blobs });
         Ok(Self { files, session, view, writes, points })
     }

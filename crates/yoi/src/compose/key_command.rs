@@ -6,7 +6,7 @@
 
 use crate::config::INHERITED;
 use crate::env::Env;
-use authority::{Ambient, HostChild, end_survivors};
+use authority::{HostChild, end_survivors};
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -63,7 +63,7 @@ fn within(file: &Path, words: &[String], env: &Env, limit: Duration) -> Result<S
     command.arg0(program).args(args).current_dir(PLACE).env("PWD", PLACE).env_remove("OLDPWD").env(INHERITED, &mark);
     command.stdin(Stdio::inherit()).stderr(Stdio::inherit()).stdout(Stdio::piped());
     // In a pod that runs calls, their ends do not end it.
-    let started = HostChild::spawn(&Ambient::claim(), &mut command);
+    let started = HostChild::spawn(&ambient::claim(), &mut command);
     let mut child = started.map_err(|error| format!("cannot start: {}", authority::explain(&error)))?;
     let (status, bytes) = match watch(&mut child, limit) {
         Ok(done) => done,
@@ -71,7 +71,7 @@ fn within(file: &Path, words: &[String], env: &Env, limit: Duration) -> Result<S
             // It has ended, or cannot be asked any more.
             drop(child.kill());
             drop(child.wait());
-            drop(end_survivors(&Ambient::claim(), &mark));
+            drop(end_survivors(&ambient::claim(), &mark));
             return Err(what);
         }
     };

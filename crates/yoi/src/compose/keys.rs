@@ -63,12 +63,14 @@ impl ResolvedKey {
     }
 }
 
-/// The variables that may hold keys, as far as the configuration and the catalogue name them.
+/// The variables that may hold keys and secrets, as far as the configuration and the catalogue name them.
 pub(crate) fn variables(config: &Config) -> impl Iterator<Item = String> {
     let catalogue = catalog::PROVIDERS.iter().flat_map(|provider| provider.key_variables().iter());
-    let named = config.providers.values().filter_map(|provider| match &provider.value.key {
-        Some(KeySource::Env(name)) => Some(name.clone()),
-        Some(KeySource::File(_) | KeySource::Command(_)) | None => None,
+    let keys = config.providers.values().filter_map(|provider| provider.value.key.as_ref());
+    let sources = keys.chain(config.named_secrets.values().map(|secret| &secret.value));
+    let named = sources.filter_map(|source| match source {
+        KeySource::Env(name) => Some(name.clone()),
+        KeySource::File(_) | KeySource::Command(_) => None,
     });
     catalogue.map(|name| (*name).to_owned()).chain(named)
 }
@@ -76,7 +78,13 @@ pub(crate) fn variables(config: &Config) -> impl Iterator<Item = String> {
 /// The key of a provider; none if it needs none.
 pub(crate) fn of(ambient: &Ambient, provider: &str, config: &Config, env: &Env) -> Result<Option<Secret>, Failure> {
     if let Some(configured) = config.providers.get(provider) {
-        return configured.value.key.as_ref().map(|key| secret(ambient, provider, key, env)).transpose();
+        let wanted = KeyPurpose {
+            what: format!("API key for {provider}"),
+            kind: "API key",
+            setting: format!("providers.{provider}.key"),
+            id: None,
+        };
+        return configured.value.key.as_ref().map(|key| read(ambient, &wanted, key, env)).transpose();
     }
     let Some(known) = catalog::find(provider) else { return Ok(None) };
     let variable = known.key_variables().iter().find(|name| env.var(name).is_some());
@@ -107,18 +115,32 @@ pub(crate) fn describe(key: &KeySource) -> String {
     }
 }
 
-fn secret(ambient: &Ambient, provider: &str, key: &KeySource, env: &Env) -> Result<Secret, Failure> {
+/// A key or a secret as messages name it.
+pub(super) struct KeyPurpose {
+    /// `API key for toy`.
+    pub(super) what: String,
+    /// `API key`.
+    pub(super) kind: &'static str,
+    /// Where the configuration says where it is: `providers.toy.key`.
+    pub(super) setting: String,
+    /// The name that may be printed; the place without one.
+    pub(super) id: Option<String>,
+}
+
+/// Reads a key or a secret from its place.
+pub(super) fn read(ambient: &Ambient, wanted: &KeyPurpose, key: &KeySource, env: &Env) -> Result<Secret, Failure> {
+    let KeyPurpose { what, kind, setting, id } = wanted;
     let place = describe(key);
-    let other = format!("or change `key` under [providers.{provider}]");
-    let fail = |what: &str| {
+    let other = format!("or change `{setting}`");
+    let fail = |why: &str| {
         let help = match key {
             KeySource::Env(name) => format!("export {name}=…, {other}"),
-            KeySource::File(_) => format!("write the API key into {place}, {other}"),
+            KeySource::File(_) => format!("write the {kind} into {place}, {other}"),
             KeySource::Command(_) => {
                 format!("test the command in {}, where yoi runs it; use absolute paths for files", key_command::PLACE)
             }
         };
-        Failure::new(Exit::Config, format!("no API key for {provider}: {place} {what}")).help(help)
+        Failure::new(Exit::Config, format!("no {what}: {place} {why}")).help(help)
     };
     let text = match key {
         KeySource::Env(name) => match env.var(name) {
@@ -137,10 +159,10 @@ fn secret(ambient: &Ambient, provider: &str, key: &KeySource, env: &Env) -> Resu
             fs::read_to_string::<PathBuf>(path).map_err(|e| fail(&authority::explain(&e)))?
         }
         KeySource::Command(words) => {
-            let none = |what: String| Failure::new(Exit::Config, format!("no API key for {provider}: {what}"));
+            let none = |why: String| Failure::new(Exit::Config, format!("no {what}: {why}"));
             let [program, ..] = words.as_slice() else {
-                return Err(none(format!("`providers.{provider}.key.command` is empty"))
-                    .help("write key = { command = [\"PROGRAM\", \"ARGUMENT\"] }"));
+                return Err(none(format!("`{setting}.command` is empty"))
+                    .help("write { command = [\"PROGRAM\", \"ARGUMENT\"] }"));
             };
             let explained = |failure: Failure, help: Option<&str>| match help {
                 Some(help) => failure.help(help),
@@ -151,7 +173,7 @@ fn secret(ambient: &Ambient, provider: &str, key: &KeySource, env: &Env) -> Resu
         }
     };
     match text.lines().next().map(str::trim) {
-        Some(line) if !line.is_empty() => Ok(Secret::new(ambient, &place, line.to_owned())),
+        Some(line) if !line.is_empty() => Ok(Secret::new(ambient, id.as_deref().unwrap_or(&place), line.to_owned())),
         Some(_) | None if matches!(key, KeySource::Command(_)) => {
             Err(fail("printed no key").help("use a command that prints the key"))
         }

@@ -7,6 +7,7 @@ pub(crate) mod keys;
 pub(crate) mod model;
 mod recording;
 pub(crate) mod roots;
+pub(crate) mod secrets;
 mod stores;
 pub(crate) mod switches;
 mod webhook;
@@ -19,8 +20,8 @@ use crate::instructions::Instructions;
 use crate::project::Project;
 use crate::show::remedy::{TERMS, TERMS_READ_ONLY, TERMS_TOO_WIDE};
 use authority::{
-    Access, Ambient, Confinement, EnvPolicy, ErrorKind, GitGuard, HostPattern, Net, Redactor, Secret, Spawner,
-    Workspace,
+    Access, Ambient, Confinement, EnvPolicy, ErrorKind, GitGuard, HostPattern, HostPort, Net, Redactor, Secret,
+    Spawner, Workspace,
 };
 use llm_worker::Cost;
 use pod::control::{self, LimitSources, Permission, RunLimits};
@@ -32,6 +33,7 @@ use pod::host::SystemText;
 use pod::permission::{Person, Policy, SandboxState};
 use pod::record::SurfaceSources;
 use roots::{Added, AddedDirs};
+use secrets::ResolvedSecrets;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
@@ -155,16 +157,18 @@ impl Composed {
     }
 
     /// Installs the features for the session whose children carry `tag`. Where children cannot be confined, the shell
-    /// is left out, and the report says why. The words of `secrets` are kept out of all that features hand over.
+    /// is left out, and the report says why. The words of `secrets`, the keys of models and what features are granted,
+    /// are kept out of all that features hand over.
     pub(crate) fn install(
-        self,
+        mut self,
         ambient: &Ambient,
         env: &Env,
         tag: &str,
         link: PodLink,
-        secrets: &[Secret],
+        secrets: (&[Secret], &ResolvedSecrets),
         session: &Path,
     ) -> Result<Installed, Failure> {
+        let (keys, secrets) = secrets;
         let git = git::guard(ambient, env, &self.permission)?;
         let spawner = self.spawner(ambient, env, tag)?.map(|spawner| match &git {
             Some(git) => spawner.with_git_guard(Arc::clone(git)),
@@ -172,7 +176,9 @@ impl Composed {
         });
         let internet = Net::public(ambient, [HostPattern::any()]);
         let services = HostServices::none().root(HostCapability::WORKSPACE, self.workspace).net(internet).link(link);
-        let redactor = Redactor::new(secrets).map_err(|why| Failure::new(Exit::Config, why.to_string()))?;
+        let redactor = Redactor::new(keys).map_err(|why| Failure::new(Exit::Config, why.to_string()))?;
+        let services = services.endpoints(Net::to(ambient, endpoints(&self.builder.plan())));
+        let services = secrets.offer(services, &redactor, ambient)?;
         let services = webhook::offer(services, &redactor, ambient, env, self.webhook.as_ref())?.redact(redactor);
         let services = stores::offer(services, &self.on, ambient, env, &self.project, self.access, session)?;
         let (services, no_shell) = match spawner {
@@ -219,6 +225,16 @@ impl Composed {
             Err(error) => Err(Failure::new(Exit::Unavailable, error.to_string())),
         }
     }
+}
+
+/// The endpoints that features are granted.
+fn endpoints(plan: &InstallPlan) -> Vec<HostPort> {
+    let grants = plan.features.iter().flat_map(|feature| feature.grants.granted());
+    let at = grants.filter_map(|grant| match grant {
+        HostCapability::Endpoint { at, .. } => Some(at),
+        _ => None,
+    });
+    at.flat_map(|at| at.iter()).filter_map(|at| at.parse().ok()).collect()
 }
 
 /// What children get of the environment, with these variables.

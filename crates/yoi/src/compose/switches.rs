@@ -5,6 +5,7 @@ use crate::config::parser_text::in_words;
 use crate::config::{Config, Granted, Sourced, Switches};
 use crate::exit::{Exit, Failure};
 use crate::nearest::did_you_mean;
+use crate::program;
 use crate::show::remedy;
 use builtins::Now;
 use builtins::notify_person;
@@ -35,7 +36,7 @@ pub(crate) struct Switched {
 
 /// Decides; features and tools that the configuration names must be those of this build.
 pub(crate) fn switched(config: &Config) -> Result<Switched, Failure> {
-    let declared = builtins::declared();
+    let declared = program::declared();
     names(config, &declared)?;
     let mut on: BTreeSet<FeatureId> =
         config.features.iter().filter(|(_, switches)| switches.on()).filter_map(|(id, _)| id.parse().ok()).collect();
@@ -46,10 +47,11 @@ pub(crate) fn switched(config: &Config) -> Result<Switched, Failure> {
     let mut modules = builtins::all(remedy::in_tools);
     let settings = written(config)?;
     modules.extend(opted_in(config, &settings, &on)?);
+    modules.extend(program::modules());
     let unused: Vec<FeatureId> =
         declared.iter().filter(|feature| is_unused(config, feature)).map(|feature| feature.id.clone()).collect();
     let off = declared.into_iter().filter(|feature| OPT_IN.contains(&feature.id) && !on.contains(&feature.id));
-    let mut policy = grants::defaults();
+    let mut policy = program::granted(grants::defaults());
     for feature in off {
         policy = policy.disable(feature.id.clone(), "default");
         modules.push(Arc::new(Off(feature)));

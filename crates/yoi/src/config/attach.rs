@@ -35,7 +35,7 @@ pub(crate) struct Attaching<'a> {
 
 impl<'a> Attaching<'a> {
     pub(crate) fn new(config: &'a mut Config) -> Self {
-        Self { config, declared: builtins::declared() }
+        Self { config, declared: crate::program::declared() }
     }
 
     pub(crate) fn config(&mut self) -> &mut Config {

@@ -4,6 +4,7 @@ use super::file::TimeoutsConfig;
 use super::{Config, Endpoint, ModelSettings, PodLimitSettings, Sourced};
 use crate::compose::model;
 use crate::exit::{Exit, Failure};
+use builtins::notify_person::WEBHOOK;
 use provider::BaseUrl;
 use std::fmt::Display;
 
@@ -14,6 +15,9 @@ const MAX_COST: f64 = 1e6;
 /// probably doubled.
 const MIN_CONTEXT: u64 = 1_000;
 const MAX_CONTEXT: u64 = 100_000_000;
+
+/// The longest name of a secret, in bytes; as in a grant.
+const MAX_SECRET_NAME: usize = 64;
 
 impl Config {
     pub(super) fn check(&self) -> Result<(), Failure> {
@@ -44,6 +48,9 @@ impl Config {
         }
         for (name, provider) in &self.providers {
             check_provider(name, provider)?;
+        }
+        for (name, secret) in &self.named_secrets {
+            check_secret(name, &secret.source)?;
         }
         self.secret_names()?;
         let threads = 1..=pod::foreign::MAX_THREADS / 2;
@@ -112,6 +119,21 @@ fn check_provider(name: &str, endpoint: &Endpoint) -> Result<(), Failure> {
         let ok = seconds.is_none_or(|seconds| (0.001..=86_400.0).contains(&seconds));
         let (key, source) = (format!("{at}.timeouts.{key}"), endpoint.place("timeouts"));
         range(&key, ok, source, "0.001 to 86400 seconds", Some(&seconds.unwrap_or_default()))?;
+    }
+    Ok(())
+}
+
+fn check_secret(name: &str, source: &str) -> Result<(), Failure> {
+    let fits = (1..=MAX_SECRET_NAME).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b));
+    let bad = |what: String| Failure::new(Exit::Config, format!("{source}: {what}"));
+    if !fits {
+        return Err(bad(format!("`{}` is not a valid name of a secret", authority::text::escape_line(name)))
+            .help(format!("use 1 to {MAX_SECRET_NAME} characters of A-Z, a-z, 0-9, _ and -")));
+    }
+    if name == WEBHOOK {
+        return Err(bad(format!("the secret `{name}` is set by `webhook_file` of {}", builtins::notify_person::ID))
+            .help("use another name"));
     }
     Ok(())
 }

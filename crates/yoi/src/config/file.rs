@@ -25,6 +25,9 @@ pub(crate) struct File {
     /// Prices and limits of models, by their full names.
     #[serde(default)]
     pub(crate) models: BTreeMap<String, ModelConfig>,
+    /// Secrets by name, for features that are granted them.
+    #[serde(default)]
+    pub(crate) secrets: BTreeMap<String, KeySource>,
     /// Limits of a run.
     #[serde(default)]
     pub(crate) limits: LimitsConfig,
@@ -145,7 +148,7 @@ impl PriceConfig {
     }
 }
 
-/// The source of an API key; never the key itself.
+/// The source of an API key or of a secret; never the key itself.
 #[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "lowercase")]
 #[schemars(rename = "Key")]

@@ -15,6 +15,8 @@ api = "openai-chat"
 base_url = "http://127.0.0.1:8080/v1"
 [models."local/small"]
 price = { input = 1.0, output = 2.0 }
+[secrets]
+tracker = { env = "TRACKER" }
 [limits]
 max_steps = 20
 max_cost_usd = 1.0
@@ -58,6 +60,7 @@ pub fn narrows(text: &str) {
     for (now, was) in [
         (format!("{:?}", after.providers), format!("{:?}", before.providers)),
         (format!("{:?}", after.models), format!("{:?}", before.models)),
+        (format!("{:?}", after.named_secrets), format!("{:?}", before.named_secrets)),
         (format!("{:?}", after.rules.first()), format!("{:?}", before.rules.first())),
     ] {
         assert_eq!(now, was);

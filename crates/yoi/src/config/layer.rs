@@ -1,7 +1,7 @@
 //! One file's values over those of the files before it. Trusts the file; `project` is for those that are not trusted.
 
 use super::file::{File, LimitsConfig, ModelConfig, ProfileConfig};
-use super::{Config, Endpoint, FileRules, Source, WrittenRule, set};
+use super::{Config, Endpoint, FileRules, Source, Sourced, WrittenRule, set};
 
 impl Config {
     /// Takes a file's keys; `place` tells where each stands.
@@ -10,6 +10,7 @@ impl Config {
             model,
             providers,
             models,
+            secrets,
             limits,
             context,
             permissions,
@@ -26,6 +27,10 @@ impl Config {
             let keys = keys.into_iter().map(|key| (key, place(&["providers", &name, key]))).collect();
             let source = place(&["providers", &name]);
             self.providers.insert(name, Endpoint { value: provider, source, keys });
+        }
+        for (name, key) in secrets {
+            let source = place(&["secrets", &name]);
+            self.named_secrets.insert(name, Sourced::new(key, source));
         }
         for (name, ModelConfig { price, max_output, context }) in models {
             let at = |key: &str| place(&["models", &name, key]);

@@ -36,7 +36,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::plain_file::Links;
 use crate::project::Project;
-use file::{Mode, PriceConfig, ProviderConfig};
+use file::{KeySource, Mode, PriceConfig, ProviderConfig};
 use grants::Grants;
 use pod::session::view::ContextPolicy;
 use std::collections::BTreeMap;
@@ -77,6 +77,8 @@ pub(crate) struct Config {
     pub(crate) providers: BTreeMap<String, Endpoint>,
     /// What is known of models, by their whole names.
     pub(crate) models: BTreeMap<String, ModelSettings>,
+    /// Where secrets are that features may be granted, by name.
+    pub(crate) named_secrets: BTreeMap<String, Sourced<KeySource>>,
     pub(crate) max_steps: Sourced<u32>,
     /// Dollars in one run, if there is a limit.
     pub(crate) max_cost: Option<Sourced<f64>>,
@@ -182,6 +184,7 @@ impl Config {
             model: None,
             providers: BTreeMap::new(),
             models: BTreeMap::new(),
+            named_secrets: BTreeMap::new(),
             max_steps: Sourced::built_in(500),
             max_cost: None,
             max_tokens: None,

@@ -21,12 +21,14 @@ impl Config {
         ];
         let single = single.into_iter().filter(|(_, changed)| *changed).map(|(key, _)| key.to_owned());
         let providers = changed(&self.providers, &newer.providers, Endpoint::is_same);
+        let named = changed(&self.named_secrets, &newer.named_secrets, same);
         let output = changed(&self.models, &newer.models, |one, other| {
             same(one.and_then(|one| one.max_output.as_ref()), other.and_then(|other| other.max_output.as_ref()))
         });
         let features = changed(&self.features, &newer.features, Switches::is_same);
         let all = single
             .chain(providers.map(|name| format!("providers.{name}")))
+            .chain(named.map(|name| format!("secrets.{name}")))
             .chain(output.map(|name| format!("models.\"{name}\".max_output")))
             .chain(features.map(|id| format!("features.\"{id}\"")));
         all.take(MAX_KEYS).collect()

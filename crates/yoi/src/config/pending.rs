@@ -123,6 +123,7 @@ fn effect(path: &[&str], value: &Value) -> String {
     match path {
         ["model"] => model(value.as_str().unwrap_or_default()),
         ["providers", ..] => provider(value),
+        ["secrets", ..] => secret(value),
         ["models", _, "price"] => "sets the price of this model".to_owned(),
         ["models", _, "context"] => "sets the context window of this model".to_owned(),
         ["models", ..] => "sets the maximum length of this model's answers".to_owned(),
@@ -157,15 +158,24 @@ fn model(name: &str) -> String {
 
 fn provider(value: &Value) -> String {
     let url = value.get("base_url").map(inline).unwrap_or_default();
-    let key = value.get("key");
-    let of = |place: &str| key.and_then(|key| key.get(place)).map(inline);
-    let key = match (of("command"), of("file"), of("env")) {
-        (Some(words), ..) => format!("; runs {words} as you, outside of the sandbox, to get its key"),
-        (_, Some(file), _) => format!("; reads its key from the file {file}"),
-        (.., Some(name)) => format!("; reads its key from the variable {name}"),
-        (None, None, None) => String::new(),
-    };
-    format!("its models can be used: all messages are sent to {url}{key}")
+    let key = value.get("key").and_then(|key| read_from(key, "its key")).map(|key| format!("; {key}"));
+    format!("its models can be used: all messages are sent to {url}{}", key.unwrap_or_default())
+}
+
+fn secret(value: &Value) -> String {
+    let read = read_from(value, "the secret").unwrap_or_default();
+    format!("{read}; features that are granted this secret can use it")
+}
+
+/// What reading a key or a secret does.
+fn read_from(source: &Value, what: &str) -> Option<String> {
+    let of = |place: &str| source.get(place).map(inline);
+    match (of("command"), of("file"), of("env")) {
+        (Some(words), ..) => Some(format!("runs {words} as you, outside of the sandbox, to get {what}")),
+        (_, Some(file), _) => Some(format!("reads {what} from the file {file}")),
+        (.., Some(name)) => Some(format!("reads {what} from the variable {name}")),
+        (None, None, None) => None,
+    }
 }
 
 #[cfg(test)]

@@ -32,6 +32,11 @@ impl Narrowing<'_> {
         }
         granted
     }
+
+    /// The granted entries of a table.
+    fn entries<T>(&mut self, table: &str, entries: BTreeMap<String, T>) -> BTreeMap<String, T> {
+        entries.into_iter().filter(|(name, _)| self.granted(&[table, name])).collect()
+    }
 }
 
 impl Config {
@@ -43,6 +48,7 @@ impl Config {
             model,
             providers,
             models,
+            secrets,
             limits,
             context,
             permissions,
@@ -54,13 +60,12 @@ impl Config {
             instructions,
         } = file;
         let mut asking = Narrowing { text: &text, grants, pending: Vec::new() };
-        let mut accepted = File::default();
-        for (name, provider) in providers {
-            if asking.granted(&["providers", &name]) {
-                accepted.providers.insert(name, provider);
-            }
-        }
-        accepted.models = granted_models(models, &mut asking);
+        let mut accepted = File {
+            providers: asking.entries("providers", providers),
+            secrets: asking.entries("secrets", secrets),
+            models: granted_models(models, &mut asking),
+            ..File::default()
+        };
         self.lower_limits(&limits, |key| text.place(&["limits", key]));
         self.pod_limits.narrow(&limits.pod, &|key| text.place(&["limits", "pod", key]));
         self.add_secrets(permissions.secrets, &|key| text.place(key));

@@ -161,7 +161,7 @@ impl Visit for Fields {
 mod tests {
     use super::super::writer::tests::collector;
     use super::*;
-    use authority::{Ambient, Secret};
+    use authority::Secret;
     use tracing::field::Empty;
     use tracing::{debug, info, info_span, warn};
 
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn no_secret_comes_into_a_line() {
         const CANARY: &str = "canary-4471\nwith a second line";
-        let secret = Secret::new(&Ambient::claim(), "the key", CANARY.to_owned());
+        let secret = Secret::new(&ambient::claim(), "the key", CANARY.to_owned());
         let redactor = Redactor::new([&secret]).unwrap();
         let lines = logged("trace", redactor, || {
             let span = info_span!("call", tool = CANARY, late = Empty);

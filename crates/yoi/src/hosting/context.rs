@@ -4,6 +4,7 @@ use super::actions::UndoInPod;
 use super::messages::Messages;
 use crate::Points;
 use crate::compose::model::ResolvedModel;
+use crate::compose::secrets::ResolvedSecrets;
 use crate::config::Config;
 use crate::env::Env;
 use crate::launch::LaunchOptions;
@@ -23,6 +24,8 @@ pub(crate) struct HostContext<'a> {
     pub(crate) messages: Messages,
     /// For a pod that stays: its model, and a key that may be missing. A run chooses its model, and needs the key.
     pub(crate) resolved: Option<&'a ResolvedModel>,
+    /// For a pod that stays: the secrets of its features, as its starter read them. A run reads them itself.
+    pub(crate) secrets: Option<&'a ResolvedSecrets>,
     /// Shows the report of an install that lacks a required feature.
     pub(crate) show_report: fn(&Value),
     /// Undoes file changes of the pod while it is live.

@@ -2,6 +2,7 @@
 //! the same program, so nothing here is kept compatible.
 
 use crate::compose::model::ResolvedModel;
+use crate::compose::secrets::ResolvedSecrets;
 use crate::exit::{Exit, Failure};
 use crate::launch::LaunchMessage;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ const MAX_START: u64 = 160 << 20;
 /// Bytes of an answer.
 const MAX_REPLY: u64 = 256 << 10;
 
-/// To the host, on its standard input. It holds the key, so it goes through no file, argument or variable.
+/// To the host, on its standard input. It holds the key and secrets, so it goes through no file, argument or variable.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct StartMessage {
     pub(crate) name: String,
@@ -22,6 +23,7 @@ pub(crate) struct StartMessage {
     pub(crate) cwd: PathBuf,
     pub(crate) launch: LaunchMessage,
     pub(crate) model: ResolvedModel,
+    pub(crate) secrets: ResolvedSecrets,
     pub(crate) prompt: Option<String>,
     pub(crate) quiet: bool,
 }

@@ -19,7 +19,7 @@ pub(crate) struct Swept(Vec<(String, u32)>);
 impl Swept {
     /// Ends what killed hosts left running, and removes what they left beside files.
     pub(crate) fn now(env: &Env, messages: &Messages) -> Self {
-        let (ended, done) = authority::end_stale(&Ambient::claim(), &env.temp_dir());
+        let (ended, done) = authority::end_stale(&ambient::claim(), &env.temp_dir());
         if let Some(text) = text(ended.iter().map(|(_, count)| *count).sum()) {
             messages.say(&text);
         }
@@ -63,7 +63,7 @@ fn clear_killed<'a>(env: &Env, killed: impl Iterator<Item = &'a str>) {
     if killed.is_empty() {
         return;
     }
-    let Ok(files) = everything(&Ambient::claim()) else { return };
+    let Ok(files) = everything(&ambient::claim()) else { return };
     let is_killed = |dir: &Path| session(dir).is_some_and(|session| killed.contains(&session.as_str()));
     let clear = |dir: &Path| {
         if let (true, Ok(_held)) = (is_killed(dir), Session::hold(dir, now())) {

@@ -11,7 +11,7 @@ use crate::compose::model::ResolvedModel;
 use crate::compose::{Composed, Installed, limits, system_prompt};
 use crate::exit::{Exit, Failure};
 use crate::project::environment;
-use authority::{Ambient, Redactor};
+use authority::Redactor;
 use pod::control::{Actor, Client, HostMode, Outbox, Permission};
 use pod::feature::{Drift, DriftGrade};
 use pod::host::{self, CrashCleanup, HostError, OpenReport, Opening, PodConfig, PodDeps};
@@ -42,7 +42,7 @@ impl Hosting<'_> {
     pub(super) async fn open(&self, session: OpenedSession<'_>) -> Result<(Actor, Client), Failure> {
         let OpenedSession { place, opened, prepared, outbox, person } = session;
         let HostContext { env, config, ambient, messages, resolved, .. } = self.context;
-        let Prepared { model_name, model, secrets, composed, instructions } = prepared;
+        let Prepared { model_name, model, keys, secrets, composed, instructions } = prepared;
         let recovered = &opened.0.recovered;
         let (tag, known) = (format!("{}/{}", recovered.session, recovered.epoch), recovered.existed);
         self.tag.set(&tag);
@@ -55,18 +55,18 @@ impl Hosting<'_> {
             host.send_if_modified(|host| std::mem::replace(&mut host.branch, branch.clone()) != branch);
             text
         });
-        let survivors = Ambient::claim();
+        let survivors = ambient::claim();
         let end_survivors = move |session: &str| {
             let ended = authority::end_survivors(&survivors, session).map_err(|error| error.to_string());
             ended.map(|ended| ended.saturating_add(self.swept.of(session)))
         };
         let fail = |error: HostError| host_failure(&error, place.name());
         // Also what features had written outside of the project, and also in a run that may only read.
-        let files = everything(&Ambient::claim())?;
+        let files = everything(&ambient::claim())?;
         let after = CrashCleanup { now: now(), end_survivors: &end_survivors, files: Some(&files) };
         let opening = Opening::of(&place.dir(), opened, &after).map_err(fail)?;
         let Installed { registry, permission, no_shell, git } =
-            composed.install(ambient, env, &tag, opening.link(), &secrets, &place.dir())?;
+            composed.install(ambient, env, &tag, opening.link(), (&keys, &secrets), &place.dir())?;
         self.git.set(git).ok();
         self.begin_log(place, registry.redactor().clone());
         let lacking = self.context.required(&registry.report().unmet, registry.report());

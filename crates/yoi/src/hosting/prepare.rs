@@ -5,6 +5,7 @@ use super::messages::Messages;
 use super::session_location::{SessionLocation, WantedSession};
 use crate::compose::model::{self, Built, ModelChoice, OFFLINE};
 use crate::compose::roots::Added;
+use crate::compose::secrets::ResolvedSecrets;
 use crate::compose::{Composed, compose};
 use crate::config::Config;
 use crate::config::file::Mode;
@@ -22,7 +23,9 @@ pub(crate) struct Prepared {
     /// As the command line has it.
     pub(super) model_name: String,
     pub(super) model: Arc<dyn Model>,
-    pub(super) secrets: Vec<Secret>,
+    /// The keys of models.
+    pub(super) keys: Vec<Secret>,
+    pub(super) secrets: ResolvedSecrets,
     pub(super) composed: Composed,
     pub(super) instructions: Instructions,
 }
@@ -44,7 +47,7 @@ impl HostContext<'_> {
     pub(crate) fn prepare(&self, wanted: WantedSession<'_>) -> Result<(Prepared, SessionLocation), Failure> {
         let Self { env, config, ambient, messages, .. } = *self;
         let choice = self.resolved.map_or_else(|| model::choose(config, env), |resolved| resolved.choice.clone());
-        let Built { model, recording, secrets } = match self.resolved {
+        let Built { model, recording, secrets: keys } = match self.resolved {
             Some(resolved) => {
                 model::build_with(ambient, &choice.name, config, env, |_| Ok(resolved.key.secret(ambient)))?
             }
@@ -53,6 +56,10 @@ impl HostContext<'_> {
         model::affordable(model.name(), model.price(), config, env)?;
         let added = Added { read: self.launch.add_dirs(), write: self.launch.add_write_dirs() };
         let mut composed = compose(ambient, config, env, added)?;
+        let secrets = match self.secrets {
+            Some(resolved) => resolved.clone(),
+            None => ResolvedSecrets::of(ambient, config, env)?,
+        };
         let plan = composed.plan();
         invalid_settings(&plan, config)?;
         let roots: Vec<&Path> = composed.workspace.roots().map(|(root, _)| root).collect();
@@ -70,6 +77,7 @@ impl HostContext<'_> {
             messages.say(&agent.line());
         }
         greet(messages, config, &choice, &composed);
+        secrets.missing().for_each(|why| messages.warn(&format!("warning: {why}")));
         composed.target_note(env).iter().for_each(|note| messages.say(note));
         let instructions = match config.instructions.value {
             true => Instructions::read(ambient, &composed.project, env)?,
@@ -81,7 +89,7 @@ impl HostContext<'_> {
         if let Some(file) = recording {
             messages.say(&format!("answers are written to {}", env.shown(&file)));
         }
-        Ok((Prepared { model_name: choice.name, model, secrets, composed, instructions }, place))
+        Ok((Prepared { model_name: choice.name, model, keys, secrets, composed, instructions }, place))
     }
 
     /// Nothing starts without the features the configuration requires; what became of all of them is said first.

@@ -11,7 +11,7 @@ use super::socket_file::{SOCKET, SocketFile};
 use crate::exit::{Exit, Failure};
 use crate::host_log::{self, HostLog};
 use crate::socket::to_wire;
-use authority::{Ambient, GitGuard};
+use authority::GitGuard;
 use pod::control::{Callbacks, Client, Fatal, Permission};
 use pod::ipc::{Served, ServedPod};
 use protocol::status::{Host, ReloadReport};
@@ -141,7 +141,7 @@ impl<'a> Hosting<'a> {
             messages.warn(&format!("warning: other commands cannot reach this pod: the socket {path}: {why}"));
         };
         let bound = SocketFile::bind(&pod.dir).and_then(|(socket, listener)| {
-            let served = Served::start(Ambient::claim(), listener, pod)?;
+            let served = Served::start(ambient::claim(), listener, pod)?;
             Ok((socket, served))
         });
         bound.map_err(told).ok()

@@ -222,7 +222,7 @@ fn parents(env: &Env) -> [Option<PathBuf>; 3] {
 
 /// Sessions that were not to be kept and whose runs were killed; each stays while its file is kept.
 pub(crate) fn ephemeral_left(env: &Env) -> impl Iterator<Item = (PathBuf, File)> {
-    let left = |parent: PathBuf| Scratch::left(&Ambient::claim(), &parent, EPHEMERAL);
+    let left = |parent: PathBuf| Scratch::left(&ambient::claim(), &parent, EPHEMERAL);
     parents(env).into_iter().flatten().flat_map(left).map(|(dir, held)| (dir.join(SESSION), held))
 }
 

@@ -2,7 +2,6 @@
 
 use super::owner;
 use crate::exit::{Exit, Failure};
-use authority::Ambient;
 use client::ClientError;
 use protocol::error::{Error, ErrorKind};
 use protocol::method::{self, Undone};
@@ -118,7 +117,7 @@ pub(super) async fn gone(dir: &Path, name: &str, before: &Owner) -> Failure {
     let pid = before.pid;
     let holds = || {
         owner(dir).is_ok_and(|owner| owner.is_some_and(|owner| owner.pid == pid))
-            && authority::is_running(&Ambient::claim(), pid)
+            && authority::is_running(&ambient::claim(), pid)
     };
     let began = Instant::now();
     while holds() {

@@ -35,7 +35,7 @@ fn it_is_the_template_under_another_name() {
         .prints(&["wrote ", "cargo test"]);
     let written = files(&scene.file("night-watch"));
     let names: Vec<_> = written.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, [".gitignore", "Cargo.toml", "src/lib.rs", "tests/night_watch.rs"]);
+    assert_eq!(names, [".gitignore", "Cargo.toml", "clippy.toml", "src/lib.rs", "tests/night_watch.rs"]);
     // Turned back, it is the template, which is built and tested by itself.
     let crates = clone.join("crates").display().to_string();
     let back = |text: &str| {
@@ -43,10 +43,17 @@ fn it_is_the_template_under_another_name() {
         text.replace("NightWatch", "ReviewFirst").replace(&crates, "../../crates")
     };
     let template = clone.join("docs/template");
-    for ((_, text), original) in written.iter().skip(1).zip(["Cargo.toml", "src/lib.rs", "tests/review_first.rs"]) {
+    let originals = ["Cargo.toml", "clippy.toml", "src/lib.rs", "tests/review_first.rs"];
+    for ((_, text), original) in written.iter().skip(1).zip(originals) {
         assert!(!text.to_lowercase().contains("review-first") && !text.contains("ReviewFirst"), "{text}");
         assert_eq!(back(text), fs::read_to_string(template.join(original)).unwrap(), "{original}");
     }
+    // What a feature must not call is the same for built-in ones.
+    let bans = |path: &str| {
+        let text = fs::read_to_string(clone.join(path)).unwrap();
+        text.split_once("disallowed-methods").unwrap().1.to_owned()
+    };
+    assert_eq!(bans("docs/template/clippy.toml"), bans("crates/builtins/clippy.toml"));
     let again = scene.yoi(&["feature", "new", "night-watch", "--yoi", clone.to_str().unwrap()]);
     again.ends(2).says(&["already exists", "choose another name"]);
     assert_eq!(files(&scene.file("night-watch")), written);

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Duration;
-use yoi::Points;
+use yoi::{Points, Program};
 
 /// Set to anything: be `yoi`.
 pub(crate) const ROLE: &str = "YOI_TEST_ROLE";
@@ -45,7 +45,7 @@ pub(crate) fn main() -> ExitCode {
             die(name);
         }
     });
-    yoi::main(std::env::args_os(), &points)
+    Program::new().points(points).main(std::env::args_os())
 }
 
 fn parse(text: &str) -> (String, u64) {

@@ -5,8 +5,6 @@
 
 #[path = "../../../provider/tests/rules/judge.rs"]
 mod judge;
-
-use authority::Ambient;
 use judge::{Rules, sign};
 use llm_worker::projection::{Dialect, Surface};
 use llm_worker::{ModelEvent, ProviderSignature, StopReason, ToolEffect, ToolOutput};
@@ -118,7 +116,7 @@ fn tool(name: &str) -> FnTool {
 
 /// The pod of a story after its last turn, and all its requests.
 fn told(turns: &[Turn], dialect: &Arc<dyn Dialect>) -> (PodUnderTest, Vec<Value>) {
-    let mut pod = PodUnderTest::new(&Ambient::claim(), ModelScript::new([]), vec![tool("Tell")]);
+    let mut pod = PodUnderTest::new(&ambient::claim(), ModelScript::new([]), vec![tool("Tell")]);
     let mut requests = Vec::new();
     for turn in turns {
         if turn.another_tool {

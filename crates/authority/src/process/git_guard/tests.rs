@@ -31,7 +31,7 @@ impl Project {
             fs::create_dir_all(&sub).unwrap();
             (0..FILES).for_each(|file| fs::write(sub.join(format!("{file}.rs")), "x\n").unwrap());
         }
-        let guard = GitGuard::new(&Ambient::claim(), &[root], None, |_| false, |_| String::new()).unwrap();
+        let guard = GitGuard::new(&ambient::claim(), &[root], None, |_| false, |_| String::new()).unwrap();
         let project = Self { dir, guard: Arc::new(guard) };
         project.grow_old();
         project

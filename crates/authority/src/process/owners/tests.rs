@@ -2,7 +2,6 @@
 #![allow(clippy::zombie_processes, reason = "calls reap them")]
 
 use super::*;
-use crate::Ambient;
 use crate::process::alone::alone;
 use crate::process::descendants::{Leftovers, RunningCall, become_subreaper};
 use crate::process::host_child::HostChild;
@@ -43,7 +42,7 @@ fn short_call() -> Leftovers {
 fn host_child() -> (HostChild, Pid) {
     let mut shell = Command::new("sh");
     shell.args(["-c", "setsid sh -c 'sleep 60 >&- 2>&- & echo $!'; exec sleep 60 2>&-"]).stdout(Stdio::piped());
-    let mut child = HostChild::spawn(&Ambient::claim(), &mut shell).unwrap();
+    let mut child = HostChild::spawn(&ambient::claim(), &mut shell).unwrap();
     let (mut text, mut byte) = (String::new(), [0]);
     let mut stdout = child.stdout.take().unwrap();
     while stdout.read(&mut byte).unwrap() == 1 && byte != *b"\n" {
@@ -66,8 +65,8 @@ fn only_dead_owners_lose_their_processes() {
     if !alone(module_path!(), "only_dead_owners_lose_their_processes") {
         return;
     }
-    become_subreaper(&Ambient::claim()).unwrap();
-    assert!(label_descendants(&Ambient::claim(), "s/1"));
+    become_subreaper(&ambient::claim()).unwrap();
+    assert!(label_descendants(&ambient::claim(), "s/1"));
     let running = RunningCall::take();
     let main = running.spawn(&mut sleep(), "s/1/long", || Ok(())).unwrap();
     let below = labelled(&running);
@@ -109,8 +108,8 @@ fn a_stranger_is_left_while_its_owner_may_live() {
     if !alone(module_path!(), "a_stranger_is_left_while_its_owner_may_live") {
         return;
     }
-    become_subreaper(&Ambient::claim()).unwrap();
-    let mut ward = HostChild::spawn(&Ambient::claim(), &mut sleep()).unwrap();
+    become_subreaper(&ambient::claim()).unwrap();
+    let mut ward = HostChild::spawn(&ambient::claim(), &mut sleep()).unwrap();
     let call = RunningCall::take();
     let main = call.spawn(&mut Command::new("true"), "s/1/c1", || Ok(())).unwrap();
     // No label, no mark, another group.

@@ -8,7 +8,7 @@ use crate::feature::author::{
 use crate::feature::{
     CapabilityPolicy, FeatureRegistryBuilder, HostServices, Revoke, ToolContribution, ToolDeclaration,
 };
-use authority::{Access, Ambient, SandboxMode};
+use authority::{Access, SandboxMode};
 use llm_worker::tool::ArgumentError;
 use llm_worker::{CallId, Tool, ToolDefinition};
 use std::pin::pin;
@@ -81,7 +81,7 @@ fn authorizer(runtime: &tokio::runtime::Runtime, gate: &Latch, gated: bool, rewr
     let registry = FeatureRegistryBuilder::new(policy).with(module).install(&HostServices::none());
     assert_eq!(registry.tools().iter().count(), 1, "{:?}", registry.report());
     let dir = tempfile::tempdir().unwrap();
-    let workspace = Workspace::open(&Ambient::claim(), dir.path(), dir.path(), Access::Read).unwrap();
+    let workspace = Workspace::open(&ambient::claim(), dir.path(), dir.path(), Access::Read).unwrap();
     let now = SandboxState { mode: SandboxMode::ReadOnly, enforced: true };
     Authorizer {
         registry: Arc::new(registry),

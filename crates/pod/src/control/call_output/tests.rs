@@ -6,7 +6,7 @@ use crate::mailbox::live_output::{CallOrigin, LiveOutput, LiveOutputs};
 use crate::mailbox::requests::{DriverRequest, Mailbox, MailboxSender, Wakeup, mailbox};
 use crate::permission::tests::TERMS;
 use crate::record::{FileChanged, Output, Record};
-use authority::{Ambient, Redactor, Secret};
+use authority::{Redactor, Secret};
 use llm_worker::tool::{CallHost, FileChange, LineRange};
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolError, ToolOutcome, ToolOutput};
 use session_store::{Opened, Options, Session};
@@ -288,7 +288,7 @@ fn leave_to_change_a_file_comes_with_the_record_or_not_at_all() {
 /// What a person who watches sees of these pieces, until the tool ends and after it.
 fn watched(shaping: Shaping, pieces: &[&[u8]]) -> (String, usize) {
     let (scene, outputs) = (Scene::new(), LiveOutputs::new());
-    let secret = Secret::new(&Ambient::claim(), "KEY", "sk-0123456789".to_owned());
+    let secret = Secret::new(&ambient::claim(), "KEY", "sk-0123456789".to_owned());
     let live = outputs.begin(CallId::new(1).unwrap(), CallOrigin::default());
     let output = scene.watched(Vec::new(), Redactor::new(&[secret]).unwrap(), shaping, Some(live));
     let (mut follower, mut seen) = (outputs.follow(), String::new());

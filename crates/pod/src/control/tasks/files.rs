@@ -159,14 +159,14 @@ fn text(error: impl ToString) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use authority::{Access, Ambient};
+    use authority::Access;
 
     // Two features watch the same project; the grant of the first one is revoked.
     #[tokio::test]
     #[allow(clippy::disallowed_methods, reason = "authority of a test")]
     async fn a_revoked_grant_does_not_end_the_watch_of_another() {
         let dir = tempfile::tempdir().unwrap();
-        let open = || Workspace::open(&Ambient::claim(), dir.path(), dir.path(), Access::Read).unwrap();
+        let open = || Workspace::open(&ambient::claim(), dir.path(), dir.path(), Access::Read).unwrap();
         let (revoked, granted) = (open(), open());
         revoked.door().shut().await;
         let (sender, mut reports) = mpsc::channel(1);

@@ -248,7 +248,7 @@ fn line(text: &str, redactor: &Redactor) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use authority::{Ambient, Confinement, EnvPolicy, SandboxMode};
+    use authority::{Confinement, EnvPolicy, SandboxMode};
     use std::sync::mpsc;
     use std::thread::{self, ThreadId};
 
@@ -258,7 +258,7 @@ mod tests {
     fn output_is_read_on_another_thread() {
         let confinement = Confinement { mode: SandboxMode::Off, read: Vec::new(), write: Vec::new() };
         let env = EnvPolicy::from_vars(std::env::vars_os(), &[]).unwrap();
-        let spawner = Spawner::new(&Ambient::claim(), confinement, env, "s-1/1".to_owned()).unwrap();
+        let spawner = Spawner::new(&ambient::claim(), confinement, env, "s-1/1".to_owned()).unwrap();
         let (seen, threads) = mpsc::channel::<ThreadId>();
         let keep = move |_: &[u8]| seen.send(thread::current().id()).map_err(io::Error::other);
         let deadline = Duration::from_secs(60);

@@ -2,6 +2,7 @@
 //! Does not depend on modules.
 
 mod budget;
+mod hook_order;
 mod order;
 mod wiring;
 
@@ -119,6 +120,12 @@ pub struct PlannedHook {
     pub tools: Vec<String>,
     /// What happens when it panics, hangs or is late.
     pub on_failure: FailureRule,
+    /// Features before whose hooks at the same point it is asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<FeatureId>,
+    /// Features after whose hooks at the same point it is asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<FeatureId>,
 }
 
 /// A background task that will be installed.
@@ -163,6 +170,7 @@ pub(crate) fn plan(
     diagnostics: Vec<FeatureDiagnostic>,
 ) -> InstallPlan {
     let mut features: Vec<_> = declared.iter().enumerate().map(|(at, d)| alone(at, d, declared, policy)).collect();
+    hook_order::refuse_cycles(declared, &mut features);
     let (wiring, mut order) = (Wiring::of(declared, &features), Vec::new());
     let mut taken = (TakenNames::of(declared), PlanBudget::new());
     for &at in wiring.sequence() {
@@ -504,9 +512,8 @@ fn kept<'a, T>(
 
 fn planned_hook(hook: &HookDeclaration) -> PlannedHook {
     let on_failure = hook.on_failure();
-    let HookDeclaration { name, point, class, deadline_ms, tools, needs: _, withholds: _, with_output_schema: _ } =
-        hook.clone();
-    PlannedHook { name, point, class, deadline_ms, tools, on_failure }
+    let HookDeclaration { name, point, class, deadline_ms, tools, before, after, .. } = hook.clone();
+    PlannedHook { name, point, class, deadline_ms, tools, on_failure, before, after }
 }
 
 /// The part of a declaration that plans and reports show.

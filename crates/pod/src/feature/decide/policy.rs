@@ -3,6 +3,7 @@
 
 mod explain;
 mod table;
+mod written;
 
 pub use explain::Admission;
 pub use table::{BadGrant, FsAccess, GrantTable, NotificationBounds, StoreAccess};
@@ -140,25 +141,18 @@ impl CapabilityPolicy {
         GrantDecision { granted: reading, denied: Some(self.reason(feature, asked)) }
     }
 
-    /// The reason for a missing grant: rows about the same thing, and their source.
+    /// The reason for a missing grant, with the line of a configuration that grants it.
     fn reason(&self, feature: &FeatureId, asked: &HostCapability) -> String {
         let rows = self.rows.get(feature).into_iter().flatten();
         let near = rows.filter(|row| row.rule == RowEffect::Grant && row.capability.is_about(asked));
         let near: Vec<_> = near.take(MAX_SHOWN).map(|row| format!("{} by {}", row.capability, row.source)).collect();
-        if !near.is_empty() {
-            return format!("limited to {}", near.join(", "));
-        }
         let decided = self.decided.get(feature).into_iter().flatten().find(|(about, _)| about.is_about(asked));
-        // Hosts have no default: a person names them.
-        let hosts = matches!(asked, HostCapability::Network { .. });
-        let nothing = || match hosts {
-            true => {
-                let grant = "grant = { network = [\"docs.example.org\"] }";
-                format!("no rule grants it; name its hosts in [features.\"{feature}\"], as {grant}")
-            }
-            false => "no rule grants it".to_owned(),
+        let why = match decided {
+            _ if !near.is_empty() => format!("limited to {}", near.join(", ")),
+            Some((_, source)) => format!("{source} does not grant it"),
+            None => "no rule grants it".to_owned(),
         };
-        decided.map_or_else(nothing, |(_, source)| format!("{source} does not grant it"))
+        format!("{why}; {}", self.remedy(feature, asked))
     }
 
     pub(crate) fn disabled_by(&self, feature: &FeatureId) -> Option<&str> {

@@ -285,8 +285,11 @@ impl FeatureInstallReport {
             self.schema_bytes += digest(&mut hasher, &[&d.name, &d.description, &d.schema]);
             digest(&mut hasher, &[&effect]);
         }
-        for PlannedHook { name, point, class, deadline_ms, tools, on_failure: _ } in hooks {
+        for PlannedHook { name, point, class, deadline_ms, tools, on_failure: _, before, after } in hooks {
             digest(&mut hasher, &[name, &format!("{point} {class} {deadline_ms} {}", tools.join(","))]);
+            if !(before.is_empty() && after.is_empty()) {
+                digest(&mut hasher, &[&format!("{before:?} {after:?}")]);
+            }
         }
         for task in &tasks {
             digest(&mut hasher, &[&task.name, &serde_json::to_string(task).unwrap_or_default()]);

@@ -5,7 +5,7 @@ mod compare;
 use super::state::StateScope;
 use super::text::{self, Lines};
 use crate::hook::{HookClass, HookPoint};
-use authority::HostPattern;
+use authority::{HostPattern, HostPort};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -108,6 +108,14 @@ pub enum HostCapability {
         /// Which hosts, as `docs.example.org`, `*.example.org` or `*`.
         hosts: Cow<'static, [Text]>,
     },
+    /// Connect to exactly these hosts and ports, private ones too, which a person names. Enforced by `authority::Net` at
+    /// each connection. A request for more than is granted comes down to what is.
+    Endpoint {
+        /// The purpose, in one or two words. In a policy, `*` is any purpose.
+        purpose: Text,
+        /// `127.0.0.1:9000`, or `*:*` for all that are granted.
+        at: Cow<'static, [Text]>,
+    },
     /// Hold a secret that the host knows under this name.
     SecretRef {
         /// Its name; in a policy, `*` is any.
@@ -177,6 +185,12 @@ impl HostCapability {
         Self::Network { purpose: Cow::Borrowed(purpose), hosts: Cow::Borrowed(&[Cow::Borrowed("*:*")]) }
     }
 
+    /// Request to connect to all granted endpoints.
+    #[must_use]
+    pub const fn endpoints(purpose: &'static str) -> Self {
+        Self::Endpoint { purpose: Cow::Borrowed(purpose), at: Cow::Borrowed(&[Cow::Borrowed(EVERY_ENDPOINT)]) }
+    }
+
     /// Request for the secret of this name.
     #[must_use]
     pub const fn secret(id: &'static str) -> Self {
@@ -223,6 +237,7 @@ impl HostCapability {
                 ("MemoryStore", CapabilityScope::Modes(None, vec![(read, 'r'), (write, 'w')]))
             }
             Self::Network { purpose, hosts } => ("Network", CapabilityScope::Hosts(purpose, hosts)),
+            Self::Endpoint { purpose, at } => ("Endpoint", CapabilityScope::Hosts(purpose, at)),
             Self::SecretRef { id } => ("SecretRef", CapabilityScope::Name(id)),
             Self::StateStore { scope } => ("StateStore", CapabilityScope::Whole(scope.to_string())),
             Self::EmitModelNotification { max_bytes, per_turn } => {
@@ -253,8 +268,13 @@ impl HostCapability {
 
     /// The problem of a row of a policy, if any; unlike a request, it may mean any name.
     pub(crate) fn row_problem(&self) -> Option<String> {
-        let any = matches!(self, Self::ProvideService { key } | Self::UseService { key } if key == "*");
-        if any { None } else { self.problem() }
+        if matches!(self, Self::ProvideService { key } | Self::UseService { key } if key == "*") {
+            return None;
+        }
+        if matches!(self, Self::Endpoint { at, .. } if at.iter().any(|at| at == EVERY_ENDPOINT)) {
+            return Some("an endpoint is a host and a port, such as 127.0.0.1:9000".to_owned());
+        }
+        self.problem()
     }
 
     /// The problem of a request, if any.
@@ -278,6 +298,15 @@ impl HostCapability {
                 let host = |host: &Text| host.parse::<HostPattern>().err().map(|error| error.to_string());
                 let purpose = text::check("the purpose of a Network request", purpose, 64, Lines::One).err();
                 purpose.or_else(|| hosts.iter().find_map(host))
+            }
+            Self::Endpoint { at, .. } if at.is_empty() || at.len() > MAX_HOSTS => {
+                Some(format!("an Endpoint request names 1 to {MAX_HOSTS} endpoints"))
+            }
+            Self::Endpoint { purpose, at } => {
+                let exact = |at: &&Text| *at != EVERY_ENDPOINT;
+                let endpoint = |at: &Text| at.parse::<HostPort>().err().map(|error| error.to_string());
+                let purpose = text::check("the purpose of an Endpoint request", purpose, 64, Lines::One).err();
+                purpose.or_else(|| at.iter().filter(exact).find_map(endpoint))
             }
             Self::SecretRef { id } => text::check("the name of a secret", id, 64, Lines::One).err(),
             Self::ContributeHook { point, class } if point.class() != *class => {
@@ -342,6 +371,9 @@ pub(crate) const MAX_NOTIFICATION: u32 = 16 * 1024;
 
 /// Most notifications of one feature in one turn.
 pub(crate) const MAX_PER_TURN: u32 = 32;
+
+/// All endpoints that a person granted, in a request.
+const EVERY_ENDPOINT: &str = "*:*";
 
 /// Most hosts in one request.
 const MAX_HOSTS: usize = 64;

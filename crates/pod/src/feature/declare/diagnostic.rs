@@ -59,6 +59,8 @@ pub enum DiagnosticCode {
     PlannedNotStaged,
     /// Too many earlier callbacks hang; this one was not called.
     TooManyStuck,
+    /// The transforms of some features each have to be asked before those of the others.
+    HookCycle,
     /// A text of the feature itself.
     Note,
 }

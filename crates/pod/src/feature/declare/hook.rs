@@ -2,10 +2,11 @@
 //! chains.
 
 use super::capability::{HostCapability, MAX_NAMED_TOOLS};
+use super::id::{FeatureId, feature_id_fits};
 use super::text::{self, Lines, MAX_NAME, millis};
 use crate::hook::{
-    DEFAULT_DEADLINE, FailureRule, HookClass, HookPoint, MAX_DEADLINE, Point, SeesOutputSchema, ToolRepeat, ToolRun,
-    ToolShape, Transform,
+    DEFAULT_DEADLINE, FailureRule, HookClass, HookPlace, HookPoint, MAX_DEADLINE, Point, SeesOutputSchema, ToolRepeat,
+    ToolRun, ToolShape, Transform,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,13 +29,20 @@ pub struct HookKey<P> {
     needs: &'static [HostCapability],
     pub(crate) withholds: bool,
     with_output_schema: bool,
+    before: &'static [&'static str],
+    after: &'static [&'static str],
     point: PhantomData<fn(P)>,
 }
 
 impl<P: Point> HookKey<P> {
-    /// A hook with [`DEFAULT_DEADLINE`]; a transform gets the calls of every tool.
+    /// A hook with [`DEFAULT_DEADLINE`]; a transform gets the calls of every tool. Meant for a `const`, where a bad name
+    /// does not compile.
+    ///
+    /// # Panics
+    /// On a name that is not 1 to 64 bytes of printable ASCII.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
+        assert!(text::name_fits(name, MAX_NAME), "a hook's name is 1 to 64 bytes of printable ASCII");
         Self {
             name,
             deadline: DEFAULT_DEADLINE,
@@ -42,6 +50,8 @@ impl<P: Point> HookKey<P> {
             needs: &[],
             withholds: false,
             with_output_schema: false,
+            before: &[],
+            after: &[],
             point: PhantomData,
         }
     }
@@ -77,11 +87,52 @@ impl<P: Point> HookKey<P> {
             needs: self.needs.to_vec(),
             withholds: self.withholds,
             with_output_schema: self.with_output_schema,
+            before: ids(self.before),
+            after: ids(self.after),
         }
     }
 }
 
+/// Names of features that a key has checked.
+fn ids(names: &[&str]) -> Vec<FeatureId> {
+    names.iter().filter_map(|name| name.parse().ok()).collect()
+}
+
+const fn are_ids(names: &[&str]) -> bool {
+    let mut rest = names;
+    while let [name, tail @ ..] = rest {
+        if !feature_id_fits(name) {
+            return false;
+        }
+        rest = tail;
+    }
+    names.len() <= MAX_PLACED
+}
+
 impl<P: Transform> HookKey<P> {
+    /// This hook is asked before those of these features at the same point, such as `["builtin:redact"]`. A feature that
+    /// is not installed is ignored; a cycle is an error of the plan.
+    ///
+    /// # Panics
+    /// On a name that is not an id of a feature, and on more than 16 of them.
+    #[must_use]
+    pub const fn before(mut self, features: &'static [&'static str]) -> Self {
+        assert!(are_ids(features), "`before` names at most 16 features by id, such as user:mine");
+        self.before = features;
+        self
+    }
+
+    /// This hook is asked after those of these features at the same point, as [`Self::before`] says.
+    ///
+    /// # Panics
+    /// As for [`Self::before`].
+    #[must_use]
+    pub const fn after(mut self, features: &'static [&'static str]) -> Self {
+        assert!(are_ids(features), "`after` names at most 16 features by id, such as user:mine");
+        self.after = features;
+        self
+    }
+
     /// The tools whose calls this transform gets, and requests to change; `*` is any.
     #[must_use]
     pub const fn tools(mut self, tools: &'static [&'static str]) -> Self {
@@ -124,9 +175,14 @@ pub struct WrapKey {
 }
 
 impl WrapKey {
-    /// Hooks around the calls of every tool, each with [`DEFAULT_DEADLINE`].
+    /// Hooks around the calls of every tool, each with [`DEFAULT_DEADLINE`]. Meant for a `const`, where a bad name does
+    /// not compile.
+    ///
+    /// # Panics
+    /// On a name that is not 1 to 57 bytes of printable ASCII.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
+        assert!(text::name_fits(name, MAX_NAME - "-before".len()), "a wrap's name is 1 to 57 bytes of printable ASCII");
         Self { name, deadline: DEFAULT_DEADLINE, tools: &["*"], needs: &[] }
     }
 
@@ -168,6 +224,8 @@ impl WrapKey {
             needs: self.needs.to_vec(),
             withholds: false,
             with_output_schema: false,
+            before: Vec::new(),
+            after: Vec::new(),
         }
     }
 
@@ -212,12 +270,26 @@ pub struct HookDeclaration {
     /// Whether it is asked only where an input has a schema that the answer has to fit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub with_output_schema: bool,
+    /// Features before whose hooks at the same point it is asked; only for transforms.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<FeatureId>,
+    /// Features after whose hooks at the same point it is asked; only for transforms.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<FeatureId>,
 }
+
+/// Most features that one hook names in `before` or in `after`.
+const MAX_PLACED: usize = 16;
 
 impl HookDeclaration {
     /// What happens when it panics, hangs or is late.
     pub(crate) fn on_failure(&self) -> FailureRule {
         if self.withholds { FailureRule::Withhold } else { self.class.on_failure() }
+    }
+
+    /// Its place among the hooks of its point.
+    pub(crate) fn place<'a>(&'a self, feature: &'a FeatureId) -> HookPlace<'a> {
+        HookPlace { feature, before: &self.before, after: &self.after }
     }
 
     pub(crate) fn implied(&self) -> Vec<HostCapability> {
@@ -261,6 +333,12 @@ impl HookDeclaration {
         }
         if *class != HookClass::Transform && !tools.is_empty() {
             return Some(format!("hook `{name}` names tools, which only a transform may"));
+        }
+        let placed = self.before.len().max(self.after.len());
+        if (placed > 0 && *class != HookClass::Transform) || placed > MAX_PLACED {
+            return Some(format!(
+                "hook `{name}` has a place before or after more than {MAX_PLACED} features, or is not a transform"
+            ));
         }
         if *deadline_ms == 0 || *deadline_ms > millis(MAX_DEADLINE) {
             let most = millis(MAX_DEADLINE);

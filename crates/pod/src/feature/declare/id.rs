@@ -87,6 +87,35 @@ const fn part_fits(name: &[u8]) -> bool {
     !name.is_empty() && name.len() <= FeatureId::MAX
 }
 
+/// Whether a text is a feature id; for names in a `const`.
+pub(crate) const fn feature_id_fits(id: &str) -> bool {
+    let mut rest = id.as_bytes();
+    let mut tier = 0;
+    while let [byte, tail @ ..] = rest {
+        rest = tail;
+        if *byte == b':' {
+            break;
+        }
+        tier += 1;
+    }
+    let (prefix, _) = id.as_bytes().split_at(tier);
+    match prefix {
+        b"builtin" | b"user" | b"project" => part_fits(rest),
+        b"plugin" => {
+            let mut at = 0;
+            while at < rest.len() {
+                let (package, name) = rest.split_at(at);
+                if let [b'/', name @ ..] = name {
+                    return rest.len() <= FeatureId::MAX && part_fits(package) && part_fits(name);
+                }
+                at += 1;
+            }
+            false
+        }
+        _ => false,
+    }
+}
+
 impl fmt::Display for FeatureId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.tier.prefix(), self.name)

@@ -84,9 +84,13 @@ impl<T: ?Sized> ServiceKey<T> {
 
     /// An event of this service, as a `const` beside the key. Its provider declares it with
     /// [`ServiceDeclaration::emits`]; tasks of consumers run by it with
-    /// [`TaskKey::on_event`](crate::feature::TaskKey::on_event).
+    /// [`TaskKey::on_event`](crate::feature::TaskKey::on_event). Meant for a `const`, where a bad name does not compile.
+    ///
+    /// # Panics
+    /// On a name that is not 1 to 64 bytes of printable ASCII.
     #[must_use]
     pub const fn event(self, name: &'static str) -> ServiceEventKey {
+        assert!(text::name_fits(name, MAX_NAME), "an event's name is 1 to 64 bytes of printable ASCII");
         ServiceEventKey { service: self.name, access: self.access, name }
     }
 

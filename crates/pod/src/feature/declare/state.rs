@@ -1,6 +1,6 @@
 //! A state's name and shape: one `const` key both declares and opens it. Does not depend on the journal or on files.
 
-use super::text::{MAX_NAME, escape_line};
+use super::text::{MAX_NAME, escape_line, plain_name_fits};
 use crate::record::FeatureState;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -51,9 +51,15 @@ pub struct StateKey<T> {
 }
 
 impl<T: DeserializeOwned> StateKey<T> {
-    /// A state in session scope; values of older versions do not read.
+    /// A state in session scope; values of older versions do not read. Meant for a `const`, where a bad name or version
+    /// does not compile.
+    ///
+    /// # Panics
+    /// On a name that is not 1 to 64 bytes of `[a-z0-9-]`, and on version 0.
     #[must_use]
     pub const fn new(name: &'static str, version: u16) -> Self {
+        assert!(plain_name_fits(name), "a state's name is 1 to 64 bytes of [a-z0-9-]");
+        assert!(version > 0, "the versions of a state start at 1");
         let migrate: Migration<T> = |version, _| Err(format!("version {version} has no migration"));
         Self { name: Cow::Borrowed(name), version, scope: StateScope::Session, migrate, value: PhantomData }
     }
@@ -133,8 +139,7 @@ pub struct StateDeclaration {
 impl StateDeclaration {
     pub(crate) fn problem(&self) -> Option<String> {
         let Self { name, version, scope: _ } = self;
-        let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(fits) {
+        if !plain_name_fits(name) {
             let shown = escape_line(name, MAX_NAME);
             return Some(format!("state name `{shown}` is not 1 to {MAX_NAME} bytes of [a-z0-9-]"));
         }

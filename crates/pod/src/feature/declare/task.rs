@@ -65,9 +65,13 @@ impl TaskKey {
     /// A task without a trigger, which planning refuses, with [`DEFAULT_TASK_DEADLINE`] and [`Restart::Never`].
     ///
     /// The effect says what a repeated run does: after a crash, an open run of an `Effectful` task has an unknown
-    /// outcome.
+    /// outcome. Meant for a `const`, where a bad name does not compile.
+    ///
+    /// # Panics
+    /// On a name that is not 1 to 64 bytes of printable ASCII.
     #[must_use]
     pub const fn new(name: &'static str, effect: ToolEffect) -> Self {
+        assert!(text::name_fits(name, MAX_NAME), "a background task's name is 1 to 64 bytes of printable ASCII");
         let triggers = [None; MAX_TRIGGERS + 1];
         Self { name, effect, triggers, restart: Restart::Never, deadline: DEFAULT_TASK_DEADLINE, needs: &[] }
     }

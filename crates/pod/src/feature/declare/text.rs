@@ -11,6 +11,43 @@ pub(crate) const MAX_NAME: usize = 64;
 /// Longest description, instruction or tool text, in bytes.
 pub(crate) const MAX_TEXT: usize = 8 * 1024;
 
+/// Whether a name in a `const` key can be shown as it is: one line of printable ASCII that is not blank.
+pub(crate) const fn name_fits(name: &str, max: usize) -> bool {
+    let (mut rest, mut shows) = (name.as_bytes(), false);
+    while let [byte, tail @ ..] = rest {
+        if !matches!(*byte, b' '..=b'~') {
+            return false;
+        }
+        shows = shows || *byte != b' ';
+        rest = tail;
+    }
+    shows && name.len() <= max
+}
+
+/// Whether a name in a `const` key is 1 to [`MAX_NAME`] bytes of `[a-z0-9-]`.
+pub(crate) const fn plain_name_fits(name: &str) -> bool {
+    let mut rest = name.as_bytes();
+    while let [byte, tail @ ..] = rest {
+        if !matches!(*byte, b'a'..=b'z' | b'0'..=b'9' | b'-') {
+            return false;
+        }
+        rest = tail;
+    }
+    !name.is_empty() && name.len() <= MAX_NAME
+}
+
+/// Whether a name is 1 to [`MAX_NAME`] bytes of `[A-Za-z0-9_-]`, as APIs of models take it.
+pub(crate) const fn tool_name_fits(name: &str) -> bool {
+    let mut rest = name.as_bytes();
+    while let [byte, tail @ ..] = rest {
+        if !(byte.is_ascii_alphanumeric() || matches!(*byte, b'_' | b'-')) {
+            return false;
+        }
+        rest = tail;
+    }
+    !name.is_empty() && name.len() <= MAX_NAME
+}
+
 /// Whole milliseconds, as they are declared.
 pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)

@@ -2,7 +2,7 @@
 //! running tools.
 
 use super::capability::HostCapability;
-use super::text::{Lines, MAX_NAME, MAX_TEXT, check, escape_line, millis};
+use super::text::{Lines, MAX_NAME, MAX_TEXT, check, escape_line, millis, tool_name_fits};
 use super::touch::TouchRule;
 use crate::schema::Schema;
 use llm_worker::tool::{Touch, canonical_schema};
@@ -44,9 +44,15 @@ pub struct ToolKey<A> {
 }
 
 impl<A> ToolKey<A> {
-    /// A tool that names no files or commands in its arguments, with [`DEFAULT_DEADLINE`].
+    /// A tool that names no files or commands in its arguments, with [`DEFAULT_DEADLINE`]. Meant for a `const`, where a
+    /// bad name or description does not compile.
+    ///
+    /// # Panics
+    /// On a name that is not 1 to 64 bytes of `[A-Za-z0-9_-]`, and on a description that is empty or has more than 8 KiB.
     #[must_use]
     pub const fn new(name: &'static str, effect: ToolEffect, about: &'static str) -> Self {
+        assert!(tool_name_fits(name), "a tool's name is 1 to 64 bytes of [A-Za-z0-9_-]");
+        assert!(!about.is_empty() && about.len() <= MAX_TEXT, "a tool's description has 1 byte to 8 KiB");
         Self {
             name,
             effect,
@@ -181,10 +187,7 @@ impl ToolDeclaration {
 
     pub(crate) fn problem(&self, requested: &[HostCapability]) -> Option<String> {
         let Self { name, about, schema, deadline_ms, needs, effect: _, for_clients: _, foreign, touches } = self;
-        if name.is_empty()
-            || name.len() > MAX_NAME
-            || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
-        {
+        if !tool_name_fits(name) {
             return Some(format!("tool name `{}` is not 1 to 64 bytes of [A-Za-z0-9_-]", escape_line(name, MAX_NAME)));
         }
         if let Err(problem) = check(&format!("the description of tool `{name}`"), about, MAX_TEXT, Lines::Many) {

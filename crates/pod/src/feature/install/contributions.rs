@@ -144,6 +144,8 @@ pub struct HookContribution {
     deadline_ms: u64,
     tools: Vec<String>,
     on_failure: FailureRule,
+    /// The features that it names in `before` and `after`.
+    place: (Vec<FeatureId>, Vec<FeatureId>),
     /// The capabilities that the hook needs.
     pub(crate) implied: Vec<HostCapability>,
     add: Box<Adding>,
@@ -161,11 +163,12 @@ impl HookContribution {
     pub fn declared<P: Point>(feature_id: FeatureId, declared: &HookDeclaration, hook: Arc<dyn Hook<P>>) -> Self {
         let declaration = declared.clone();
         let (implied, on_failure) = (declaration.implied(), declaration.on_failure());
-        let HookDeclaration { name, point: _, class: _, deadline_ms, tools, needs, withholds, with_output_schema } =
+        let HookDeclaration { name, deadline_ms, tools, needs, withholds, with_output_schema, before, after, .. } =
             declaration;
         let mut slot = InstalledHook::new(feature_id.clone(), name.clone(), hook);
         slot.deadline = Duration::from_millis(deadline_ms);
         (slot.withholds, slot.with_output_schema) = (withholds, with_output_schema);
+        (slot.before, slot.after) = (before.clone(), after.clone());
         if P::CLASS == HookClass::Transform {
             slot.tools.clone_from(&tools);
         }
@@ -183,6 +186,7 @@ impl HookContribution {
             deadline_ms,
             tools,
             on_failure,
+            place: (before, after),
             implied,
             add,
         }
@@ -195,6 +199,7 @@ impl HookContribution {
             ("its deadline", self.deadline_ms == planned.deadline_ms),
             ("its tools", self.tools == planned.tools),
             ("what its failure means", self.on_failure == planned.on_failure),
+            ("its place", self.place.0 == planned.before && self.place.1 == planned.after),
         ];
         pairs.into_iter().find_map(|(what, same)| (!same).then_some(what))
     }

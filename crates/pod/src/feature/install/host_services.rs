@@ -122,29 +122,29 @@ impl FeatureServiceProvider<'_> {
     /// # Errors
     /// `Denied` without a grant of `Network`; `Unavailable` if the host offers none of them.
     pub fn network(&mut self) -> Result<Net, FeatureInstallError> {
-        let services = self.services;
+        let net = self.services.net.as_ref();
         self.stage.call("services.network", "", |stage| {
-            let is_network = |grant: &&HostCapability| matches!(grant, HostCapability::Network { .. });
-            let grants: Vec<_> = stage.grants.granted().iter().filter(is_network).cloned().collect();
-            let mut hosts = Vec::new();
-            for grant in &grants {
-                if let HostCapability::Network { hosts: named, .. } = grant {
-                    hosts.extend(named.iter().filter_map(|host| host.parse::<HostPattern>().ok()));
-                }
-            }
-            let (feature, asked) = (stage.feature.clone(), "Network".to_owned());
-            if hosts.is_empty() {
-                return Err(FeatureInstallError::Denied { feature, asked });
-            }
-            let limited = match &services.net {
-                Some(net) => net.limited(&hosts).map_err(|error| error.to_string()),
-                None => Err(NOT_OFFERED.to_owned()),
-            };
-            let net = limited.map_err(|why| FeatureInstallError::Unavailable { feature, asked, why })?;
-            for grant in grants {
-                stage.hold(grant, Arc::clone(net.door()));
-            }
-            Ok(net)
+            reach(stage, "Network", net, |grant| {
+                if let HostCapability::Network { hosts, .. } = grant { Some(hosts) } else { None }
+            })
+        })
+    }
+
+    /// The handle for connecting to the granted endpoints, private or not, under one door; it lists them.
+    ///
+    /// # Errors
+    /// `Denied` without a grant of `Endpoint`; `Unavailable` if the host offers none of them.
+    pub fn endpoints(&mut self) -> Result<Net, FeatureInstallError> {
+        let net = self.services.endpoints.as_ref();
+        self.stage.call("services.endpoints", "", |stage| {
+            reach(
+                stage,
+                "Endpoint",
+                net,
+                |grant| {
+                    if let HostCapability::Endpoint { at, .. } = grant { Some(at) } else { None }
+                },
+            )
         })
     }
 
@@ -157,8 +157,9 @@ impl FeatureServiceProvider<'_> {
         self.stage.call("services.secret", id, |stage| {
             let wish = HostCapability::SecretRef { id: id.to_owned().into() };
             let grant = stage.granted(&wish)?;
-            let unavailable = || stage.unavailable(wish.to_string(), NOT_OFFERED);
-            let secret = services.secrets.get(id).ok_or_else(unavailable)?.derive();
+            let unavailable = |why: &str| stage.unavailable(wish.to_string(), why);
+            let secret = services.secrets.get(id).ok_or_else(|| unavailable(NOT_OFFERED))?;
+            let secret = secret.as_ref().map_err(|why| unavailable(why))?.derive();
             stage.hold(grant, Arc::clone(secret.door()));
             Ok(secret)
         })
@@ -247,6 +248,31 @@ impl FeatureServiceProvider<'_> {
     }
 }
 
+/// A part of what the host can reach: the hosts of those grants for which `named` gives some.
+fn reach(
+    stage: &mut Stage,
+    asked: &str,
+    offered: Option<&Net>,
+    named: impl Fn(&HostCapability) -> Option<&Cow<'static, [Cow<'static, str>]>>,
+) -> Result<Net, FeatureInstallError> {
+    let grants: Vec<_> = stage.grants.granted().iter().filter(|grant| named(grant).is_some()).cloned().collect();
+    let hosts = grants.iter().filter_map(&named).flat_map(|hosts| hosts.iter());
+    let hosts: Vec<HostPattern> = hosts.filter_map(|host| host.parse().ok()).collect();
+    let (feature, asked) = (stage.feature.clone(), asked.to_owned());
+    if hosts.is_empty() {
+        return Err(FeatureInstallError::Denied { feature, asked });
+    }
+    let limited = match offered {
+        Some(net) => net.limited(&hosts).map_err(|error| error.to_string()),
+        None => Err(NOT_OFFERED.to_owned()),
+    };
+    let net = limited.map_err(|why| FeatureInstallError::Unavailable { feature, asked, why })?;
+    for grant in grants {
+        stage.hold(grant, Arc::clone(net.door()));
+    }
+    Ok(net)
+}
+
 /// All handles that the host can give to features: the source of every grant. Only the composition root has a value of
 /// it, since it contains the authority of all.
 #[derive(Clone)]
@@ -255,7 +281,9 @@ pub struct HostServices {
     roots: BTreeMap<Cow<'static, str>, Workspace>,
     pub(super) spawner: Result<Spawner, String>,
     net: Option<Net>,
-    secrets: BTreeMap<String, Secret>,
+    endpoints: Option<Net>,
+    /// By name; why one is missing that a person named.
+    secrets: BTreeMap<String, Result<Secret, String>>,
     pub(super) link: Option<PodLink>,
     pub(super) redactor: Redactor,
 }
@@ -270,6 +298,7 @@ impl HostServices {
             roots: BTreeMap::new(),
             spawner: Err(NOT_OFFERED.to_owned()),
             net: None,
+            endpoints: None,
             secrets: BTreeMap::new(),
             link: None,
             redactor: Redactor::default(),
@@ -329,9 +358,21 @@ impl HostServices {
         self
     }
 
+    /// Offers endpoints to connect to: a handle of exactly named hosts. Each feature gets those that it is granted.
+    pub fn endpoints(mut self, net: Net) -> Self {
+        self.endpoints = Some(net);
+        self
+    }
+
     /// Offers a secret under its own name. Give it to [`HostServices::redact`], too.
     pub fn secret(mut self, secret: Secret) -> Self {
-        self.secrets.insert(secret.id().to_owned(), secret);
+        self.secrets.insert(secret.id().to_owned(), Ok(secret));
+        self
+    }
+
+    /// Offers no secret of this name, and says why to the feature that asks.
+    pub fn no_secret(mut self, id: &str, why: &str) -> Self {
+        self.secrets.insert(id.to_owned(), Err(why.to_owned()));
         self
     }
 

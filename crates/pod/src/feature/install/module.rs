@@ -6,6 +6,10 @@ use crate::feature::declare::diagnostic::FeatureInstallError;
 use std::borrow::Cow;
 
 /// A feature: the entry point of its code. Its author implements it; the registry builder calls it at each start.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a feature",
+    note = "implement `FeatureModule` for it: `descriptor()` declares, `install()` stages; `yoi feature new` writes an example"
+)]
 pub trait FeatureModule: Send + Sync + 'static {
     /// Returns the feature's identity, contributions and requests. Pure and cheap: no I/O, the same answer every time.
     /// The only call made when a plan is shown. Runs on its own thread; a panic or more than

@@ -113,6 +113,8 @@ fn hook(name: &str, point: HookPoint) -> HookDeclaration {
         needs: Vec::new(),
         withholds: false,
         with_output_schema: false,
+        before: Vec::new(),
+        after: Vec::new(),
     }
 }
 

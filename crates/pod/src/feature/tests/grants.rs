@@ -2,7 +2,8 @@
 
 use super::rig::*;
 use crate::feature::*;
-use authority::{Access, Ambient, ErrorKind, HostPattern, Net, Secret, Workspace};
+use authority::{Access, ErrorKind, HostPattern, HostPort, Net, Secret, Workspace};
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,6 +13,11 @@ const ASKS: &str = "builtin:asks";
 
 fn fs(write: bool) -> HostCapability {
     HostCapability::ScopedFs { root: "workspace".into(), read: true, write, execute: false }
+}
+
+fn endpoint(at: &[&'static str]) -> HostCapability {
+    let at = at.iter().map(|at| Cow::Borrowed(*at)).collect::<Vec<_>>().into();
+    HostCapability::Endpoint { purpose: "db".into(), at }
 }
 
 fn network(hosts: &[&'static str]) -> HostCapability {
@@ -116,6 +122,21 @@ fn what_a_person_grants_stands_in_the_place_of_the_defaults() {
             None,
         ),
         (r#"{"state":[]}"#, HostCapability::SESSION_STATE, optional, None, Some("does not grant it")),
+        ("{}", HostCapability::endpoints("db"), required, None, Some("no rule grants it; set grant = { endpoints = [")),
+        (
+            r#"{"endpoints":["127.0.0.1:9000","[::1]:9"]}"#,
+            HostCapability::endpoints("db"),
+            required,
+            Some(endpoint(&["127.0.0.1:9000", "[::1]:9"])),
+            None,
+        ),
+        (
+            r#"{"endpoints":["127.0.0.1:9000"]}"#,
+            endpoint(&["127.0.0.1:9001"]),
+            optional,
+            None,
+            Some("limited to Endpoint(*: 127.0.0.1:9000) by "),
+        ),
     ];
     for (n, (json, asked, need, granted, denied)) in cases.into_iter().enumerate() {
         let policy = defaults().configured(&id(ASKS), &table(json), AT).unwrap();
@@ -179,6 +200,9 @@ fn hooks_and_tools_are_granted_one_by_one_and_refusals_stay() {
 fn a_grant_that_cannot_be_meant_is_refused_by_its_key() {
     let cases = [
         (r#"{"network":["https://x.org"]}"#, "grant.network: host `https://x.org`"),
+        (r#"{"endpoints":["127.0.0.1"]}"#, "grant.endpoints: endpoint `127.0.0.1`: write a host and a port"),
+        (r#"{"endpoints":["*:80"]}"#, "grant.endpoints: "),
+        (r#"{"endpoints":["*:*"]}"#, "grant.endpoints: an endpoint is a host and a port"),
         (r#"{"services":["memory"]}"#, "grant.services: `memory` is not a valid service name"),
         (r#"{"tools":["\u0007"]}"#, "grant.tools: "),
         (r#"{"notifications":{"max_bytes":99999999,"per_turn":1}}"#, "grant.notifications: "),
@@ -207,7 +231,7 @@ struct Handles {
 
 /// A host with a directory, the whole public internet, two secrets and nothing else.
 fn host(dir: &Path) -> HostServices {
-    let ambient = Ambient::claim();
+    let ambient = ambient::claim();
     let secret = |id: &str| Secret::new(&ambient, id, format!("the value of {id}"));
     HostServices::none()
         .root("workspace", Workspace::open(&ambient, dir, dir, Access::ReadWrite).unwrap())
@@ -278,7 +302,7 @@ fn handles_reach_what_was_granted_and_no_more() {
         registry.report().feature(&id(ASKS)).unwrap().clone()
     };
     assert_eq!(install(&host(&root)).outcome, InstallOutcome::Installed);
-    let ambient = Ambient::claim();
+    let ambient = ambient::claim();
     let narrow = host(&root).net(Net::public(&ambient, ["other.org".parse().unwrap()]));
     for (services, words) in
         [(narrow, "*.example.org: this grant allows only other.org"), (HostServices::none(), "offer")]
@@ -287,6 +311,39 @@ fn handles_reach_what_was_granted_and_no_more() {
         assert_eq!(report.outcome, InstallOutcome::Skipped);
         assert!(report.diagnostics[0].message.contains(words), "{report:#?}");
     }
+}
+
+// A private endpoint that a person named is reached; the next port is not, and nothing on the public internet.
+#[test]
+fn an_endpoint_is_reached_exactly() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let at = format!("127.0.0.1:{port}");
+    let policy = CapabilityPolicy::nothing()
+        .configured(&id(ASKS), &table(&format!(r#"{{"endpoints":["{at}"]}}"#)), "user.toml")
+        .unwrap();
+    let slot = Arc::new(Mutex::new(None));
+    let kept = Arc::clone(&slot);
+    let asking = declaring(ASKS, &[])
+        .request(CapabilityRequest::required(HostCapability::endpoints("db"), "to be tested"))
+        .build();
+    let module = with(asking, move |ctx| {
+        *kept.lock().unwrap() = Some(ctx.services().endpoints()?);
+        assert!(ctx.services().network().is_err(), "an endpoint is no grant of the internet");
+        Ok(())
+    });
+    let offered = [HostPort::new("127.0.0.1", port), HostPort::new("127.0.0.1", 1)];
+    let services = HostServices::none().endpoints(Net::to(&ambient::claim(), offered));
+    let registry = build(policy, vec![module]).install(&services);
+    let net = slot.lock().unwrap().clone().unwrap();
+    assert_eq!(net.hosts(), [at]);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let connect = |port| runtime.block_on(net.connect("127.0.0.1", port, Duration::from_secs(5)));
+    assert!(connect(port).is_ok());
+    assert_eq!(connect(1).unwrap_err().kind(), ErrorKind::Denied);
+    let revoked = registry.revoke(&id(ASKS), &HostCapability::endpoints("db"), Revoke::Now);
+    runtime.block_on(revoked);
+    assert_eq!(connect(port).unwrap_err().kind(), ErrorKind::Revoked);
 }
 
 #[test]

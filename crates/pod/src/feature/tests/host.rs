@@ -2,7 +2,7 @@
 
 use super::rig::{build, declaring, feature, id, tools_for, with};
 use crate::feature::*;
-use authority::{Access, Ambient, Confinement, EnvPolicy, SandboxMode, Spawner, Workspace};
+use authority::{Access, Confinement, EnvPolicy, SandboxMode, Spawner, Workspace};
 
 #[test]
 fn a_plan_says_what_the_host_enforces() {
@@ -35,14 +35,14 @@ fn why_there_are_no_children_is_in_the_report() {
 fn spawner() -> Spawner {
     let confinement = Confinement { mode: SandboxMode::Off, read: Vec::new(), write: Vec::new() };
     let env = EnvPolicy::from_vars(std::env::vars_os(), &[]).unwrap();
-    Spawner::new(&Ambient::claim(), confinement, env, "test/1".to_owned()).unwrap()
+    Spawner::new(&ambient::claim(), confinement, env, "test/1".to_owned()).unwrap()
 }
 
 // A handle that is limited starts no other program, so it cannot be narrowed to one.
 #[test]
 fn programs_are_handed_out_by_name_and_by_root() {
     let dir = tempfile::tempdir().unwrap();
-    let files = Workspace::open(&Ambient::claim(), dir.path(), dir.path(), Access::Read).unwrap();
+    let files = Workspace::open(&ambient::claim(), dir.path(), dir.path(), Access::Read).unwrap();
     let run = |network| HostCapability::Process { programs: vec!["true".into()].into(), network };
     let start = HostCapability::ScopedFs { root: "tools".into(), read: true, write: false, execute: true };
     let read = HostCapability::ScopedFs { root: "tools".into(), read: true, write: false, execute: false };

@@ -254,9 +254,9 @@ fn after_eight_that_hang_nothing_more_is_called() {
 
 #[test]
 fn handles_are_what_was_granted() {
-    use authority::{Access, Ambient, Workspace};
+    use authority::{Access, Workspace};
     let dir = tempfile::tempdir().unwrap();
-    let open = || Workspace::open(&Ambient::claim(), dir.path(), dir.path(), Access::ReadWrite).unwrap();
+    let open = || Workspace::open(&ambient::claim(), dir.path(), dir.path(), Access::ReadWrite).unwrap();
     let roots = HostServices::none().root(HostCapability::WORKSPACE, open());
     let m = || id("builtin:m");
     let read = || CapabilityPolicy::nothing().grant(m(), HostCapability::READ_WORKSPACE, "t");

@@ -9,6 +9,7 @@ mod events;
 mod foreign;
 mod grants;
 mod handles;
+mod hook_order;
 mod host;
 mod install;
 mod plan;

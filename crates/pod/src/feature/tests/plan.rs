@@ -37,6 +37,8 @@ fn the_order_of_registration_means_nothing() {
             .require(id("builtin:gone"), "user.toml")
             .require(id("builtin:c"), "user.toml")
     };
+    let mut bad = declaring("project:bad", &["X"]).build();
+    bad.declared_tools[0].name = "x y".to_owned();
     let mut modules = vec![
         feature("builtin:b", &["Beta", "Both"]),
         feature("builtin:a", &["Alpha", "Both"]),
@@ -48,7 +50,7 @@ fn the_order_of_registration_means_nothing() {
         feature("user:same", &["Two"]),
         feature("plugin:x/y", &["Free"]),
         feature("project:p", &["Off"]),
-        with(declaring("project:bad", &["x y"]).build(), |_| Ok(())),
+        with(bad, |_| Ok(())),
         Arc::new(Fake { descriptor: Box::new(|| panic!("no")), install: Box::new(|_| Ok(())) }),
         Arc::new(Fake { descriptor: Box::new(|| panic!("never")), install: Box::new(|_| Ok(())) }),
     ];
@@ -365,7 +367,7 @@ fn what_is_required_and_not_there_is_said_with_the_reason() {
     let expected = [
         "user:gone (b.toml): it does not exist in this build",
         "user:off (c.toml): it is disabled",
-        "user:poor (e.toml): user:poor was denied Process(*): no rule grants it",
+        "user:poor (e.toml): user:poor was denied Process(*): no rule grants it; set grant = { process = [\"*\"] } under [features.\"user:poor\"]",
     ];
     assert_eq!(lines(&builder.plan().unmet), expected);
     let after = lines(&builder.install(&HostServices::none()).report().unmet);

@@ -5,7 +5,7 @@ use crate::anthropic::{Messages, MessagesWire, endpoint};
 use crate::catalog::Api;
 use crate::endpoint::{Config, Endpoint, list_models};
 use crate::test_server::{self, Reply, Server, Waits, ask, begun, millis, status, streamed};
-use authority::{Ambient, HostPort, Net, Secret};
+use authority::{HostPort, Net, Secret};
 use http_client::{BaseUrl, Timeouts};
 use llm_worker::{Body, ErrorKind, Item, Model, ModelError, ModelEvent, Projection, StopReason, Surface};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ struct Rig {
 }
 
 fn config(port: u16) -> (Config, Waits) {
-    let net = Net::to(&Ambient::claim(), [HostPort::new("127.0.0.1", port)]);
+    let net = Net::to(&ambient::claim(), [HostPort::new("127.0.0.1", port)]);
     test_server::config("anthropic/claude-x", &format!("http://127.0.0.1:{port}/v1/messages"), net, KEY)
 }
 
@@ -172,8 +172,8 @@ async fn models_are_listed_with_the_same_headers() {
     let list = r#"{"data":[{"type":"model","id":"claude-b"},{"type":"model","id":"claude-a"}],"has_more":false}"#;
     let server = Server::start([Reply::Close(status("200 OK", "", list))]).await;
     let base = BaseUrl::parse(&format!("http://127.0.0.1:{}/v1", server.port)).unwrap();
-    let net = Net::to(&Ambient::claim(), [base.host_port()]);
-    let key = Secret::new(&Ambient::claim(), "K", KEY.to_owned());
+    let net = Net::to(&ambient::claim(), [base.host_port()]);
+    let key = Secret::new(&ambient::claim(), "K", KEY.to_owned());
     let names = list_models(Api::Anthropic, &base, &net, Some(&key), Timeouts::USUAL).await;
     assert_eq!(names, Ok(vec!["claude-a".to_owned(), "claude-b".to_owned()]));
     let head = &server.seen()[0].head;

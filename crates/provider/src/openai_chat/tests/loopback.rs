@@ -4,7 +4,7 @@ use crate::catalog::Api;
 use crate::endpoint::{Endpoint, list_models};
 use crate::openai_chat::{Chat, ChatWire, Flavour};
 use crate::test_server::{Reply, Server, Waits, ask, begun, config, millis, status, streamed};
-use authority::{Ambient, HostPort, Net};
+use authority::{HostPort, Net};
 use http_client::{BaseUrl, HttpClient, Timeouts};
 use llm_worker::{Body, ErrorKind, Item, ModelError, ModelEvent, Projection, StopReason, Surface};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Rig {
     }
 
     fn with(url: &str, reach: Option<u16>) -> Self {
-        let net = Net::to(&Ambient::claim(), reach.map(|port| HostPort::new("127.0.0.1", port)));
+        let net = Net::to(&ambient::claim(), reach.map(|port| HostPort::new("127.0.0.1", port)));
         let (config, waits) = config("test/some-model", url, net.clone(), KEY);
         Self { model: Endpoint::new(config, ChatWire(Flavour::Compatible)), net, waits }
     }
@@ -365,7 +365,7 @@ async fn models_are_listed() {
     let replies = [status("200 OK", "", list), status("200 OK", "", "[]"), status("404 Not Found", "", "")];
     let server = Server::start(replies.map(Reply::Close)).await;
     let base = BaseUrl::parse(&format!("http://127.0.0.1:{}/v1", server.port)).unwrap();
-    let net = Net::to(&Ambient::claim(), [base.host_port()]);
+    let net = Net::to(&ambient::claim(), [base.host_port()]);
     let list = async || {
         list_models(Api::OpenAiChat(Flavour::Compatible), &base, &net, None, Timeouts::USUAL)
             .await

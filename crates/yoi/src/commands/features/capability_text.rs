@@ -80,6 +80,7 @@ pub(super) fn means(held: &HostCapability) -> Option<String> {
         HostCapability::WorkItemStore { read, write } => Some(format!("{} work items", store(*read, *write))),
         HostCapability::MemoryStore { read, write } => Some(format!("{} notes", store(*read, *write))),
         HostCapability::Network { purpose, hosts } => Some(format!("connect to {} ({purpose})", hosts.join(", "))),
+        HostCapability::Endpoint { purpose, at } => Some(format!("connect to exactly {} ({purpose})", at.join(", "))),
         HostCapability::SecretRef { id } => Some(format!("hold the secret {id}")),
         HostCapability::StateStore { scope } => Some(format!("keep state {}", scope_text(&scope.to_string()))),
         HostCapability::EmitModelNotification { max_bytes, per_turn } => {

@@ -10,8 +10,8 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::nearest::did_you_mean;
+use crate::program;
 use crate::show::remedy::READ_OUTPUT;
-use authority::Ambient;
 use llm_worker::ToolEffect;
 use pod::feature::{FeatureDescriptor, HostCapability, InstallPlan, PlannedFeature, PlannedHook, ToolDeclaration};
 use pod::hook::{FailureRule, HookPoint};
@@ -52,10 +52,10 @@ enum Verdict {
 impl Route {
     /// Of a tool of this build, with what would start.
     pub(super) fn of(name: &str, config: &Config, env: &Env) -> Result<Self, Failure> {
-        let ambient = Ambient::claim();
+        let ambient = ambient::claim();
         let mut composed = compose(&ambient, config, env, Added::default())?;
         let no_shell = composed.spawner(&ambient, env, "explain")?.err();
-        let all = builtins::declared();
+        let all = program::declared();
         let found =
             all.iter().find_map(|feature| Some((feature, feature.declared_tools.iter().find(|t| t.name == name)?)));
         let (feature, tool) = found.ok_or_else(|| unknown(name, &all))?;
@@ -127,11 +127,8 @@ impl<'a> RouteBuilder<'a> {
     /// The hooks that a call meets at a point, in the order of asking.
     fn hooks(&self, point: HookPoint) -> impl Iterator<Item = (String, &'a PlannedHook)> + use<'a> {
         let name = &self.tool.name;
-        let live = self.plan.features.iter().filter(|feature| feature.outcome.is_live());
-        let all = live.flat_map(|feature| feature.hooks.iter().map(|hook| (feature.feature_id.to_string(), hook)));
-        all.filter(move |(_, hook)| {
-            hook.point == point && (hook.tools.is_empty() || hook.tools.iter().any(|of| of == "*" || of == name))
-        })
+        let all = self.plan.hooks_at(point).into_iter().map(|(feature, hook)| (feature.to_string(), hook));
+        all.filter(move |(_, hook)| hook.tools.is_empty() || hook.tools.iter().any(|of| of == "*" || of == name))
     }
 
     /// Whether the model is shown the tool, and by whose leave.

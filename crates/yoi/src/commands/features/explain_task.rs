@@ -10,7 +10,6 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::hosting::session_location::now;
-use authority::Ambient;
 use llm_worker::ToolEffect;
 use pod::feature::{
     BackgroundTaskDeclaration, FeatureDescriptor, HostCapability, PlannedFeature, Restart, TaskTrigger,
@@ -95,7 +94,7 @@ impl TaskRoute {
         config: &Config,
         env: &Env,
     ) -> Result<Self, Failure> {
-        let ambient = Ambient::claim();
+        let ambient = ambient::claim();
         let mut composed = compose(&ambient, config, env, Added::default())?;
         let no_shell = composed.spawner(&ambient, env, "explain")?.err();
         let plan = composed.plan();

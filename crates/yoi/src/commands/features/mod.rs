@@ -19,8 +19,8 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::Pods;
+use crate::program;
 use crate::show::out;
-use authority::Ambient;
 use builtins::shell::ID as SHELL;
 use diff::StartDifference;
 use explain::Route;
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
         }
         (Some(name), None, _) => recorded(&Starts::read(name, env, &[])?)?,
         (None, _, Some(name)) => {
-            let (config, declared) = (Config::load(env)?, builtins::declared());
+            let (config, declared) = (Config::load(env)?, program::declared());
             match explain_task::find(name, &declared)? {
                 Some((feature, task)) => {
                     let route = TaskRoute::of(feature, task, &config, env)?;
@@ -87,7 +87,7 @@ fn is_of_pod(args: &FeaturesArgs) -> bool {
 }
 
 fn planned(env: &Env) -> Result<(Value, Page), Failure> {
-    let (ambient, config) = (Ambient::claim(), Config::load(env)?);
+    let (ambient, config) = (ambient::claim(), Config::load(env)?);
     let mut composed = compose(&ambient, &config, env, Added::default())?;
     let no_shell = composed.spawner(&ambient, env, "features")?.err();
     let plan = composed.plan();
@@ -128,7 +128,7 @@ fn schema(args: &FeaturesArgs) -> Result<Value, Failure> {
         (true, Some(_), _) => schema_for!(StartDifference),
         (true, None, _) if args.unused => schema_for!(Unused),
         (true, None, _) => schema_for!(Recorded<'_>),
-        (false, _, Some(name)) if explain_task::find(name, &builtins::declared())?.is_some() => schema_for!(TaskRoute),
+        (false, _, Some(name)) if explain_task::find(name, &program::declared())?.is_some() => schema_for!(TaskRoute),
         (false, _, Some(_)) => schema_for!(Route),
         (false, _, None) => schema_for!(InstallPlan),
     })

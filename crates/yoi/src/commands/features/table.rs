@@ -6,7 +6,7 @@ use super::page::Page;
 use llm_worker::Cost;
 use pod::feature::HostCapability;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tui::count as numbered;
 
 /// What a source is called that no file holds.
@@ -77,17 +77,26 @@ fn row(page: &mut Page, feature: &Value, width: usize) {
         let why = reason
             .strip_prefix(NEEDS)
             .and_then(split_denial)
-            .map(|(what, why)| format!("{needs} to{}; {}", in_words(what, feature), refusal(why, feature)));
+            .map(|(what, why)| format!("{needs} to{}; {}", in_words(what, feature), cause(why, feature)));
         let why = why.unwrap_or_else(|| in_words(reason, feature));
         page.wrapped("    ", &format!("without {}: {why}", names.join(", ")));
     }
     let denied = format!("{id} was denied");
     for message in list(feature, "diagnostics").iter().map(|diagnostic| text(diagnostic, "message")) {
         // A denial that the parts left out have named is not told again.
-        let told = message.strip_prefix(&denied).is_some_and(|what| left_out.contains_key(&*format!("{NEEDS}{what}")));
+        let what = message.strip_prefix(&denied).map(|what| split_remedy(what).0);
+        let told = what.is_some_and(|what| left_out.contains_key(&*format!("{NEEDS}{what}")));
         if !told {
             page.wrapped("    ", &diagnostic_words(message, feature));
         }
+    }
+    let grants = feature.get("grants").unwrap_or(feature);
+    let remedies: BTreeSet<&str> =
+        list(grants, "denied").iter().filter_map(|denied| split_remedy(text(denied, "reason")).1).collect();
+    for (grant, place) in remedies.into_iter().filter_map(|remedy| remedy.rsplit_once(" under ")) {
+        page.wrapped("    ", &format!("to grant that, write under {place} of your own configuration:"));
+        // Whole, so that it can be copied.
+        page.line(format!("    {grant}"));
     }
 }
 
@@ -101,24 +110,36 @@ pub(super) fn diagnostic_words(message: &str, feature: &Value) -> String {
     let denied = format!("{} was denied ", text(feature, "feature_id"));
     match message.strip_prefix(&denied).and_then(split_denial) {
         Some((what, why)) => {
-            format!("the feature requires permission to {}; {}", in_words(what, feature), refusal(why, feature))
+            format!("the feature requires permission to {}; {}", in_words(what, feature), cause(why, feature))
         }
         None => in_words(message, feature),
     }
 }
 
-/// Why a capability is not granted: a clause that begins with the source.
+/// Why a capability is not granted, and what grants it.
 pub(super) fn refusal(why: &str, feature: &Value) -> String {
+    let remedy = split_remedy(why).1.map(|remedy| format!("; set {remedy}"));
+    format!("{}{}", cause(why, feature), remedy.unwrap_or_default())
+}
+
+/// The reason of a denial, and the grant that would be needed, with the place of it.
+fn split_remedy(why: &str) -> (&str, Option<&str>) {
+    why.split_once("; set ").map_or((why, None), |(why, remedy)| (why, Some(remedy)))
+}
+
+/// Why a capability is not granted: a clause that begins with the source.
+fn cause(why: &str, feature: &Value) -> String {
+    let (why, _) = split_remedy(why);
     if let Some((limit, source)) = why.strip_prefix("limited to ").and_then(|why| why.rsplit_once(" by ")) {
         let words = in_words(limit, feature);
         return if words == limit {
             format!("{source} allows less")
         } else {
-            format!("{source} allows the feature only to {words}; to allow more, change that setting")
+            format!("{source} allows the feature only to {words}")
         };
     }
     if let Some(source) = why.strip_suffix(" does not grant it") {
-        return format!("{source} does not grant this permission; to grant it, change that setting");
+        return format!("{source} does not grant this permission");
     }
     why.strip_prefix("refused by ").map_or_else(|| in_words(why, feature), |source| format!("{source} refuses it"))
 }
@@ -141,7 +162,7 @@ pub(super) fn sandbox_text(mode: &str, enforced: bool) -> String {
 fn left_out(feature: &Value) -> BTreeMap<&str, Vec<&str>> {
     let mut parts: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for skipped in list(feature, "skipped_contributions") {
-        parts.entry(text(skipped, "reason")).or_default().push(text(skipped, "name"));
+        parts.entry(split_remedy(text(skipped, "reason")).0).or_default().push(text(skipped, "name"));
     }
     parts
 }

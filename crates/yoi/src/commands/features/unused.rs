@@ -136,6 +136,7 @@ fn counted(held: &HostCapability, uses: u64, start: &PodStart) -> Option<u64> {
         | HostCapability::EmitUserAlert
         | HostCapability::UseService { .. }
         | HostCapability::Network { .. }
+        | HostCapability::Endpoint { .. }
         | HostCapability::SecretRef { .. }
         | HostCapability::WorkItemStore { .. }
         | HostCapability::MemoryStore { .. } => Some(uses),

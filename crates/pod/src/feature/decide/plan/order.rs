@@ -1,6 +1,7 @@
 //! Orders numbers so that each one comes after those it needs, and finds the cycles. Does not depend on features.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
 /// The needs of each number, and whether they are strict.
 pub(super) type Needs = Vec<BTreeMap<usize, bool>>;
@@ -58,6 +59,20 @@ fn cycle(needs: &Needs, start: usize) -> Vec<usize> {
     let smallest = cycle.iter().enumerate().min_by_key(|(_, number)| **number).map_or(0, |(at, _)| at);
     cycle.rotate_left(smallest);
     cycle
+}
+
+/// Most names of a cycle in a message.
+const MAX_PATH: usize = 6;
+
+/// `a → b → a`, with at most [`MAX_PATH`] names.
+pub(super) fn path<'a, T: Display + 'a>(cycle: &[usize], named: impl Fn(usize) -> Option<&'a T>) -> String {
+    let name = |at: &usize| named(*at).map(ToString::to_string).unwrap_or_default();
+    let mut names: Vec<_> = cycle.iter().take(MAX_PATH).map(name).collect();
+    if cycle.len() > MAX_PATH {
+        names.push(format!("{} more", cycle.len() - MAX_PATH));
+    }
+    names.extend(cycle.first().map(name));
+    names.join(" → ")
 }
 
 /// Drops optional needs so that at least one number becomes ready.

@@ -80,7 +80,7 @@ impl<'a> Wiring<'a> {
         let Some(one) = self.declared.get(at) else { return Vec::new() };
         let id = &one.descriptor.id;
         if let Some(cycle) = self.order.cycles.get(&at) {
-            let message = format!("services of {id} form a cycle: {}", self.path(cycle));
+            let message = format!("services of {id} form a cycle: {}", order::path(cycle, |at| self.id(at)));
             return vec![FeatureDiagnostic::new(DiagnosticCode::ServiceCycle, id, message)];
         }
         let mut names: Vec<_> = one.descriptor.provides.iter().map(|s| instance(&s.service)).collect();
@@ -186,21 +186,7 @@ impl<'a> Wiring<'a> {
     fn id(&self, at: usize) -> Option<&'a FeatureId> {
         self.declared.get(at).map(|one| &one.descriptor.id)
     }
-
-    /// `a → b → a`, with at most [`MAX_PATH`] names.
-    fn path(&self, cycle: &[usize]) -> String {
-        let name = |at: &usize| self.id(*at).map(FeatureId::to_string).unwrap_or_default();
-        let mut names: Vec<_> = cycle.iter().take(MAX_PATH).map(name).collect();
-        if cycle.len() > MAX_PATH {
-            names.push(format!("{} more", cycle.len() - MAX_PATH));
-        }
-        names.extend(cycle.first().map(name));
-        names.join(" → ")
-    }
 }
-
-/// Most names of a cycle in a message.
-const MAX_PATH: usize = 6;
 
 /// The capability for providing a service.
 pub(super) fn provides(name: &str) -> HostCapability {

@@ -24,6 +24,9 @@ pub struct GrantTable {
     /// Hosts of the public internet: `docs.example.org`, `*.example.org`, `*`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Vec<String>>,
+    /// Endpoints by host and port, private ones too: `127.0.0.1:9000`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoints: Option<Vec<String>>,
     /// Access to directories, by name, such as `workspace`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fs: Option<BTreeMap<String, FsAccess>>,
@@ -81,7 +84,7 @@ pub struct GrantTable {
 }
 
 /// The value of a directory key in `grant = { fs = … }`: how far the directory is open to the feature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FsAccess {
     /// No access.
@@ -95,7 +98,7 @@ pub enum FsAccess {
 }
 
 /// The value of a store key in `grant = { … }`: how far the store is open to the feature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StoreAccess {
     /// No access.
@@ -188,6 +191,7 @@ impl GrantTable {
             ("results", Can::ANY_RESULT, all(&self.results, |tools| Can::TransformResults { tools })),
             ("process", Can::ANY_PROGRAM, process),
             ("network", Can::network("*"), all(&self.network, |hosts| Can::Network { purpose: "*".into(), hosts })),
+            ("endpoints", Can::endpoints("*"), all(&self.endpoints, |at| Can::Endpoint { purpose: "*".into(), at })),
         ];
         let others = [
             ("hooks", Can::at(HookPoint::PreToolCall), each(&self.hooks, Can::at)),

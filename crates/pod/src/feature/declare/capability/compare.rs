@@ -56,7 +56,8 @@ impl HostCapability {
     /// The useful part of `asked` that a grant of `self` allows, for kinds that can be granted in part: common hosts,
     /// smaller numbers of notifications.
     pub(crate) fn leaves(&self, asked: &Self) -> Option<Self> {
-        let divisible = matches!(asked, Self::Network { .. } | Self::EmitModelNotification { .. });
+        let divisible =
+            matches!(asked, Self::Network { .. } | Self::Endpoint { .. } | Self::EmitModelNotification { .. });
         self.meet(asked).filter(|left| divisible || left == asked)
     }
 
@@ -65,6 +66,9 @@ impl HostCapability {
         match (self, other) {
             (Self::Network { purpose, hosts }, Self::Network { hosts: more, .. }) => {
                 Self::Network { purpose, hosts: sorted(hosts.iter().chain(more.iter()).cloned().collect()) }
+            }
+            (Self::Endpoint { purpose, at }, Self::Endpoint { at: more, .. }) => {
+                Self::Endpoint { purpose, at: sorted(at.iter().chain(more.iter()).cloned().collect()) }
             }
             (one, _) => one,
         }

@@ -63,7 +63,7 @@ fn suffix(text: &str, max: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use authority::{Ambient, Secret};
+    use authority::Secret;
 
     #[test]
     fn the_end_of_an_output_is_kept_in_whole_lines() {
@@ -91,7 +91,7 @@ mod tests {
 
     #[allow(clippy::disallowed_methods, reason = "a secret of a test")]
     fn redactor(key: &str) -> Redactor {
-        Redactor::new([&Secret::new(&Ambient::claim(), "KEY", key.to_owned())]).unwrap()
+        Redactor::new([&Secret::new(&ambient::claim(), "KEY", key.to_owned())]).unwrap()
     }
 
     /// Of an output of secrets, less is shown than was kept: the cut in the first of them was shown.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::mailbox::requests::mailbox;
-use authority::{Ambient, Confinement, EnvPolicy, SandboxMode};
+use authority::{Confinement, EnvPolicy, SandboxMode};
 
 fn named(result: Result<impl Sized, JobError>) -> Option<String> {
     result.err().map(|error| error.to_string())
@@ -13,7 +13,7 @@ fn named(result: Result<impl Sized, JobError>) -> Option<String> {
 fn each_use_is_checked_and_counted() {
     let confinement = Confinement { mode: SandboxMode::Off, read: Vec::new(), write: Vec::new() };
     let env = EnvPolicy::from_vars(std::env::vars_os(), &[]).unwrap();
-    let spawner = Spawner::new(&Ambient::claim(), confinement, env, "s-1/1".to_owned()).unwrap();
+    let spawner = Spawner::new(&ambient::claim(), confinement, env, "s-1/1".to_owned()).unwrap();
     let ((_mailbox, mailbox), presence) = (mailbox(), Arc::<Presence>::default());
     let door = Arc::clone(spawner.door());
     let handle = JobHandle {

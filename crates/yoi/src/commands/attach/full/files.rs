@@ -2,7 +2,7 @@
 //! what `.gitignore` names.
 
 use authority::text::escape_line;
-use authority::{Access, Ambient, FileKind, Location, WalkOptions, Workspace};
+use authority::{Access, FileKind, Location, WalkOptions, Workspace};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Their paths, from the directory on.
 pub(super) fn below(dir: &Path) -> Vec<String> {
-    let Ok(workspace) = Workspace::open(&Ambient::claim(), dir, dir, Access::Read) else { return Vec::new() };
+    let Ok(workspace) = Workspace::open(&ambient::claim(), dir, dir, Access::Read) else { return Vec::new() };
     let Ok(Location::Inside(at)) = workspace.locate(Path::new(".")) else { return Vec::new() };
     let (began, root) = (Instant::now(), workspace.project().to_owned());
     let walk = workspace.walk(&at, WalkOptions { max_depth: MAX_DEPTH, ..WalkOptions::default() });
