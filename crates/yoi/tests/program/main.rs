@@ -1,6 +1,6 @@
 //! A program that was composed with a feature of its own, which holds a secret and reaches an endpoint. It drives
 //! itself: with [`ROLE`] set it is that program, otherwise the tests.
-#![allow(clippy::unwrap_used, reason = "a rig that fails is a failed test")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a rig that fails is a failed test")]
 
 mod keeper;
 mod scene;
