@@ -163,7 +163,11 @@ mod tests {
             Some(Can::EmitModelNotification { .. }) => Some((Can::EmitUserAlert, "alerts")),
             Some(Can::EmitUserAlert) => None,
         };
-        std::iter::successors(next(None), |(previous, _)| next(Some(previous))).collect()
+        let more = [
+            (Can::Process { programs: vec!["curl".into()].into(), network: true }, "process_network"),
+            (Can::ScopedFs { root: "bin".into(), read: true, write: false, execute: true }, "fs"),
+        ];
+        std::iter::successors(next(None), |(previous, _)| next(Some(previous))).chain(more).collect()
     }
 
     struct Asks(Vec<HostCapability>);

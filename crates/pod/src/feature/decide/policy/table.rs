@@ -138,13 +138,8 @@ struct Decided {
 impl GrantTable {
     fn decided(&self) -> Result<Vec<Decided>, BadGrant> {
         use HostCapability as Can;
-        type Granted = Option<Vec<HostCapability>>;
         fn each<T: Clone>(of: &Option<Vec<T>>, make: impl Fn(T) -> Can) -> Granted {
             Some(of.as_ref()?.iter().cloned().map(make).collect())
-        }
-        fn all(of: &Option<Vec<String>>, make: impl Fn(Cow<'static, [CapabilityText]>) -> Can) -> Granted {
-            let names: Vec<CapabilityText> = of.as_ref()?.iter().cloned().map(Cow::Owned).collect();
-            Some(if names.is_empty() { Vec::new() } else { vec![make(names.into())] })
         }
         let store = |access: StoreAccess, make: fn(bool, bool) -> Can| match access {
             StoreAccess::None => Vec::new(),
@@ -152,29 +147,9 @@ impl GrantTable {
             StoreAccess::Write => vec![make(true, true)],
         };
         let name = |name: String| CapabilityText::from(name);
-        let fs = self.fs.iter().flatten().map(|(root, access)| {
-            let fs = |write| Can::ScopedFs { root: root.clone().into(), read: true, write, execute: false };
-            let granted = match access {
-                FsAccess::None => Vec::new(),
-                FsAccess::Read => vec![fs(false)],
-                FsAccess::Write => vec![fs(true)],
-                FsAccess::Execute => {
-                    vec![Can::ScopedFs { root: root.clone().into(), read: true, write: false, execute: true }]
-                }
-            };
-            ("fs", fs(false), Some(granted))
-        });
         let notify = |NotificationBounds { max_bytes, per_turn }| Can::EmitModelNotification { max_bytes, per_turn };
         let (work_items, memory): (fn(_, _) -> _, fn(_, _) -> _) =
             (|read, write| Can::WorkItemStore { read, write }, |read, write| Can::MemoryStore { read, write });
-        let process = match (&self.process, &self.process_network) {
-            (None, None) => None,
-            (without, with) => {
-                let without = all(without, |programs| Can::Process { programs, network: false });
-                let with = all(with, |programs| Can::Process { programs, network: true });
-                Some([without, with].into_iter().flatten().flatten().collect())
-            }
-        };
         let lists = [
             ("tools", Can::tool("*"), each(&self.tools, |of| Can::ContributeTool { name: name(of) })),
             (
@@ -189,7 +164,7 @@ impl GrantTable {
             ("answers", Can::ANY_ANSWER, all(&self.answers, |tools| Can::AnswerCalls { tools })),
             ("repeats", Can::ANY_REPEAT, all(&self.repeats, |tools| Can::RepeatCalls { tools })),
             ("results", Can::ANY_RESULT, all(&self.results, |tools| Can::TransformResults { tools })),
-            ("process", Can::ANY_PROGRAM, process),
+            ("process", Can::ANY_PROGRAM, self.programs()),
             ("network", Can::network("*"), all(&self.network, |hosts| Can::Network { purpose: "*".into(), hosts })),
             ("endpoints", Can::endpoints("*"), all(&self.endpoints, |at| Can::Endpoint { purpose: "*".into(), at })),
         ];
@@ -210,9 +185,41 @@ impl GrantTable {
             ("memory", memory(true, true), self.memory.map(|access| store(access, memory))),
             ("state", Can::SESSION_STATE, each(&self.state, |scope| Can::StateStore { scope })),
         ];
-        let rows = lists.into_iter().chain(fs).chain(others);
+        let rows = lists.into_iter().chain(self.directories()).chain(others);
         rows.filter_map(|(key, about, granted)| Some(checked(key, about, granted?))).collect()
     }
+
+    fn directories(&self) -> impl Iterator<Item = (&'static str, HostCapability, Granted)> {
+        self.fs.iter().flatten().map(|(root, access)| {
+            let fs =
+                |write, execute| HostCapability::ScopedFs { root: root.clone().into(), read: true, write, execute };
+            let granted = match access {
+                FsAccess::None => Vec::new(),
+                FsAccess::Read => vec![fs(false, false)],
+                FsAccess::Write => vec![fs(true, false)],
+                FsAccess::Execute => vec![fs(false, true)],
+            };
+            ("fs", fs(false, false), Some(granted))
+        })
+    }
+
+    fn programs(&self) -> Granted {
+        if self.process.is_none() && self.process_network.is_none() {
+            return None;
+        }
+        let without = all(&self.process, |programs| HostCapability::Process { programs, network: false });
+        let with = all(&self.process_network, |programs| HostCapability::Process { programs, network: true });
+        Some([without, with].into_iter().flatten().flatten().collect())
+    }
+}
+
+/// What a key grants; none where it is not written.
+type Granted = Option<Vec<HostCapability>>;
+
+/// One capability with all names of a list.
+fn all(of: &Option<Vec<String>>, make: impl Fn(Cow<'static, [CapabilityText]>) -> HostCapability) -> Granted {
+    let names: Vec<CapabilityText> = of.as_ref()?.iter().cloned().map(Cow::Owned).collect();
+    Some(if names.is_empty() { Vec::new() } else { vec![make(names.into())] })
 }
 
 /// Checks one key, within its bounds.
