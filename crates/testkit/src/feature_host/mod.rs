@@ -125,7 +125,7 @@ impl FeatureHost {
         self
     }
 
-    /// Permits every call, for tests of what a tool does.
+    /// Permits every call that a rule can permit, for tests of what a tool does.
     pub fn permit_all(self) -> Self {
         self.judge_by(vec![Rule::new("*", RuleDecision::Allow)])
     }
