@@ -47,7 +47,12 @@ fn calls() -> Option<u64> {
 /// Checks that the descriptor is within the limits of planning.
 pub(super) fn bounded(conformance: &Conformance) -> CheckOutcome {
     match unless_it_panics(|| conformance.instance().descriptor().problems()) {
-        Ok(problems) => all(problems.into_iter().map(Err)),
+        Ok(problems) => {
+            let wrong = wrong_schemas(conformance);
+            // The check of schemas reports these.
+            let of_schema = |problem: &String| wrong.iter().any(|(tool, _)| problem.contains(&schema_of(tool)));
+            all(problems.into_iter().filter(|problem| !of_schema(problem)).map(Err))
+        }
         // The check before reports this.
         Err(_) => CheckOutcome::NotTried("there is no descriptor".to_owned()),
     }
@@ -55,10 +60,21 @@ pub(super) fn bounded(conformance: &Conformance) -> CheckOutcome {
 
 /// Checks that every schema is valid and its references resolve.
 pub(super) fn schemas(conformance: &Conformance) -> CheckOutcome {
-    let tools = conformance.descriptor().declared_tools;
-    all(tools.iter().map(|tool| {
-        let wrong = |problem: String| format!("the schema of tool `{}`: {problem}", tool.name);
-        let schema: Value = serde_json::from_str(&tool.schema).map_err(|e| wrong(e.to_string()))?;
-        sample::problem(&schema, &schema).map_or(Ok(()), |problem| Err(wrong(problem)))
-    }))
+    all(wrong_schemas(conformance)
+        .into_iter()
+        .map(|(tool, problem)| Err(format!("the {}: {problem}", schema_of(&tool)))))
+}
+
+fn schema_of(tool: &str) -> String {
+    format!("schema of tool `{tool}`")
+}
+
+/// The tools whose schemas have a problem.
+fn wrong_schemas(conformance: &Conformance) -> Vec<(String, String)> {
+    let tools = conformance.descriptor().declared_tools.into_iter();
+    let problem = |schema: &str| match serde_json::from_str::<Value>(schema) {
+        Ok(schema) => sample::problem(&schema, &schema),
+        Err(error) => Some(error.to_string()),
+    };
+    tools.filter_map(|tool| Some((tool.name, problem(&tool.schema)?))).collect()
 }

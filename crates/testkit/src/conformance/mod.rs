@@ -191,6 +191,9 @@ impl Conformance {
         if made.broken(Check::Bounds) {
             return made.rest("its descriptor is out of bounds");
         }
+        if made.broken(Check::Schemas) {
+            return made.rest("a feature with such a schema is not installed");
+        }
         made.note(Check::Install, installed::whole(self));
         if made.broken(Check::Install) {
             return made.rest("it does not install");
