@@ -28,10 +28,8 @@ impl Config {
             let source = place(&["providers", &name]);
             self.providers.insert(name, Endpoint { value: provider, source, keys });
         }
-        for (name, key) in secrets {
-            let source = place(&["secrets", &name]);
-            self.named_secrets.insert(name, Sourced::new(key, source));
-        }
+        let sourced = |key, name: &str| Sourced::new(key, place(&["secrets", name]));
+        self.named_secrets.extend(secrets.into_iter().map(|(name, key)| (name.clone(), sourced(key, &name))));
         for (name, ModelConfig { price, max_output, context }) in models {
             let at = |key: &str| place(&["models", &name, key]);
             let known = self.models.entry(name.clone()).or_default();
