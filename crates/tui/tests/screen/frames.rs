@@ -294,8 +294,10 @@ fn the_panel_of_the_next_request() {
     let mut attached = story.attached();
     let part = |kind: &str, name: Option<&str>, tokens: u64| json!({"kind": kind, "name": name, "tokens": tokens, "cached": 0});
     let parts = [part("results", Some("Bash"), 40_000), part("feature_instructions", None, 812)];
-    let context =
-        json!({"used": 40_812, "window": 50_000, "percent": 81, "measured": true, "cached": 900, "parts": parts});
+    let context = json!({
+        "used": 40_812, "window": 50_000, "percent": 81, "measured": true, "cached": 900, "parts": parts,
+        "masks_above": 37_500, "left_results": 3, "left": [part("results", Some("Read"), 9_000)]
+    });
     attached.status.context = Some(serde_json::from_value(context).unwrap());
     insta::assert_snapshot!(frames(story.now(), || {
         let mut screen = Screen::begin(&attached, Role::Driver, Theme::Plain);
@@ -356,4 +358,18 @@ fn with_colours() {
     let frame = screen.frame(size(60, 18), story.now());
     let shown: Vec<String> = frame.rows.iter().map(|line| line.ansi(Theme::Colour).replace('\u{1b}', "^")).collect();
     insta::assert_snapshot!(shown.join("\n"));
+}
+
+/// A budget that is used up is a question, with the command that answers it.
+#[test]
+fn a_budget_that_is_used_up_waits_for_the_person() {
+    for (budget, says) in
+        [("pod", "waiting for you (/more): it reached"), ("run", "waiting for you (/resume): it reached")]
+    {
+        let mut attached = Story::new().attached();
+        let held = json!({"cause": "budget", "reason": "it reached its limit of 3 steps", "budget": budget});
+        attached.status.held = Some(serde_json::from_value(held).unwrap());
+        let shown = frames(BEGIN, || Screen::begin(&attached, Role::Driver, Theme::Plain));
+        assert!(shown.contains(says), "{shown}");
+    }
 }

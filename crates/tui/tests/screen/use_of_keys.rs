@@ -256,6 +256,8 @@ fn a_slash_begins_a_command() {
     };
     let send = |text: &str, mode| vec![Intent::Send { text: text.to_owned(), mode }];
     assert_eq!(enter("/pause").0, [Intent::Pause]);
+    assert_eq!(enter("/resume").0, [Intent::Resume { more: false }]);
+    assert_eq!(enter("/more").0, [Intent::Resume { more: true }]);
     assert_eq!(enter("/steer use less").0, send("use less", DeliveryMode::Steer));
     assert_eq!(enter(" /pause").0, send("/pause", DeliveryMode::Queue));
     assert!(enter("/usr/bin is full").1.contains("there is no command `/usr/bin is full`"));

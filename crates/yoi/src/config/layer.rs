@@ -37,14 +37,7 @@ impl Config {
             set(&mut known.max_output, max_output, || at("max_output"));
             set(&mut known.context, context, || at("context"));
         }
-        let LimitsConfig { max_steps, tool_concurrency, max_cost_usd, max_tokens, max_wall_s, pod } = limits;
-        let at = |key: &str| place(&["limits", key]);
-        self.max_steps.set(max_steps, || at("max_steps"));
-        self.tool_concurrency.set(tool_concurrency, || at("tool_concurrency"));
-        set(&mut self.max_cost, max_cost_usd, || at("max_cost_usd"));
-        set(&mut self.max_tokens, max_tokens, || at("max_tokens"));
-        set(&mut self.max_wall_s, max_wall_s, || at("max_wall_s"));
-        self.pod_limits.layer(&pod, &|key| place(&["limits", "pod", key]));
+        self.layer_limits(limits, place);
         self.protect_tokens.set(context.protect_tokens, || place(&["context", "protect_tokens"]));
         self.prune_at.set(context.prune_at, || place(&["context", "prune_at"]));
         self.compact_at.set(context.compact_at, || place(&["context", "compact_at"]));
@@ -73,5 +66,17 @@ impl Config {
         self.any_file_system.set(state.any_file_system, || place(&["state", "any_file_system"]));
         self.vi_keys.set(terminal.vi_keys, || place(&["terminal", "vi_keys"]));
         self.instructions.set(instructions, || place(&["instructions"]));
+    }
+
+    /// The limits of runs and of the pod.
+    fn layer_limits(&mut self, limits: LimitsConfig, place: &dyn Fn(&[&str]) -> Source) {
+        let LimitsConfig { max_steps, tool_concurrency, max_cost_usd, max_tokens, max_wall_s, pod } = limits;
+        let at = |key: &str| place(&["limits", key]);
+        self.max_steps.set(max_steps, || at("max_steps"));
+        self.tool_concurrency.set(tool_concurrency, || at("tool_concurrency"));
+        set(&mut self.max_cost, max_cost_usd, || at("max_cost_usd"));
+        set(&mut self.max_tokens, max_tokens, || at("max_tokens"));
+        set(&mut self.max_wall_s, max_wall_s, || at("max_wall_s"));
+        self.pod_limits.layer(&pod, &|key| place(&["limits", "pod", key]));
     }
 }
