@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The methods that read.
-pub(super) struct Reading(pub(super) Arc<dyn MemoryLookup>);
+pub(super) struct LookupAsJson(pub(super) Arc<dyn MemoryLookup>);
 
 /// The methods that change notes.
-pub(super) struct Writing(pub(super) Arc<dyn MemoryKeeper>);
+pub(super) struct KeeperAsJson(pub(super) Arc<dyn MemoryKeeper>);
 
-impl JsonService for Reading {
+impl JsonService for LookupAsJson {
     fn call(&self, call: JsonCall) -> ServiceFuture<'_, Result<Value, ServiceFault>> {
         Box::pin(async move {
             match call.method.as_str() {
@@ -25,7 +25,7 @@ impl JsonService for Reading {
     }
 }
 
-impl JsonService for Writing {
+impl JsonService for KeeperAsJson {
     fn call(&self, call: JsonCall) -> ServiceFuture<'_, Result<Value, ServiceFault>> {
         Box::pin(async move {
             match call.method.as_str() {

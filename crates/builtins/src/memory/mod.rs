@@ -13,7 +13,7 @@ mod store;
 
 use contract::VERSION;
 pub use contract::{Hits, KEEPER, LOOKUP, MemoryKeeper, MemoryLookup, NewNote, NoteQuery, NoteSaved};
-use json::{Reading, Writing};
+use json::{KeeperAsJson, LookupAsJson};
 pub use lint::{MAX_TAGS, MAX_TEXT};
 pub use note::{Day, Description, Note, NoteKind, NoteName, Tag};
 pub use store::{MAX_FOUND, MAX_NOTES};
@@ -115,9 +115,9 @@ impl FeatureModule for Memory {
         ctx.tools().implement(&FORGET, &store, forget)?;
         let (lookup, keeper) = (Arc::clone(&store) as Arc<dyn MemoryLookup>, store as Arc<dyn MemoryKeeper>);
         ctx.services().provide(LOOKUP, Arc::clone(&lookup))?;
-        ctx.services().provide_json(&LOOKUP.id(), Arc::new(Reading(lookup)))?;
+        ctx.services().provide_json(&LOOKUP.id(), Arc::new(LookupAsJson(lookup)))?;
         ctx.services().provide(KEEPER, Arc::clone(&keeper))?;
-        ctx.services().provide_json(&KEEPER.id(), Arc::new(Writing(keeper)))?;
+        ctx.services().provide_json(&KEEPER.id(), Arc::new(KeeperAsJson(keeper)))?;
         Ok(())
     }
 }

@@ -174,3 +174,11 @@ pub struct Updated {
     /// The changes made, for people.
     pub done: Vec<String>,
 }
+
+/// Which item.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[schemars(description = "")]
+pub(super) struct Show {
+    /// Id, its beginning, or its slug.
+    pub(super) id: ItemRef,
+}

@@ -1,26 +1,25 @@
 //! The service `yoi.work-items.v1` as JSON, and `project.issue-tracker.v1`: the same methods under the name that any
 //! tracker of a project provides.
 
-use super::Show;
-use super::contract::{NewItem, Query, WorkItemChange, WorkItemReader, WorkItemWriter};
+use super::contract::{NewItem, Query, Show, WorkItemChange, WorkItemReader, WorkItemWriter};
 use crate::json_form::{answer, arguments, context, unknown};
 use pod::feature::{JsonCall, JsonService, ServiceFault, ServiceFuture};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The methods that read.
-pub(super) struct Reading(pub(super) Arc<dyn WorkItemReader>);
+pub(super) struct ReaderAsJson(pub(super) Arc<dyn WorkItemReader>);
 
 /// The methods that change items.
-pub(super) struct Writing(pub(super) Arc<dyn WorkItemWriter>);
+pub(super) struct WriterAsJson(pub(super) Arc<dyn WorkItemWriter>);
 
 /// All methods.
-pub(super) struct Tracker(pub(super) Reading, pub(super) Writing);
+pub(super) struct Tracker(pub(super) ReaderAsJson, pub(super) WriterAsJson);
 
 const READING: &str = "list, show";
 const WRITING: &str = "directory, create, update";
 
-impl JsonService for Reading {
+impl JsonService for ReaderAsJson {
     fn call(&self, call: JsonCall) -> ServiceFuture<'_, Result<Value, ServiceFault>> {
         Box::pin(async move {
             match call.method.as_str() {
@@ -32,7 +31,7 @@ impl JsonService for Reading {
     }
 }
 
-impl JsonService for Writing {
+impl JsonService for WriterAsJson {
     fn call(&self, call: JsonCall) -> ServiceFuture<'_, Result<Value, ServiceFault>> {
         Box::pin(async move {
             match call.method.as_str() {

@@ -18,13 +18,13 @@ mod json;
 mod read_first;
 mod store;
 
-use contract::VERSION;
 pub use contract::{
     CHANGED, Heading, NewItem, Query, READER, TRACKER, ThreadEntry, Updated, WRITER, WorkItem, WorkItemChange,
     WorkItemList, WorkItemReader, WorkItemWriter,
 };
+use contract::{Show, VERSION};
 pub use id::{Assignee, ItemId, ItemRef, Priority, Time, Title, WorkItemKind, WorkItemLabel, WorkItemStatus};
-use json::{Reading, Tracker, Writing};
+use json::{ReaderAsJson, Tracker, WriterAsJson};
 pub use store::{MAX_ITEMS, MAX_LISTED, MAX_TEXT};
 
 use crate::clock::Now;
@@ -117,14 +117,6 @@ impl WorkItems {
     }
 }
 
-/// Which item.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
-#[schemars(description = "")]
-struct Show {
-    /// Id, its beginning, or its slug.
-    id: ItemRef,
-}
-
 /// A comment.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[schemars(description = "")]
@@ -189,10 +181,10 @@ impl FeatureModule for WorkItems {
         ctx.tools().implement_touching(&COMMENT, always(&write), &live, Live::comment)?;
         let (reader, writer) = (Arc::clone(&store) as Arc<dyn WorkItemReader>, store as Arc<dyn WorkItemWriter>);
         ctx.services().provide(READER, Arc::clone(&reader))?;
-        ctx.services().provide_json(&READER.id(), Arc::new(Reading(Arc::clone(&reader))))?;
+        ctx.services().provide_json(&READER.id(), Arc::new(ReaderAsJson(Arc::clone(&reader))))?;
         ctx.services().provide(WRITER, Arc::clone(&writer))?;
-        ctx.services().provide_json(&WRITER.id(), Arc::new(Writing(Arc::clone(&writer))))?;
-        let tracker = Tracker(Reading(reader), Writing(writer));
+        ctx.services().provide_json(&WRITER.id(), Arc::new(WriterAsJson(Arc::clone(&writer))))?;
+        let tracker = Tracker(ReaderAsJson(reader), WriterAsJson(writer));
         ctx.services().provide_json(&ServiceId::whole(TRACKER), Arc::new(tracker))?;
         Ok(())
     }

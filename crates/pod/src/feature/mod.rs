@@ -15,8 +15,9 @@ mod declare;
 mod install;
 mod live;
 
+pub use crate::record::{RecordedFeature, RecordedRegistry};
 pub use authority::FileChanges;
-pub use decide::drift::{Difference, Drift, DriftGrade, RecordedFeature, RecordedRegistry};
+pub use decide::drift::{Difference, Drift, DriftGrade};
 pub use decide::plan::{InstallPlan, MAX_FEATURES, PlannedFeature, PlannedHook, PlannedTask, PlannedTool, Unmet};
 pub(crate) use decide::plan::{MAX_GATES, MAX_TRANSFORMS};
 pub use decide::policy::{

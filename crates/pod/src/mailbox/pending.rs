@@ -26,9 +26,6 @@ pub(crate) const MAX_ALERTS: u32 = 8;
 pub(crate) const MAX_WAKES: u32 = 12;
 const MAX_ALL_WAKES: u32 = 60;
 
-/// The sender of notifications of clients, in the journal.
-pub(crate) const CLIENT: &str = "client";
-
 /// Between turns the allowances are renewed after this time.
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
@@ -309,7 +306,7 @@ impl Pending {
 
     fn notify(&mut self, notification: Notification, reply: NumberReply, pod: &mut RequestContext<'_>) -> bool {
         let Notification { feature, by, text, wake, key, per_turn } = notification;
-        let sender = feature.as_ref().map_or_else(|| CLIENT.to_owned(), ToString::to_string);
+        let sender = feature.as_ref().map_or_else(|| NotificationQueued::CLIENT.to_owned(), ToString::to_string);
         let redactor = pod.registry.redactor();
         let key = key.map(|key| (sender.clone(), redactor.text(&key).into_owned()));
         let known = key.as_ref().and_then(|key| pod.state.notice_keys.number(|known| known == key));

@@ -9,6 +9,7 @@ mod decision;
 mod file;
 mod host;
 mod process;
+mod registry;
 mod state;
 mod task;
 mod turn;
@@ -28,6 +29,7 @@ pub use host::{
     Who,
 };
 pub use process::{ChildProcess, JobEnd, JobEndKind, JobStarter, MAX_JOB_TEXT};
+pub use registry::{RecordedFeature, RecordedRegistry};
 pub use state::{FeatureNote, FeatureState, NotificationQueued};
 pub use task::{BackgroundTask, MAX_TASK_REASON, MAX_TASK_RESTARTS, TaskRunState, TriggerKind};
 pub use turn::{

@@ -29,6 +29,11 @@ pub struct NotificationQueued {
     pub by: Option<Who>,
 }
 
+impl NotificationQueued {
+    /// The sender of notifications of clients.
+    pub const CLIENT: &'static str = "client";
+}
+
 /// Body of `feature_state`: the new whole value of a durable state. Only its feature reads it; never model-visible.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FeatureState {

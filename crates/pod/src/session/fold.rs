@@ -9,11 +9,10 @@ use super::spent::{Spent, WorkTime};
 use super::standing::StandingFacts;
 use super::tasks::TaskState;
 use super::view::{ContextPolicy, ShownItems};
-use crate::feature::RecordedRegistry;
 use crate::record::{
     ApprovalDecision, ApprovalRequested, ApprovalResolved, BudgetScope, ChildProcess, CompactRequested, Decision,
     Encoder, FeatureState, FileChanged, HoldCause, HostStarted, InputId, InputLimits, NotificationQueued, Output,
-    Record, Request, SystemItem, ToolFinished, VerdictGiven,
+    Record, RecordedRegistry, Request, SystemItem, ToolFinished, VerdictGiven,
 };
 use llm_worker::effect::Outcome;
 use llm_worker::projection::Surface;

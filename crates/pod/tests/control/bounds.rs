@@ -12,7 +12,8 @@ use testkit::{FnTool, ModelScript, PodUnderTest, ScriptedAnswer};
 /// Shows the last lines of an output by its handle: what the model may page with.
 fn pager() -> FnTool {
     FnTool::new("Page", ToolEffect::ReadOnly, |cx, arguments| async move {
-        let excerpt = cx.host.read_output(&arguments, LineRange::Tail { lines: 1 })?;
+        let asked: serde_json::Value = serde_json::from_str(&arguments).unwrap();
+        let excerpt = cx.host.read_output(asked["handle"].as_str().unwrap(), LineRange::Tail { lines: 1 })?;
         said(&format!("{}-{} of {}: {}", excerpt.first, excerpt.last, excerpt.total, excerpt.text))
     })
 }
@@ -57,8 +58,8 @@ fn a_large_input_becomes_a_blob_that_can_be_paged() {
         let opened = pod.store().unwrap();
         assert_eq!(opened.blobs.view().read(&output.stored.digest, 1 << 30).unwrap(), text.as_bytes(), "{what}");
         drop(opened);
-        pod.script =
-            ModelScript::new([ScriptedAnswer::calls(&[("Page", &output.handle)]), ScriptedAnswer::text("paged")]);
+        let page = serde_json::json!({ "handle": output.handle }).to_string();
+        pod.script = ModelScript::new([ScriptedAnswer::calls(&[("Page", &page)]), ScriptedAnswer::text("paged")]);
         pod.run("page it").end();
         let paged = pod.records().into_iter().find_map(|(_, record)| match record {
             Record::ToolFinished(finished) => Some(finished.outcome),

@@ -112,7 +112,6 @@ fn out_of_bounds_hooks_are_refused_in_the_plan() {
     let cases = [
         ("too long", builder("builtin:h").gate(&long).build()),
         ("no time", builder("builtin:h").gate(&none).build()),
-        ("nameless", builder("builtin:h").gate(&HookKey::<PreToolCall>::new("")).build()),
         ("twice", builder("builtin:h").gate(&GATE).gate(&SAME_NAME).build()),
         ("no tools", builder("builtin:h").transform(&HookKey::<ToolOutcome>::new("t").tools(&[])).build()),
     ];

@@ -297,9 +297,9 @@ fn a_command_of_a_pod_only_looks_whatever_it_asks_for() {
         assert_eq!((&results["status"], &results["attach"]), (&json!("done"), &json!("done")), "{name}");
     }
     let journal = fs::read_to_string(scene.log_file("p")).unwrap();
-    let kinds = ["input_queued", "input_withdrawn", "notification_queued", "suspended", "resumed"];
+    let kinds = ["input_queued", "input_withdrawn", "notification_queued", "suspended", "resumed", "pinned"];
     let count = |kind: &str| journal.lines().filter(|line| line.contains(&format!("\"k\":\"{kind}\""))).count();
-    assert_eq!(kinds.map(count), [1, 0, 0, 0, 0]);
+    assert_eq!(kinds.map(count), [1, 0, 0, 0, 0, 0]);
 }
 
 /// Not a test of its own: the client that the test above has a command start.
@@ -314,7 +314,8 @@ fn every_method() {
     for method in Method::NAMES {
         let params = json!({
             "versions": [1], "client": "again", "text": "x", "input": 99, "to": 1, "before": 9, "limit": 3, "tool": "x",
-            "cmd_id": method, "id": 1, "decision": "allow", "arguments_digest": "", "rules": [1]
+            "cmd_id": method, "id": 1, "decision": "allow", "arguments_digest": "", "rules": [1],
+            "pin": 1
         });
         let kind = client.ask(method, params).unwrap().map_or_else(|kind| kind, |_| "done".to_owned());
         told.insert((*method).to_owned(), kind.into());

@@ -3,39 +3,13 @@
 
 use super::report::RegistryReport;
 use crate::feature::declare::capability::HostCapability;
-use crate::hook::{FailureRule, HookClass};
-use serde::{Deserialize, Serialize};
+use crate::record::{RecordedFeature, RecordedRegistry};
+use serde::Deserialize;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The beginning of the body of features that are part of a program.
 const BUILD: &str = "build:";
-
-/// The features of an earlier start, as its report was recorded: the live ones only.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct RecordedRegistry {
-    pub digest: String,
-    pub features: Vec<RecordedFeature>,
-}
-
-/// A live feature of an earlier start.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RecordedFeature {
-    pub feature_id: String,
-    pub body: String,
-    #[serde(default)]
-    pub settings: BTreeMap<String, Value>,
-    pub settings_digest: String,
-    pub content_digest: String,
-    /// The granted capabilities.
-    pub granted: Vec<Value>,
-    pub installed_tools: Vec<String>,
-    /// Of the hooks, those that can refuse a call or withhold a result.
-    #[serde(rename = "installed_hooks")]
-    pub guards: Vec<Value>,
-    #[serde(default)]
-    pub required_by: Option<String>,
-}
 
 /// What the difference between two starts means for the second one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,32 +39,6 @@ pub struct Difference {
     pub feature: Option<String>,
     /// What differs, in one line.
     pub text: String,
-}
-
-impl RecordedRegistry {
-    /// Reads the report of a `features` record; none if it has no digest, as those of older programs.
-    #[must_use]
-    pub fn of(report: &Value) -> Option<Self> {
-        let digest = report.get("digest")?.as_str()?.to_owned();
-        let is_live =
-            |feature: &&Value| matches!(feature.get("outcome").and_then(Value::as_str), Some("installed" | "degraded"));
-        let live = report.get("features")?.as_array()?.iter().filter(is_live);
-        let features: Result<Vec<RecordedFeature>, _> = live.map(RecordedFeature::deserialize).collect();
-        let mut features = features.ok()?;
-        features.iter_mut().for_each(|feature| feature.guards.retain(is_guard));
-        Some(Self { digest, features })
-    }
-
-    fn feature(&self, id: &str) -> Option<&RecordedFeature> {
-        self.features.iter().find(|feature| feature.feature_id == id)
-    }
-}
-
-/// Whether a hook of a report can refuse, or withholds a result when it fails.
-fn is_guard(hook: &Value) -> bool {
-    let class = hook.get("class").and_then(|class| HookClass::deserialize(class).ok());
-    let rule = hook.get("on_failure").and_then(|rule| FailureRule::deserialize(rule).ok());
-    class == Some(HookClass::Gate) || rule == Some(FailureRule::Withhold)
 }
 
 impl RegistryReport {

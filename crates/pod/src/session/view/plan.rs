@@ -1,8 +1,7 @@
 //! What leaves the next request, and when. Pure; the change itself is in `view`.
 
 use super::{ShownItems, is_of_model};
-use crate::mailbox::pending::CLIENT;
-use crate::record::{KeptItem, Pruned, View, ViewLevel, ViewParameters};
+use crate::record::{KeptItem, NotificationQueued, Pruned, View, ViewLevel, ViewParameters};
 use crate::session::context::{ContextMeter, bytes, share};
 use crate::session::fold::SessionState;
 use llm_worker::projection::Surface;
@@ -274,7 +273,9 @@ impl Scene<'_> {
         for (at, item) in self.items.iter().enumerate().take(cut).skip(tail) {
             match item {
                 Item::User { .. } | Item::Assistant { .. } => kept.push(KeptItem(self.number(at), last_call)),
-                Item::System { source, .. } if source == CLIENT => kept.push(KeptItem(self.number(at), last_call)),
+                Item::System { source, .. } if source == NotificationQueued::CLIENT => {
+                    kept.push(KeptItem(self.number(at), last_call))
+                }
                 Item::ToolCall { id, .. } | Item::ToolResult { id, .. } if self.keep.contains(id) => {
                     kept.push(KeptItem(self.number(at), last_call));
                 }
