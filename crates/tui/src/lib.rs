@@ -8,6 +8,7 @@ mod call;
 mod count;
 mod diff;
 mod finished;
+mod highlight;
 mod line;
 mod markdown;
 mod note;

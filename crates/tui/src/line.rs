@@ -209,6 +209,19 @@ impl Line {
         })
     }
 
+    /// The same text with other meanings: of each piece, where it ends in the text and its meaning. What a reader takes
+    /// for one character has that of its beginning.
+    pub(crate) fn toned(&self, pieces: &[(usize, Tone)]) -> Line {
+        let text = self.text();
+        let (mut toned, mut pieces) = (Line::default(), pieces.iter().peekable());
+        for (at, text) in text.grapheme_indices(true) {
+            while pieces.next_if(|(end, _)| *end <= at).is_some() {}
+            let tone = pieces.peek().map_or(Tone::Plain, |(_, tone)| *tone);
+            toned.put(Cluster { text, width: 0, tone });
+        }
+        toned
+    }
+
     fn put(&mut self, cluster: Cluster<'_>) {
         match self.spans.last_mut() {
             Some(last) if last.tone == cluster.tone => last.text.push_str(cluster.text),

@@ -1,9 +1,10 @@
 //! Markdown as lines. What has no look without colours keeps its sign there.
 
+use crate::highlight::highlight;
 use crate::line::{Line, Span};
 use crate::style::{Theme, Tone};
 use crate::table::{self, Table};
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 /// Lists and quotes inside one another that are indented; deeper ones stand at the same place.
 const MAX_DEPTH: usize = 12;
@@ -75,7 +76,8 @@ struct Page {
     lists: Vec<Option<u64>>,
     /// The links and images that are open.
     links: Vec<Link>,
-    code: Option<String>,
+    /// The block of code that is open, and what stands behind its fence.
+    code: Option<(String, String)>,
     table: Option<Table>,
     /// Something was printed that the next block stands apart from.
     apart: bool,
@@ -121,9 +123,10 @@ impl Page {
                 }
             }
             Tag::BlockQuote(_) => self.nest(Margin { first: None, rest: Line::of("│ ", Tone::Dim) }),
-            Tag::CodeBlock(_) => {
+            Tag::CodeBlock(kind) => {
                 self.paragraph();
-                self.code = Some(String::new());
+                let tag = if let CodeBlockKind::Fenced(tag) = kind { tag.into_string() } else { String::new() };
+                self.code = Some((String::new(), tag));
             }
             Tag::List(first) => {
                 // A list in an item stands directly below it.
@@ -230,7 +233,7 @@ impl Page {
     }
 
     fn text(&mut self, text: &str) {
-        if let Some(code) = &mut self.code {
+        if let Some((code, _)) = &mut self.code {
             code.push_str(text);
             return;
         }
@@ -273,11 +276,12 @@ impl Page {
     }
 
     fn end_code(&mut self) {
-        let Some(code) = self.code.take() else { return };
+        let Some((code, tag)) = self.code.take() else { return };
         let width = self.width;
         self.margins.push(Margin { first: None, rest: Line::of("  ", Tone::Plain) });
-        for line in code.strip_suffix('\n').unwrap_or(&code).split('\n') {
-            self.print(|first, rest| Line::of_output(line, Tone::Code).chop(width, first, rest));
+        let lines = code.strip_suffix('\n').unwrap_or(&code).split('\n');
+        for line in highlight(&tag, lines.map(|line| Line::of_output(line, Tone::Code)).collect()) {
+            self.print(|first, rest| line.chop(width, first, rest));
             self.apart = false;
         }
         self.margins.pop();

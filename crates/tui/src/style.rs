@@ -10,6 +10,14 @@ pub enum Tone {
     Emphasis,
     Struck,
     Code,
+    /// In code: a word of the language, or a key.
+    Keyword,
+    /// In code: a text.
+    Quoted,
+    /// In code.
+    Comment,
+    /// In code.
+    Number,
     Link,
     /// Incidental.
     Dim,
@@ -49,10 +57,11 @@ impl Theme {
             Tone::Heading | Tone::Strong => "1",
             Tone::Emphasis => "3",
             Tone::Struck => "9",
-            Tone::Code => "36",
+            Tone::Code | Tone::Number => "36",
+            Tone::Keyword => "35",
             Tone::Link => "4",
-            Tone::Dim => "2",
-            Tone::Added | Tone::Ok => "32",
+            Tone::Dim | Tone::Comment => "2",
+            Tone::Added | Tone::Ok | Tone::Quoted => "32",
             Tone::Removed => "31",
             Tone::Failed => "1;31",
             Tone::Refused => "33",

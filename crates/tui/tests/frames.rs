@@ -139,7 +139,11 @@ fn notes() {
 
 #[test]
 fn colours_have_meanings() {
-    let answer = markdown("# T\n\n*e* **s** `c` ~~x~~ [l](u)\n\n```\nb\n```\n", 80, Theme::Colour);
+    let answer = markdown(
+        "# T\n\n*e* **s** `c` ~~x~~ [l](u)\n\n```\nb\n```\n\n```rust\nif 1 \"a\" // b\n```\n",
+        80,
+        Theme::Colour,
+    );
     let mut lines = answer;
     lines.extend(diff(EDIT, 60, 6));
     for state in [
