@@ -1,6 +1,6 @@
 //! Meanings of text, and how a terminal of 16 colours shows them. Does not depend on text.
 
-/// What a piece of text means.
+/// What a piece of text means. The digest of a screen depends on their order: new ones come last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Tone {
     #[default]
@@ -10,14 +10,6 @@ pub enum Tone {
     Emphasis,
     Struck,
     Code,
-    /// In code: a word of the language, or a key.
-    Keyword,
-    /// In code: a text.
-    Quoted,
-    /// In code.
-    Comment,
-    /// In code.
-    Number,
     Link,
     /// Incidental.
     Dim,
@@ -28,6 +20,14 @@ pub enum Tone {
     Refused,
     /// It waits for a person.
     Waiting,
+    /// In code: a word of the language, or a key.
+    Keyword,
+    /// In code: a text.
+    Quoted,
+    /// In code.
+    Comment,
+    /// In code.
+    Number,
 }
 
 /// How meanings look. The caller decides whether there may be colours.
