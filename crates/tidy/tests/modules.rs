@@ -47,7 +47,7 @@ const ROOMS: &[(&str, &[Room])] = &[
         // what a feature says
         Room { name: "pod::feature::declare", may: &["hook", "record", "schedule", "schema"] },
         // what the host makes of it; installs nothing
-        Room { name: "pod::feature::decide", may: &["feature::declare", "hook"] },
+        Room { name: "pod::feature::decide", may: &["feature::declare", "hook", "record"] },
         Room { name: "pod::feature::install", may: &["feature::decide", "feature::declare", "feature::live", "foreign", "hook", "mailbox"] },
         // what is installed; knows nothing of installing
         Room { name: "pod::feature::live", may: &["feature::decide", "feature::declare", "foreign", "hook", "mailbox", "record", "schema", "session"] },
@@ -71,16 +71,21 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "yoi::host_log", may: &["env", "exit"] },
         Room { name: "yoi::instructions", may: &["env", "exit", "plain_file", "project"] },
         Room { name: "yoi::bad_value", may: &[] },
-        Room { name: "yoi::allow", may: &["bad_value", "nearest"] },
+        // features that a composed program has besides the built-in ones
+        Room { name: "yoi::program", may: &["exit"] },
+        Room { name: "yoi::attachment", may: &["bad_value"] },
+        Room { name: "yoi::allow", may: &["bad_value", "nearest", "program"] },
         Room { name: "yoi::usage", may: &["bad_value", "exit", "nearest"] },
         // what is configured; knows no flag
-        Room { name: "yoi::config", may: &["compose", "env", "exit", "host_log", "nearest", "plain_file", "pods", "project"] },
+        Room { name: "yoi::config", may: &["compose", "env", "exit", "host_log", "nearest", "plain_file", "pods", "program", "project"] },
         // the composition root; knows no command
-        Room { name: "yoi::compose", may: &["config", "env", "exit", "instructions", "nearest", "pods", "project", "show"] },
+        Room { name: "yoi::compose", may: &["config", "env", "exit", "instructions", "nearest", "pods", "program", "project", "show"] },
         Room { name: "yoi::candidates", may: &["compose", "config", "env", "pods"] },
         // flags; runs nothing
-        Room { name: "yoi::cli", may: &["allow", "bad_value", "candidates", "config"] },
-        Room { name: "yoi::launch", may: &["allow", "cli", "config", "exit"] },
+        Room { name: "yoi::cli", may: &["allow", "attachment", "bad_value", "candidates", "config"] },
+        // a file that describes an agent
+        Room { name: "yoi::agent", may: &["compose", "config", "env", "exit", "plain_file"] },
+        Room { name: "yoi::launch", may: &["agent", "allow", "attachment", "cli", "config", "exit"] },
         // what people see; knows no command
         Room { name: "yoi::show", may: &["exit", "look"] },
         // the control channel; knows no command and no configuration
@@ -88,8 +93,8 @@ const ROOMS: &[(&str, &[Room])] = &[
         // the terminal of the full screen: keys in, frames out, given back; knows no pod
         Room { name: "yoi::terminal", may: &[] },
         // a pod in this process; knows no flag, no command and no terminal
-        Room { name: "yoi::hosting", may: &["compose", "config", "env", "exit", "host_log", "instructions", "launch", "look", "pods", "project", "socket"] },
-        Room { name: "yoi::commands", may: &["cli", "compose", "config", "env", "exit", "host_log", "hosting", "launch", "look", "nearest", "pods", "project", "show", "socket", "terminal"] },
+        Room { name: "yoi::hosting", may: &["agent", "compose", "config", "env", "exit", "host_log", "instructions", "launch", "look", "pods", "project", "socket"] },
+        Room { name: "yoi::commands", may: &["agent", "cli", "compose", "config", "env", "exit", "host_log", "hosting", "launch", "look", "nearest", "pods", "program", "project", "show", "socket", "terminal"] },
     ]),
     ("session-store", &[
         Room { name: "session-store::disk", may: &[] },

@@ -1,7 +1,6 @@
 //! The tokens of the next request, by contributor. A pure fold over surface, items and answers; it needs no tokenizer, because
 //! the provider counts every request that it answers.
 
-use super::view::GAP_SOURCE;
 use crate::record::{PrunedContent, SurfaceSources};
 use llm_worker::projection::Surface;
 use llm_worker::{Item, Usage};
@@ -49,6 +48,26 @@ struct CountedRequest {
     bytes: u64,
     input: u64,
     cached: u64,
+}
+
+/// The source of the marks in gaps. No feature has this id.
+pub const GAP_SOURCE: &str = "context";
+
+/// When and how much leaves the requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContextPolicy {
+    /// The newest items with together this many tokens stay whole.
+    pub protect_tokens: u64,
+    /// Old results are masked before a request that needs more than this part of the window, in percent.
+    pub prune_at: u64,
+    /// Old steps leave before a request that needs more than this part of the window, in percent.
+    pub compact_at: u64,
+}
+
+impl Default for ContextPolicy {
+    fn default() -> Self {
+        Self { protect_tokens: 40_000, prune_at: 75, compact_at: 85 }
+    }
 }
 
 /// Which part of a request it is.

@@ -2,13 +2,13 @@
 
 use super::approvals::Approvals;
 use super::calls::{CallApproval, OpenCall, RefusedCall};
-use super::context::{ContextMeter, ContextUsage, keeps_up_to};
+use super::context::{ContextMeter, ContextPolicy, ContextUsage, keeps_up_to};
 use super::lost::{LostRecords, bridged};
 use super::queue::{InputQueue, RecentKeys};
 use super::spent::{Spent, WorkTime};
 use super::standing::StandingFacts;
 use super::tasks::TaskState;
-use super::view::{ContextPolicy, ShownItems};
+use super::view::shown::ShownItems;
 use crate::record::{
     ApprovalDecision, ApprovalRequested, ApprovalResolved, BudgetScope, ChildProcess, CompactRequested, Decision,
     Encoder, FeatureState, FileChanged, HoldCause, HostStarted, InputId, InputLimits, NotificationQueued, Output,

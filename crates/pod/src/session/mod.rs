@@ -10,6 +10,7 @@ mod decode_lite;
 pub mod fold;
 pub mod jobs;
 mod lost;
+mod note;
 pub mod queue;
 pub mod references;
 pub mod replay;

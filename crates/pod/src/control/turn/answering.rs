@@ -1,8 +1,8 @@
 //! The answer that a turn waits for, as gates see it. Does not depend on the turn.
 
-use super::view_change::CompactionAnswer;
 use crate::hook::{GateOutcome, ProposedCall};
-use llm_worker::{ModelError, ModelEvent};
+use crate::record::TransformNote;
+use llm_worker::{CallId, ModelError, ModelEvent};
 
 /// The model's answer so far, and what gates have to say of it.
 #[derive(Default)]
@@ -27,6 +27,13 @@ pub(in super::super) enum Reviewing {
     Again,
     /// Hooks answered about a change of the view.
     View(Box<CompactionAnswer>),
+}
+
+/// What hooks say about a change of the view.
+pub(in super::super) struct CompactionAnswer {
+    pub(super) gates: GateOutcome,
+    pub(super) keep: Vec<CallId>,
+    pub(super) transforms: Vec<TransformNote>,
 }
 
 impl Answering {

@@ -4,26 +4,19 @@
 use super::super::core::{Core, Fatal};
 use super::super::gates;
 use super::super::pipeline::ActorCommit;
-use super::answering::Reviewing;
+use super::answering::{CompactionAnswer, Reviewing};
 use super::{Running, ViewChange};
 use crate::feature::FeatureRegistry;
 use crate::foreign::Callbacks;
-use crate::hook::{Compaction, CompactionView, GateOutcome, HookPoint, LeavingResult, PreCompaction};
+use crate::hook::{Compaction, CompactionView, HookPoint, LeavingResult, PreCompaction};
 use crate::permission::Remedy;
-use crate::record::{Pruned, Record, TransformNote};
+use crate::record::{Pruned, Record};
 use crate::session::view::{MarkTexts, NextRequest};
 use llm_worker::effect::{Fact, Gated, Input};
 use llm_worker::{CallId, Item};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// What hooks say about a change of the view.
-pub(in super::super) struct CompactionAnswer {
-    gates: GateOutcome,
-    keep: Vec<CallId>,
-    transforms: Vec<TransformNote>,
-}
 
 impl Running {
     /// Whether the next request has to wait for a change of the view; the turn is then about to be held.

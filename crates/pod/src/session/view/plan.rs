@@ -1,8 +1,9 @@
 //! What leaves the next request, and when. Pure; the change itself is in `view`.
 
-use super::{ShownItems, is_of_model};
+use super::is_of_model;
+use super::shown::ShownItems;
 use crate::record::{KeptItem, NotificationQueued, Pruned, View, ViewLevel, ViewParameters};
-use crate::session::context::{ContextMeter, bytes, share};
+use crate::session::context::{ContextMeter, ContextPolicy, bytes, share};
 use crate::session::fold::SessionState;
 use llm_worker::projection::Surface;
 use llm_worker::{CallId, Item};
@@ -25,23 +26,6 @@ const URGENT: u64 = 90;
 
 /// After this many changes in a row that leave the request above its limit, no further one is made.
 pub(crate) const MAX_STALLED: u32 = 2;
-
-/// When and how much leaves the requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ContextPolicy {
-    /// The newest items with together this many tokens stay whole.
-    pub protect_tokens: u64,
-    /// Old results are masked before a request that needs more than this part of the window, in percent.
-    pub prune_at: u64,
-    /// Old steps leave before a request that needs more than this part of the window, in percent.
-    pub compact_at: u64,
-}
-
-impl Default for ContextPolicy {
-    fn default() -> Self {
-        Self { protect_tokens: 40_000, prune_at: 75, compact_at: 85 }
-    }
-}
 
 /// The texts of marks, with the placeholders of [`Pruned`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

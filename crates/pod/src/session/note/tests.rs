@@ -1,7 +1,10 @@
 //! Bounds of pins, and what a note says.
 
 use super::*;
-use crate::record::{CompactRequested, InputConsumed, InputQueued, Record, TurnFinished, TurnStarted, Unpinned};
+use crate::record::{
+    CompactRequested, InputConsumed, InputQueued, Pinned, Record, TurnFinished, TurnStarted, Unpinned,
+};
+use crate::session::standing::{MAX_PIN, MAX_PINNED, MAX_PINS};
 use llm_worker::effect::Outcome;
 
 fn pin(state: &mut SessionState, pin: u64, text: &str) {
