@@ -32,11 +32,14 @@ fn a_feature_of_ones_own_runs_in_every_pod() {
     assert_eq!(review_first(&json(home, &["features", "--json"]))["outcome"], "installed");
     // Its tool is one that rules can name, and its answer shows that it ran.
     let reviewed = |branch: &str| {
-        format!("{{\"calls\":[{{\"name\":\"Reviewed\",\"arguments\":{{\"branch\":\"{branch}\"}}}}]}}\n{{\"text\":\"done\"}}\n")
+        format!(
+            "{{\"calls\":[{{\"name\":\"Reviewed\",\"arguments\":{{\"branch\":\"{branch}\"}}}}]}}\n{{\"text\":\"done\"}}\n"
+        )
     };
     std::fs::write(project.join("answers.jsonl"), reviewed("fix") + &reviewed("more")).unwrap();
     for expected in ["1 reviewed", "2 reviewed"] {
-        let run = program(home, &["run", "-m", "scripted:answers.jsonl", "--pod", "p", "--allow", "Reviewed", "review"]);
+        let run =
+            program(home, &["run", "-m", "scripted:answers.jsonl", "--pod", "p", "--allow", "Reviewed", "review"]);
         assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
         let log = program(home, &["log", "p"]);
         assert!(String::from_utf8_lossy(&log.stdout).contains(expected), "{}", String::from_utf8_lossy(&log.stdout));
