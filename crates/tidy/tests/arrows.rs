@@ -10,7 +10,7 @@ use tidy::arrows::{Row, check};
 
 #[rustfmt::skip]
 const ARROWS: &[Row] = &[
-    // the token that all handles are made from; whoever depends on it is a composition root, or tests
+    // the token that all handles are made from; what depends on it is a composition root, or tests
     Row { name: "ambient",       ours: &[],                                                     never: &[] },
     // handles that are authority; knows no pods, tools, models
     Row { name: "authority",     ours: &["ambient"],                                            never: &["clap", "hyper", "serde_json", "toml"] },

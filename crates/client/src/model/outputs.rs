@@ -69,7 +69,7 @@ impl Outputs {
         self.calls.retain(|(known, _)| known != call);
     }
 
-    /// No call runs, or what came of them is not continued.
+    /// No call runs, or their output is not continued.
     pub fn clear(&mut self) {
         self.calls.clear();
     }

@@ -1,5 +1,5 @@
 //! The newest output of the running calls, for people who watch. It is overwritten, never queued: a call costs its last
-//! few KiB, whatever it prints and whoever looks, and no message. It is in no record and no request.
+//! few KiB, whatever it prints and however many clients look, and no message. It is in no record and no request.
 
 use llm_worker::CallId;
 use std::collections::BTreeMap;

@@ -41,7 +41,7 @@ fn a_follower_gets_each_byte_once_and_the_end_of_what_it_missed() {
     assert_eq!(taken(&mut early), []);
 }
 
-/// Whatever a call prints and whoever looks, it holds twice what is kept, and a write copies no more than that.
+/// Whatever a call prints and however many clients look, it holds twice what is kept, and a write copies no more than that.
 #[test]
 fn a_flood_is_overwritten_and_not_queued() {
     let outputs = LiveOutputs::new();
