@@ -34,6 +34,9 @@ const LINGER: Duration = Duration::from_secs(5);
 /// How often they are looked at.
 const LOOK: Duration = Duration::from_millis(10);
 
+/// Pairs of runs, one that may write elsewhere and one that may not, in which a file must change and stay.
+const ROUNDS: usize = 2;
+
 /// Most files of one directory that are looked at.
 const MAX_ENTRIES: usize = 10_000;
 
@@ -79,23 +82,27 @@ fn no_more(left: Vec<String>, what: &str) -> CheckOutcome {
 }
 
 fn files(free: &Observed, changed: &Files, run: impl Fn(bool) -> Result<Observed, String>) -> CheckOutcome {
-    let confined = match run(true) {
-        Ok(confined) => confined,
-        Err(why) => return CheckOutcome::NotTried(why),
-    };
-    if let Some(what) = confined.differs(free) {
-        return CheckOutcome::No(format!("where it can write only its own directories, {what}"));
-    }
-    // What changes also now is not its.
     let mut its = changed.clone();
-    its.retain_unchanged();
-    if !its.0.is_empty() && run(false).is_ok() {
-        its = Files::elsewhere().changed_since(&its).only(&its);
-        if let Some(path) = its.0.keys().next() {
-            return CheckOutcome::No(format!("it writes {}", path.display()));
+    for _ in 0..ROUNDS {
+        let confined = match run(true) {
+            Ok(confined) => confined,
+            Err(why) => return CheckOutcome::NotTried(why),
+        };
+        if let Some(what) = confined.differs(free) {
+            return CheckOutcome::No(format!("where it can write only its own directories, {what}"));
         }
+        // What changes also now is not its.
+        its.retain_unchanged();
+        if its.0.is_empty() {
+            return CheckOutcome::Yes;
+        }
+        if let Err(why) = run(false) {
+            return CheckOutcome::NotTried(why);
+        }
+        its = Files::elsewhere().changed_since(&its).only(&its);
     }
-    CheckOutcome::Yes
+    let path = its.0.keys().next();
+    path.map_or(CheckOutcome::Yes, |path| CheckOutcome::No(format!("it writes {}", path.display())))
 }
 
 /// What a run came to.
