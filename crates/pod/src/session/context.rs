@@ -194,6 +194,20 @@ impl ContextMeter {
         share(bytes, input, per)
     }
 
+    /// The tokens that stay whatever leaves: the fixed beginning, and what people and the model said.
+    pub(super) fn stays(&self, surface: &Surface) -> u64 {
+        let fixed = self.parts(surface).into_iter().filter(|(_, fixed)| *fixed).map(|(part, _)| part.tokens);
+        self.tokens(fixed.sum::<u64>().saturating_add(self.inputs).saturating_add(self.answers))
+    }
+
+    /// The most tokens that can leave with old results, or with old steps.
+    pub(super) fn leaves_at_most(&self, steps: bool) -> u64 {
+        let results: u64 = self.results.values().sum();
+        let notes: u64 = self.notes.values().sum();
+        let rest = if steps { self.calls.saturating_add(notes) } else { 0 };
+        self.tokens(results.saturating_add(self.reasoning).saturating_add(rest))
+    }
+
     pub(super) fn request(&mut self, surface: &Surface) {
         self.requested = self.parts(surface).iter().map(|(part, _)| part.tokens).sum();
     }

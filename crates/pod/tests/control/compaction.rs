@@ -8,12 +8,12 @@ use llm_worker::projection::neutral::NeutralRequest;
 use llm_worker::tool::LineRange;
 use llm_worker::{Item, ToolEffect, ToolOutput};
 use pod::control::{HostMode, NewInput, SubmitError};
-use pod::record::{HoldCause, Pruned, Record, SystemItem, ViewLevel, Who};
+use pod::record::{HoldCause, Record, SystemItem, ViewLevel, Who};
 use pod::session::standing::MAX_PIN;
-use testkit::{FnTool, LivePod, ModelScript, PodUnderTest, RunEnd, ScriptedAnswer};
+use testkit::{FnTool, LivePod, ModelScript, PodUnderTest, ScriptedAnswer};
 
 /// A window in which the steps of [`writing`] leave several times.
-const WINDOW: u64 = 12_000;
+pub(crate) const WINDOW: u64 = 12_000;
 
 /// Takes long arguments and answers with a line.
 fn writer() -> FnTool {
@@ -57,7 +57,7 @@ fn answer(item: &Item) -> Option<&str> {
     if let Item::Assistant { text } = item { Some(text) } else { None }
 }
 
-fn host(item: &Item) -> Option<&str> {
+pub(crate) fn host(item: &Item) -> Option<&str> {
     match item {
         Item::System { source, text } if source == "host" => Some(text),
         _ => None,
@@ -71,7 +71,7 @@ fn gap(item: &Item) -> Option<&str> {
     }
 }
 
-fn notes(pod: &PodUnderTest) -> Vec<String> {
+pub(crate) fn notes(pod: &PodUnderTest) -> Vec<String> {
     let note = |(_, record)| match record {
         Record::SystemItem(SystemItem::Context { text, .. }) => Some(text),
         _ => None,
@@ -277,36 +277,4 @@ fn changes_without_progress_stop() {
     let changes = prunes(&pod);
     assert!(changes.len() <= 4, "{}", changes.len());
     sound(&pod, "no progress");
-}
-
-#[test]
-fn a_kill_around_a_change_leaves_the_old_view_or_the_new_one() {
-    let reference = scene();
-    assert!(matches!(reference.run("first").how, RunEnd::Ended(_)));
-    assert!(prunes(&reference).len() > 1);
-    let points = reference.points.numbered();
-    let at = |wanted: &str| points.iter().position(|(name, _)| name == wanted).unwrap_or_else(|| panic!("no {wanted}"));
-    let (first, last) = (at("commit:pruned"), at("view:changed"));
-    let around = points.get(first.saturating_sub(6)..(last + 16).min(points.len())).unwrap();
-    for (name, nth) in around {
-        killed_at(name, *nth);
-    }
-}
-
-fn killed_at(name: &str, nth: usize) {
-    let what = format!("killed at {name} {nth}");
-    let mut pod = scene();
-    pod.points.kill(name, nth);
-    let first = pod.run("first");
-    assert!(matches!(first.how, RunEnd::Killed | RunEnd::Failed(_)), "{what}: {:?}", first.how);
-    let before: Vec<Pruned> = prunes(&pod);
-    assert_eq!(pod.state().shown.view, before.last().map(|pruned| pruned.view).unwrap_or_default(), "{what}");
-    pod.revive();
-    pod.script = ModelScript::new([ScriptedAnswer::text("went on")]).windowed(WINDOW);
-    assert_eq!(pod.run("second").end().answer.as_deref(), Some("went on"), "{what}");
-    let after = prunes(&pod);
-    assert!(after.starts_with(&before) && after.len() <= before.len() + 1, "{what}: {after:?}");
-    // The note of a change comes with the next request, also of the next start.
-    assert_eq!(notes(&pod).len(), after.len(), "{what}");
-    sound(&pod, &what);
 }

@@ -48,6 +48,7 @@ mod replay;
 mod restore;
 mod service_events;
 mod stage_cleanup;
+mod standing_facts;
 mod staying;
 mod task_runs;
 mod unclean_starts;

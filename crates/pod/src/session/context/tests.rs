@@ -174,7 +174,9 @@ fn results_leave_above_the_size_that_is_told() {
         let encoder = Encoder { id: "neutral".to_owned(), version: 1 };
         let mut state = SessionState::default();
         state.apply(&SurfaceSet { surface, encoder, sources }.into()).unwrap();
-        state.count(user(4_000));
+        // A result, because only such can leave.
+        let outcome = ToolOutcome { status: ResultStatus::Ok, summary: String::new(), content: "r".repeat(4_000) };
+        state.count(Item::ToolResult { id: CallId::new(1).unwrap(), outcome });
         let used = state.context(None).unwrap().used;
         let asks = |window| {
             let asked = Cell::new(false);

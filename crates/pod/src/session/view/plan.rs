@@ -3,7 +3,7 @@
 use super::is_of_model;
 use super::shown::ShownItems;
 use crate::record::{KeptItem, NotificationQueued, Pruned, View, ViewLevel, ViewParameters};
-use crate::session::context::{ContextMeter, ContextPolicy, bytes, share};
+use crate::session::context::{ContextMeter, ContextPolicy, bytes, keeps_up_to, share};
 use crate::session::fold::SessionState;
 use llm_worker::projection::Surface;
 use llm_worker::{CallId, Item};
@@ -15,11 +15,12 @@ pub(super) const MIN_BYTES: u64 = 512;
 /// A change of the view brings the next request from `prune_at` down to three fifths of it, if so much can leave.
 const TARGET: (u64, u64) = (3, 5);
 
-/// The protected tail is at most this part of the window, or of what is used if a person asks for the change.
+/// The protected tail is at most this part of the window less what always stays in it, or of what is used if a person
+/// asks for the change.
 const PROTECTED: u64 = 4;
 
-/// A change that frees less than this part of the window is made only if the request is above [`URGENT`].
-const WORTH: u64 = 10;
+/// A change that frees less than this part of what a request may keep is made only if the request is above [`URGENT`].
+const WORTH: u64 = 4;
 
 /// Percent of the window above which every change is made.
 const URGENT: u64 = 90;
@@ -77,10 +78,8 @@ impl NextRequest<'_> {
 
     /// Tokens up to which nothing leaves. The answer needs room, too.
     fn limit(&self) -> Option<u64> {
-        let window = self.window?;
-        let answer = self.state.surface.as_ref().and_then(|(surface, _)| surface.max_output).unwrap_or_default();
-        let room = window.saturating_sub(u64::from(answer)).max(window / 2);
-        Some(share(window, self.policy.prune_at, 100).min(room))
+        let max_output = self.state.surface.as_ref().and_then(|(surface, _)| surface.max_output);
+        self.window.map(|window| keeps_up_to(window, self.policy.prune_at, max_output))
     }
 
     /// The change of the view that the request needs, or that a person wishes, if it can be made. `items` gives all that
@@ -100,6 +99,13 @@ impl NextRequest<'_> {
         let (surface, _) = self.state.surface.as_ref()?;
         let used = self.used();
         let limit = self.limit().filter(|_| wish.is_none()).unwrap_or(used);
+        let urgent = used > share(window, URGENT, 100);
+        let compacts = used > share(window, self.policy.compact_at, 100);
+        let is_worth = |freed: u64| freed >= limit / WORTH;
+        if wish.is_none() && !urgent && !is_worth(self.state.context.leaves_at_most(compacts)) {
+            return None;
+        }
+        let room = window.saturating_sub(self.state.context.stays(surface));
         let scene = Scene {
             next: self,
             items: items()?,
@@ -108,24 +114,22 @@ impl NextRequest<'_> {
             keep,
             used,
             target: share(limit, TARGET.0, TARGET.1),
-            protected: self.policy.protect_tokens.min(if wish.is_some() { used } else { window } / PROTECTED),
+            protected: self.policy.protect_tokens.min(if wish.is_some() { used } else { room } / PROTECTED),
         };
         if let Some(wish) = wish {
             return scene.steps(wish.drop_turns).filter(|plan| plan.freed > 0).map(|plan| plan.pruned);
         }
-        let results = scene.results();
-        let urgent = used > share(window, URGENT, 100);
-        let compacts = used > share(window, self.policy.compact_at, 100);
-        let left = |plan: &Plan| used.saturating_sub(self.state.context.tokens(plan.freed));
-        let plan = match results {
-            Some(plan) if left(&plan) <= limit || !compacts => Some(plan),
+        let tokens = |plan: &Plan| self.state.context.tokens(plan.freed);
+        let is_enough = |plan: &Plan| is_worth(tokens(plan)) && used.saturating_sub(tokens(plan)) <= limit;
+        let plan = match scene.results() {
+            Some(plan) if !compacts || is_enough(&plan) => Some(plan),
             results => {
                 let steps = if compacts { scene.steps(false) } else { None };
                 [results, steps].into_iter().flatten().max_by_key(|plan| plan.freed)
             }
-        }?;
-        let is_worth = self.state.context.tokens(plan.freed) >= window / WORTH;
-        (plan.freed > 0 && (urgent || is_worth)).then_some(plan.pruned)
+        };
+        let plan = plan.filter(|plan| plan.freed > 0 && (urgent || is_worth(tokens(plan))));
+        plan.map(|plan| plan.pruned)
     }
 }
 
