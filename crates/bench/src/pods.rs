@@ -7,7 +7,7 @@ use authority::{Access, Ambient, SandboxMode, Workspace};
 use llm_worker::effect::Outcome;
 use llm_worker::model::EventSink;
 use llm_worker::projection::Dialect;
-use llm_worker::{ErrorKind, Model, ModelError, ModelEvent, ModelRequest, StopReason};
+use llm_worker::{ErrorKind, Model, ModelError, ModelEvent, ModelRequest, StopReason, Usage};
 use pod::control::{Callbacks, HostMode, Outbox, Permission, PodLimits, RunLimits};
 use pod::feature::{
     CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostServices, PodLink,
@@ -31,6 +31,8 @@ use tokio_util::sync::CancellationToken;
 pub struct Mark {
     /// When.
     pub at: Instant,
+    /// When the model began to answer.
+    pub marked: Instant,
     /// Flushes since the session was opened, opening included.
     pub flushes: u64,
     /// Bytes written to the session.
@@ -39,15 +41,45 @@ pub struct Mark {
     pub encoded: u64,
     /// Bytes of this request.
     pub body: u64,
+    /// Bytes of it, from its beginning, that stood in the request before it.
+    pub kept: u64,
+    /// Memory of this process in use, in bytes; asked at every hundredth request.
+    pub private: u64,
 }
 
-/// A model that asks for `calls` harmless calls in each of `steps` answers, then says that it is done.
+/// What a model asks for until it says that it is done.
+#[derive(Clone, Copy, Debug)]
+pub struct Asks {
+    /// Answers with calls.
+    pub steps: usize,
+    /// Calls in each of them.
+    pub calls: usize,
+    /// Lines that each call reads, of [`LINE`] bytes with their number; a call that finds nothing, if 0.
+    pub lines: usize,
+    /// Tokens that the model takes.
+    pub window: Option<u64>,
+}
+
+/// Bytes of a line of what is read, without its number.
+pub const LINE: usize = 60;
+
+/// Lines of the file that is read.
+const LINES: usize = 10_000;
+
+/// The model's tokens are of this many bytes.
+pub const BYTES_PER_TOKEN: u64 = 4;
+
+/// How often the memory is asked for.
+const ASKED: usize = 100;
+
+/// A model that asks for harmless calls, then says that it is done.
 pub struct Chain {
-    steps: usize,
-    calls: usize,
+    asks: Asks,
     dialect: Arc<CountingDialect>,
     traffic: Arc<Traffic>,
     marks: Mutex<Vec<Mark>>,
+    /// The body of the newest request.
+    newest: Mutex<Vec<u8>>,
 }
 
 #[async_trait]
@@ -60,16 +92,30 @@ impl Model for Chain {
         self.dialect.clone()
     }
 
+    fn context_window(&self) -> Option<u64> {
+        self.asks.window
+    }
+
     async fn stream(&self, request: ModelRequest, events: EventSink) -> Result<(), ModelError> {
         let step = self.mark(&request);
+        let usage = Usage { input: request.body().len / BYTES_PER_TOKEN, ..Usage::default() };
+        let Asks { steps, calls, lines, .. } = self.asks;
         let gone = |_| ModelError { kind: ErrorKind::Cancelled, message: "nobody listens".to_owned(), help: None };
-        if step > self.steps {
+        events.send(ModelEvent::Usage(usage)).await.map_err(gone)?;
+        if step > steps {
             events.send(ModelEvent::Text("done".to_owned())).await.map_err(gone)?;
             return events.send(ModelEvent::Stop(StopReason::EndTurn)).await.map_err(gone);
         }
-        for index in 0..self.calls {
-            events.send(ModelEvent::CallStarted { index, name: "Glob".to_owned() }).await.map_err(gone)?;
-            let fragment = r#"{"pattern":"*.absent"}"#.to_owned();
+        for index in 0..calls {
+            let (name, fragment) = match lines {
+                0 => ("Glob", r#"{"pattern":"*.absent"}"#.to_owned()),
+                // Neighbouring calls read different lines.
+                lines => {
+                    let first = 1 + (step * calls + index) * lines % (LINES - lines);
+                    ("Read", format!(r#"{{"path":"lines","offset":{first},"limit":{lines}}}"#))
+                }
+            };
+            events.send(ModelEvent::CallStarted { index, name: name.to_owned() }).await.map_err(gone)?;
             events.send(ModelEvent::CallArguments { index, fragment }).await.map_err(gone)?;
         }
         events.send(ModelEvent::Stop(StopReason::ToolUse)).await.map_err(gone)
@@ -78,16 +124,37 @@ impl Model for Chain {
 
 impl Chain {
     fn mark(&self, request: &ModelRequest) -> usize {
+        let at = Instant::now();
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let mut marks = self.marks.lock().unwrap();
+        let private = match marks.len() % ASKED {
+            0 => crate::machine::usage(std::process::id()).private,
+            _ => 0,
+        };
+        let kept = self.kept(request);
         marks.push(Mark {
-            at: Instant::now(),
+            at,
+            marked: Instant::now(),
             flushes: count(&self.traffic.flushes),
             written: count(&self.traffic.written),
             encoded: count(&self.dialect.bytes),
             body: request.body().len,
+            kept,
+            private,
         });
         marks.len()
+    }
+
+    /// Bytes of the request, from its beginning, that stood in the one before it.
+    fn kept(&self, request: &ModelRequest) -> u64 {
+        if self.asks.window.is_none() {
+            return 0;
+        }
+        let body = request.body().to_vec();
+        let mut newest = self.newest.lock().unwrap();
+        let kept = body.iter().zip(&*newest).take_while(|(one, two)| one == two).count();
+        *newest = body;
+        kept as u64
     }
 }
 
@@ -138,12 +205,22 @@ impl PodPlace {
     /// One run to its end: `steps` model steps of `calls` calls each, and the last answer.
     #[must_use]
     pub fn run(&self, ambient: &Ambient, steps: usize, calls: usize) -> Vec<Mark> {
+        self.run_of(ambient, Asks { steps, calls, lines: 0, window: None })
+    }
+
+    /// One run to its end.
+    #[must_use]
+    pub fn run_of(&self, ambient: &Ambient, asks: Asks) -> Vec<Mark> {
         let disk = CountingDisk::default();
         let dialect = Arc::new(CountingDialect::new(Arc::new(Chat(Flavour::Compatible))));
         let traffic = disk.0.clone();
-        let chain = Arc::new(Chain { steps, calls, dialect, traffic, marks: Mutex::default() });
+        let chain = Arc::new(Chain { asks, dialect, traffic, marks: Mutex::default(), newest: Mutex::default() });
         let opened = self.open(&disk);
         let project = self.root.path().join("project");
+        if asks.lines > 0 {
+            let lines = (1..=LINES).map(|number| format!("{number:0>width$}\n", width = LINE - 1));
+            std::fs::write(project.join("lines"), lines.collect::<String>()).unwrap();
+        }
         let workspace = Workspace::open(ambient, &project, &project, Access::ReadWrite).unwrap();
         let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(64).build().unwrap();
         let after = CrashCleanup { now: clock()(), end_survivors: &|_| Ok(0), files: None };
@@ -186,7 +263,7 @@ impl PodPlace {
         });
         assert_eq!(outcome, Outcome::Done);
         let marks = chain.marks.lock().unwrap().clone();
-        assert_eq!(marks.len(), steps + 1);
+        assert_eq!(marks.len(), asks.steps + 1);
         marks
     }
 }

@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a measurement that cannot be made ends the program")]
 
+mod context;
 mod inside;
 mod list;
 mod restore;
@@ -32,7 +33,7 @@ struct Amount {
 /// One part of the table.
 type Part = fn(&Ambient, &Path, Amount, &mut Table);
 
-const PARTS: [(&str, Part); 11] = [
+const PARTS: [(&str, Part); 12] = [
     ("start", |_, binary, amount, table| runs::start(binary, amount, table)),
     ("steps", runs::steps),
     ("clients", |_, binary, amount, table| runs::clients(binary, amount, table)),
@@ -41,6 +42,7 @@ const PARTS: [(&str, Part); 11] = [
         inside::encoded(ambient, table);
         restore::restore(ambient, binary, amount, table);
     }),
+    ("context", context::context),
     ("list", list::list),
     ("screen", screen::screen),
     ("features", |_, _, amount, table| inside::features(amount, table)),
