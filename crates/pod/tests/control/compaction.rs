@@ -276,5 +276,7 @@ fn changes_without_progress_stop() {
     assert_eq!(run.end().outcome, Outcome::ContextLimit);
     let changes = prunes(&pod);
     assert!(changes.len() <= 4, "{}", changes.len());
+    let used = pod.state().context(None).unwrap().used;
+    assert!(used < 8_000, "it stops before the window is full: {used}");
     sound(&pod, "no progress");
 }

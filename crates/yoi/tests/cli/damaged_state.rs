@@ -206,7 +206,7 @@ fn verify_holds_no_transcript_in_memory() {
 const VIEW: usize = 400_000;
 const READ: usize = 24_000;
 /// Steps of one run with calls each, and megabytes in all by default.
-const READS: (usize, usize) = (50, 8);
+const READS: (usize, usize) = (25, 8);
 const READ_TRANSCRIPT: usize = 8;
 /// What `verify` may take of memory then, in KiB: the view twice, and what it takes of a short transcript.
 const VIEW_MEMORY: usize = 10 << 10;

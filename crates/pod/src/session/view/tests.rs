@@ -6,6 +6,7 @@ use crate::record::{
     CompactRequested, Encoder, KeptItem, Pruned, PrunedContent, Record, SurfaceSet, SurfaceSources, View, ViewLevel,
 };
 use crate::session::fold::SessionState;
+use crate::session::standing::ActiveInput;
 use llm_worker::projection::Surface;
 use llm_worker::{CallId, Item, ProviderSignature, ResultStatus, SealedReasoning, ToolOutcome};
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,6 +99,28 @@ fn a_small_bite_is_not_worth_a_cold_cache() {
     assert_eq!(plan(&items, 10_000, 0), None);
     items.push(Item::User { text: "u".repeat(4_000) });
     assert_eq!(plan(&items, 10_000, 0).unwrap().left.results, 1, "but when the window is nearly full");
+}
+
+#[test]
+fn the_protected_tail_is_a_part_of_what_words_leave_of_the_window() {
+    // 5,000 of 12,000 tokens are words: of the other 7,000, a quarter is protected, one result and a half.
+    let items: Vec<Item> = [user(&"u".repeat(20_000))].into_iter().chain(ten().into_iter().skip(8)).collect();
+    assert_eq!(plan(&items, 12_000, 40_000).unwrap().left.results, 4);
+}
+
+#[test]
+fn nothing_is_planned_for_that_cannot_be_worth_it() {
+    let items: Vec<Item> = [user(&"u".repeat(32_000)), call(1), result(1, 4000), call(2)].to_vec();
+    let state = state(&items);
+    let asked = std::cell::Cell::new(false);
+    let asks = |window| {
+        asked.set(false);
+        let items = || asked.replace(true).then(|| items.clone());
+        drop(next(&state, &[], window, policy(0)).plan(items, &texts(), &BTreeSet::new()));
+        asked.get()
+    };
+    assert!(!asks(10_500), "a thousand tokens are less than a quarter of 7,875");
+    assert!(asks(9_900), "above nine tenths everything counts");
 }
 
 #[test]
@@ -381,12 +404,32 @@ fn the_oldest_turns_leave_only_by_hand_and_never_the_running_one() {
 }
 
 #[test]
+fn a_running_turn_with_several_inputs_stays_whole() {
+    let big = |letter: &str| user(&letter.repeat(20_000));
+    let items = vec![big("a"), said("first"), big("b"), call(1), result(1, 600), big("c"), call(2)];
+    let mut state = state(&items);
+    state.apply(&CompactRequested { drop_turns: true, by: None }.into()).unwrap();
+    state.standing.inputs = vec![ActiveInput { input: 2, item: 3, text: "b".to_owned(), since_us: 0 }];
+    let next = NextRequest { state: &state, pending: &[], window: None, policy: policy(0), stalled: 0 };
+    let plan = next.plan(|| Some(items.clone()), &texts(), &BTreeSet::new()).unwrap();
+    assert_eq!(plan.view.dropped, 2, "what was said before the input that began the turn");
+}
+
+#[test]
 fn hooks_may_keep_results() {
     let items = turns();
     let (state, plan) = by_hand(&items, false, 1_000, &[3]);
     let words = after(&plan.unwrap(), &state, &items);
     assert!(words.contains(&"call 3".to_owned()) && words.contains(&"result 3 4000".to_owned()));
     assert!(!words.contains(&"call 4".to_owned()));
+}
+
+#[test]
+fn others_leave_in_the_place_of_results_that_hooks_keep() {
+    let (items, keep) = (ten(), BTreeSet::from([id(1), id(2)]));
+    let state = state(&items);
+    let pruned = next(&state, &[], 12_000, policy(1_000)).plan(|| Some(items.clone()), &texts(), &keep).unwrap();
+    assert_eq!((pruned.view.pruned, pruned.left.results), (14, 5), "calls 3 to 7");
 }
 
 #[test]
