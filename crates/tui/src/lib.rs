@@ -26,7 +26,7 @@ pub use markdown::markdown;
 pub use note::{Paragraph, joined, labelled};
 pub use screen::{
     ConnectionState, Frame, Intent, Key, PodEntry, Reply, Screen, ScreenSize, context_kind, context_masking,
-    context_part,
+    context_part, short_model,
 };
 pub use style::{Theme, Tone};
 pub use tail::output_tail;

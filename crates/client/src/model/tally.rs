@@ -205,10 +205,18 @@ fn shown(text: &str) -> String {
     text.chars().take(protocol::MAX_SHOWN).collect()
 }
 
+/// Whether the pod is held because its next request does not fit the model's context: a person has to say what is done.
+#[must_use]
+pub fn is_context_full(status: &Status) -> bool {
+    let is_full = status.last_outcome.as_ref().is_some_and(|outcome| outcome.outcome == "context_limit");
+    is_full && status.held.as_ref().is_some_and(|held| held.cause == "budget" && held.budget.is_none())
+}
+
 /// A person answered a full context: its hold ends.
 fn compacts(status: &mut Status) {
-    let is_full = status.last_outcome.as_ref().is_some_and(|outcome| outcome.outcome == "context_limit");
-    status.held.take_if(|held| is_full && held.cause == "budget");
+    if is_context_full(status) {
+        status.held = None;
+    }
 }
 
 /// A pause by a person outlasts every other cause.

@@ -3,6 +3,7 @@
 
 use super::cell::{argument_lines, texts};
 use super::composer::Composer;
+use super::dead_time::DeadTime;
 use super::exchange::{Intent, Key};
 use super::status::left;
 use crate::arguments::asked_fields;
@@ -14,9 +15,6 @@ use protocol::method::{AllowOrDeny, AllowScope};
 use protocol::record::ApprovalRequested;
 use serde_json::Value;
 use std::rc::Rc;
-
-/// How long a question is seen before a key answers it, and how long no other key came before.
-pub(super) const DEAD_MS: u64 = 300;
 
 /// Lines of what will run that are seen at once, at least.
 const MIN_BODY: usize = 2;
@@ -39,10 +37,7 @@ enum RuleText {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Asking {
     id: Option<u64>,
-    /// When it was seen first.
-    seen_ms: Option<u64>,
-    /// When a key came last.
-    key_ms: u64,
+    time: DeadTime,
     /// The first line that is seen, how many the newest frame showed, and whether a key scrolled since.
     scroll: usize,
     shown: usize,
@@ -68,8 +63,10 @@ pub(super) struct Asking {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TakesAnswer {
     Letter,
-    /// A letter may belong to a text that is being written.
-    BehindF4,
+    /// A letter may belong to something else, such as an open panel or a text that is being written.
+    BehindF4 {
+        is_writing: bool,
+    },
     /// This client may not answer, or is not connected.
     NotHere,
 }
@@ -91,7 +88,7 @@ impl Asking {
         let words = self.words.take().map(|words| words.text()).filter(|words| !words.is_empty());
         let interrupted = words.is_some() || self.interrupted;
         // Who chose to answer one question may be writing again when the next one comes.
-        *self = Self { id, key_ms: self.key_ms, interrupted, ..Self::default() };
+        *self = Self { id, time: self.time.next(), interrupted, ..Self::default() };
         words
     }
 
@@ -104,7 +101,8 @@ impl Asking {
     pub(super) fn preview(&mut self, id: u64, text: Result<String, String>) {
         if self.id == Some(id) && self.rule.is_some() {
             self.ask_rule(Some(text.map_or_else(RuleText::Impossible, RuleText::Known)));
-            (self.seen_ms, self.read, self.scroll) = (None, false, 0);
+            self.time.not_seen();
+            (self.read, self.scroll) = (false, 0);
         }
     }
 
@@ -124,12 +122,12 @@ impl Asking {
 
     /// A key came that did not answer.
     pub(super) fn typed(&mut self, now_ms: u64) {
-        self.key_ms = now_ms;
+        self.time.typed(now_ms);
     }
 
     /// Text arrived as a whole, which nobody typed as an answer: the question counts as not seen yet.
     pub(super) fn not_seen(&mut self) {
-        self.seen_ms = None;
+        self.time.not_seen();
     }
 
     /// One step in the question, at most one for each frame: so no line is passed that was never shown.
@@ -143,11 +141,6 @@ impl Asking {
                 _ => self.scroll.saturating_sub(page),
             };
         }
-    }
-
-    fn is_ready(&self, now_ms: u64) -> bool {
-        let passed = |since: u64| now_ms.checked_sub(since).is_some_and(|passed| passed >= DEAD_MS);
-        self.seen_ms.is_some_and(passed) && passed(self.key_ms)
     }
 
     /// A key for the question. `free`: there is no text that the key may belong to.
@@ -195,7 +188,7 @@ impl Asking {
             _ if self.focus => return KeyResult::Taken(Vec::new()),
             _ => return KeyResult::Ignored,
         };
-        if !self.is_ready(now_ms) {
+        if !self.time.is_over(now_ms) {
             // It belongs to what was typed before.
             return if self.focus { KeyResult::Taken(Vec::new()) } else { KeyResult::Ignored };
         }
@@ -278,17 +271,16 @@ impl Asking {
         let answerable = self.focus || takes == TakesAnswer::Letter;
         if answerable && !self.answerable {
             // The letters act only from now on.
-            self.seen_ms = None;
+            self.time.not_seen();
         }
         (self.answerable, self.scrolled) = (answerable, false);
         let room = rows.saturating_sub(1 + keys.len());
         if room < MIN_BODY || width < MIN_WIDTH {
-            (self.seen_ms, self.read) = (None, false);
+            self.time.not_seen();
+            self.read = false;
             return vec![Line::of("? a question waits: enlarge the terminal", Tone::Waiting).cut(width)];
         }
-        if self.seen_ms.is_none_or(|seen| seen > now_ms) {
-            self.seen_ms = Some(now_ms);
-        }
+        self.time.seen(now_ms);
         let body = match self.body.take() {
             Some((made_for, body)) if made_for == width => body,
             other => {
@@ -345,8 +337,8 @@ impl Asking {
             "another question is asked now: Esc, then go on"
         } else if self.sent == Some(asked.approval) {
             "the answer is on its way"
-        } else if !self.focus && takes == TakesAnswer::BehindF4 {
-            "F4, then y or n: what you write stays"
+        } else if let (false, TakesAnswer::BehindF4 { is_writing }) = (self.focus, takes) {
+            if is_writing { "F4, then y or n: what you write stays" } else { "F4, then y or n" }
         } else {
             match (&self.rule, scopes(asked)) {
                 (Some(RuleText::Known(_)), _) => "y allow by these rules · n back",
@@ -374,7 +366,7 @@ impl RuleText {
 }
 
 /// Before the lines of a question, and before those that go on.
-fn margins() -> (Line, Line) {
+pub(super) fn margins() -> (Line, Line) {
     (Line::of("  ", Tone::Plain), Line::of("    │ ", Tone::Dim))
 }
 
@@ -388,7 +380,7 @@ fn end(at_ms: u64, width: usize, now_ms: u64) -> Vec<Line> {
     texts(&text, Tone::Waiting, width, &margin, &deep)
 }
 
-fn indented(line: &Line) -> Line {
+pub(super) fn indented(line: &Line) -> Line {
     let mut shown = Line::of("  ", Tone::Plain);
     shown.append(line);
     shown

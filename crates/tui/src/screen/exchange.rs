@@ -105,6 +105,8 @@ pub enum Intent {
     Compact {
         drop_turns: bool,
     },
+    /// End the process of the pod, once what runs has ended.
+    Stop,
     Pin(String),
     Unpin(u64),
     /// Ask for the records before this one; [`Reply::Page`] or [`Reply::PageFailed`].

@@ -7,7 +7,8 @@ use super::status::{count, dollars};
 use crate::call::CallState;
 use crate::count::duration;
 use crate::style::Tone;
-use notices::{answered_text, notice, outcome, outcome_tone, who};
+pub(super) use notices::outcome_text;
+use notices::{answered_text, notice, outcome_tone, who};
 use protocol::record::{
     ApprovalRequested, ApprovalResolved, Item, RecordBody, RecordView, ToolFinished, ToolStarted, TurnFinished,
     VerdictGiven, Who,
@@ -389,7 +390,7 @@ impl Fold {
         let since = self.turn.take().filter(|turn| turn.turn == finished.turn);
         self.request_us = None;
         self.since.turns += 1;
-        let text = outcome(&finished.outcome);
+        let text = outcome_text(&finished.outcome);
         self.since.failed = (finished.outcome.outcome != "done").then(|| text.clone());
         self.since.first.failure = Some(seq);
         let seconds = since.map(|turn| Duration::from_micros(time_us.saturating_sub(turn.since_us)).as_secs());

@@ -114,6 +114,10 @@ impl Screen {
                 bottom.caret = Some((above.len() + caret.0, caret.1));
                 above.extend(rows);
             }
+        } else if self.asks_of_context() {
+            let room = rows.saturating_sub(fixed + above.len() + 1);
+            let takes = self.takes_answer();
+            above.extend(self.full.lines(self.model.status(), takes, (columns, room), now_ms));
         }
         bottom.rows.extend((rows >= RULED_FROM).then(|| self.rule(columns)));
         bottom.caret = bottom.caret.map(|(row, column)| (row + bottom.rows.len(), column));

@@ -30,6 +30,7 @@ impl Screen {
         );
         if !only_looks {
             self.asking.typed(now_ms);
+            self.full.typed(now_ms);
         }
         if self.role == Role::Driver {
             self.follow_path();
@@ -127,13 +128,20 @@ impl Screen {
         let is_shut = self.panel != Some(PanelKind::Pods);
         if is_shut && self.question().is_some() && (!self.asking.focus || self.asking.words.is_some()) {
             self.asking.focus = true;
+        } else if is_shut && self.asks_of_context() && !self.full.focus {
+            self.full.focus = true;
         } else {
             self.open_pods();
         }
     }
 
+    /// The full context is asked about once no call waits.
+    pub(super) fn asks_of_context(&self) -> bool {
+        self.full.asks() && self.model.status().approvals.is_empty()
+    }
+
     pub(super) fn open_pods(&mut self) {
-        self.asking.focus = false;
+        (self.asking.focus, self.full.focus) = (false, false);
         self.open_panel(PanelKind::Pods);
         if self.panel.is_some() {
             self.pods = PodList::default();
@@ -172,7 +180,7 @@ impl Screen {
             _ if self.connection == ConnectionState::Recorded => TakesAnswer::Letter,
             _ if self.role == Role::Viewer || self.connection != ConnectionState::Live => TakesAnswer::NotHere,
             true => TakesAnswer::Letter,
-            false => TakesAnswer::BehindF4,
+            false => TakesAnswer::BehindF4 { is_writing: !self.composer.is_empty() },
         }
     }
 
@@ -182,7 +190,11 @@ impl Screen {
     }
 
     fn question_key(&mut self, key: Key, now_ms: u64) -> bool {
-        let (Some((asked, _)), takes) = (self.question(), self.takes_answer()) else { return false };
+        let takes = self.takes_answer();
+        let Some((asked, _)) = self.question() else {
+            let is_asked = self.asks_of_context() && takes != TakesAnswer::NotHere;
+            return is_asked && self.take(|screen, free| screen.full.key(key, free, now_ms));
+        };
         if takes == TakesAnswer::NotHere {
             // Words that are being written stay in their place.
             let waits = self.asking.words.is_some();
@@ -191,7 +203,13 @@ impl Screen {
             }
             return waits;
         }
-        match self.asking.key(&asked, key, takes == TakesAnswer::Letter, now_ms) {
+        self.take(|screen, free| screen.asking.key(&asked, key, free, now_ms))
+    }
+
+    /// Does what a question did with a key; `true` if it was for the question.
+    fn take(&mut self, key: impl FnOnce(&mut Self, bool) -> KeyResult) -> bool {
+        let free = self.takes_answer() == TakesAnswer::Letter;
+        match key(self, free) {
             KeyResult::Ignored => false,
             KeyResult::Taken(intents) => {
                 self.outbox.extend(intents);

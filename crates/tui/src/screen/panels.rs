@@ -41,6 +41,7 @@ const KEYS: &[(&str, &str)] = &[
     ("F4", "answer what waits for you while something is written"),
     ("  again", "all pods: what waits for you there, and the way to them"),
     ("y p r n w", "a question: once, this pod, by a rule, deny, deny with words"),
+    ("1 2 3", "a full context: drop the oldest turns, resume, stop the pod"),
     (VI, "h j k l w b e 0 $ move · x dd D cc C cut · p pastes · u undoes · i a I A o write"),
     ("/ @", "commands · files of the directory; Tab completes"),
 ];

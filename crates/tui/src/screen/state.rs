@@ -7,7 +7,8 @@ use super::composer::Composer;
 use super::composer::vi::ViKeys;
 use super::exchange::{ConnectionState, Intent, Reply};
 use super::files::FilePaths;
-use super::fold::Fold;
+use super::fold::{Fold, outcome_text};
+use super::full_context::FullContext;
 use super::live::LiveLines;
 use super::panels::PanelKind;
 use super::pods::PodList;
@@ -62,6 +63,7 @@ pub struct Screen {
     /// How far back in the earlier inputs, and what was written before.
     pub(super) recalled: Option<(usize, String)>,
     pub(super) asking: Asking,
+    pub(super) full: FullContext,
     pub(super) panel: Option<PanelKind>,
     pub(super) panel_scroll: usize,
     /// The pod has the method `features`.
@@ -143,6 +145,7 @@ impl Screen {
             editing: None,
             recalled: None,
             asking: Asking::default(),
+            full: FullContext::default(),
             panel: None,
             panel_scroll: 0,
             has_features: false,
@@ -176,6 +179,7 @@ impl Screen {
         self.model.resume(attached);
         self.connection = ConnectionState::Live;
         self.fetched = None;
+        self.full.failed();
         self.fold.no_older = false;
         self.drafts.clear();
         if self.composer.is_empty() {
@@ -221,7 +225,10 @@ impl Screen {
     /// Takes what came of an intent.
     pub fn answered(&mut self, reply: Reply) {
         match reply {
-            Reply::Failed(why) => self.tell(&why, Tone::Failed),
+            Reply::Failed(why) => {
+                self.full.failed();
+                self.tell(&why, Tone::Failed);
+            }
             Reply::Note(text) => self.tell(&text, Tone::Dim),
             Reply::SendFailed { text, why } => {
                 if self.composer.is_empty() {
@@ -261,12 +268,17 @@ impl Screen {
 
     /// Several keys arrived at once, as from a paste that the terminal does not mark: none of them answers a question.
     pub fn several_keys(&mut self) {
-        self.asking.not_seen();
+        self.no_question_was_seen();
     }
 
     /// The newest frame is not at the terminal yet: nobody has seen a question of it.
     pub fn not_shown(&mut self) {
+        self.no_question_was_seen();
+    }
+
+    fn no_question_was_seen(&mut self) {
         self.asking.not_seen();
+        self.full.not_seen();
     }
 
     /// A text was pasted.
@@ -279,7 +291,7 @@ impl Screen {
         if !small.unwrap_or(&mut self.composer).paste(text) {
             self.tell("not pasted: an input has at most 1.4 MiB", Tone::Failed);
         }
-        self.asking.not_seen();
+        self.no_question_was_seen();
         self.send_draft();
     }
 
@@ -293,7 +305,7 @@ impl Screen {
     #[must_use]
     pub fn title(&self) -> String {
         let status = self.model.status();
-        match status.approvals.len() {
+        match status.approvals.len() + usize::from(self.full.asks()) {
             _ if matches!(self.connection, ConnectionState::Ended(_)) => format!("ended · {} · yoi", status.pod),
             _ if matches!(self.connection, ConnectionState::Lost(_)) => {
                 format!("not connected · {} · yoi", status.pod)
@@ -338,7 +350,12 @@ impl Screen {
                 self.notification = Some(format!("{pod} waits for you: {}", asked.tool));
             }
             RecordBody::TurnFinished(finished) if finished.outcome.outcome != "waiting" => {
-                self.notification = Some(format!("{pod}: turn {} {}", finished.turn, finished.outcome.outcome));
+                let text = outcome_text(&finished.outcome);
+                let how = text.lines().next().unwrap_or_default();
+                self.notification = Some(match finished.outcome.outcome.as_str() {
+                    "context_limit" => format!("{pod} waits for you: {how}"),
+                    _ => format!("{pod}: turn {}: {how}", finished.turn),
+                });
             }
             _ => {}
         }
@@ -372,6 +389,7 @@ impl Screen {
         {
             self.tell(&format!("approval {id}: {text}"), Tone::Waiting);
         }
+        self.full.follow(self.model.status());
         let waiting = &self.model.status().approvals;
         let first = waiting.first().map(|waiting| waiting.approval);
         let known = first.filter(|id| self.fold.questions.contains_key(id));

@@ -5,6 +5,7 @@ use super::fold::TurnClock;
 use crate::count::duration;
 use crate::line::Line;
 use crate::style::Tone;
+use client::model::is_context_full;
 use protocol::status::{State, Status};
 use std::time::Duration;
 
@@ -36,6 +37,7 @@ pub(super) fn state(
     if let Some(held) = &status.held {
         let when = if status.state == State::Working { "will be held" } else { "held" };
         return match (held.cause.as_str(), held.budget.as_deref()) {
+            _ if is_context_full(status) => ("waiting for you: the context is full".to_owned(), Tone::Waiting),
             ("budget", Some("pod")) => (format!("waiting for you (/more): {}", held.reason), Tone::Waiting),
             ("budget", _) => (format!("waiting for you (/resume): {}", held.reason), Tone::Waiting),
             (_, _) => (format!("{when}: {}", held.reason), Tone::Refused),
@@ -81,6 +83,16 @@ pub(super) fn dollars(billionths: u64) -> String {
     if cents == 0 { format!("${:.4}", billionths as f64 / 1e9) } else { format!("${}.{:02}", cents / 100, cents % 100) }
 }
 
+/// A model without its provider, or that it answers from a script.
+#[must_use]
+pub fn short_model(model: &str) -> &str {
+    match model.split_once('/') {
+        _ if model.starts_with("scripted:") => "scripted",
+        Some((_, own)) if !model.starts_with("record:") => own,
+        _ => model,
+    }
+}
+
 /// A number of tokens, short.
 pub(super) fn tokens(number: u64) -> String {
     match number {
@@ -100,7 +112,7 @@ pub(super) fn line(status: &Status, mode: Option<&str>, state: &(String, Tone), 
     facts.extend(sandbox.map(|sandbox| (format!("sandbox {sandbox}"), Tone::Refused)));
     facts.extend((!status.queued.is_empty()).then(|| (format!("{} queued", status.queued.len()), Tone::Plain)));
     facts.extend((!status.jobs.is_empty()).then(|| (count(status.jobs.len() as u64, "job"), Tone::Plain)));
-    facts.extend((!status.model.is_empty()).then(|| (status.model.clone(), Tone::Dim)));
+    facts.extend((!status.model.is_empty()).then(|| (short_model(&status.model).to_owned(), Tone::Dim)));
     let percent = status.context.as_ref().and_then(|context| context.percent);
     facts.extend(percent.map(|percent| {
         let tone = if percent >= FULL { Tone::Refused } else { Tone::Dim };

@@ -4,6 +4,7 @@
 
 mod answers;
 mod frames;
+mod full_context;
 mod inline;
 mod laws;
 mod pod;

@@ -10,6 +10,7 @@ use crate::config::{UserRules, as_toml};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::hosting::session_location::now;
+use crate::look::Look;
 use crate::pods::{Pods, read_failure};
 use crate::show::escape::line;
 use crate::show::out;
@@ -17,6 +18,7 @@ use crate::show::question::{self, TypedAnswer};
 use crate::show::rule_preview;
 use crate::show::terminal::Terminal;
 use crate::socket::block_on;
+use authority::text::escape_line;
 use client::cmd_id::cmd_id;
 use forget::COMMAND;
 use pod::control::MAX_DENIAL;
@@ -105,21 +107,37 @@ fn of_pod(pods: &Pods, name: &str) -> Result<Vec<Waiting>, Failure> {
 /// Everything that will run.
 fn print(Waiting { name, asked, .. }: &Waiting) {
     let ApprovalRequested { approval, tool, sandbox, .. } = asked;
-    out::line(&format!("{name} {approval}  {tool} (sandbox {sandbox})"));
-    question::lines(asked, Some(now() / 1000)).iter().for_each(|line| out::line(line));
+    show_line(&format!("{name} {approval}  {tool} (sandbox {sandbox})"));
+    question::lines(asked, Some(now() / 1000)).iter().for_each(|line| show_line(line));
+}
+
+/// A line about a call. On a terminal no part of it begins as a line of this command.
+fn show_line(text: &str) {
+    match Look::of_stdout() {
+        Some(_) => show(&format!("{}\n", escape_line(text))),
+        None => out::line(text),
+    }
+}
+
+/// A line of a question, or the place behind which an answer is typed.
+fn show(text: &str) {
+    match Look::of_stdout() {
+        Some(look) => out::raw(&question::drawn(text, look)),
+        None => out::raw(text),
+    }
 }
 
 /// How to answer.
 fn print_how(Waiting { name, live, asked }: &Waiting) {
     let approval = asked.approval;
     let start = if *live { String::new() } else { format!("`yoi start {name}`, then ") };
-    out::line(&format!(
+    show_line(&format!(
         "  {start}`yoi approve {name} {approval}` allows this call once; with --deny it denies the call"
     ));
     let for_pod = format!("`yoi approve {name} {approval} --scope=pod`");
-    question::also_allows(asked, &for_pod).iter().for_each(|rules| out::line(rules));
+    question::also_allows(asked, &for_pod).iter().for_each(|rules| show_line(rules));
     if question::scopes(asked).contains(&"rule") {
-        out::line("  with --scope=rule it also adds these rules to your configuration file, for all pods");
+        show_line("  with --scope=rule it also adds these rules to your configuration file, for all pods");
     }
 }
 
@@ -144,7 +162,7 @@ fn answer_from_list(
             continue;
         }
         let Waiting { name, asked, .. } = one;
-        question::also_allows(&asked, "`p`").iter().for_each(|rules| out::line(rules));
+        question::also_allows(&asked, "`p`").iter().for_each(|rules| show_line(rules));
         let mut new = None;
         let mut preview = || {
             let (rules, past) = (of_question(env, &asked), past(pods, &name, asked.approval));
@@ -152,7 +170,7 @@ fn answer_from_list(
             new = rules.ok();
             Ok(text)
         };
-        let typed = question::ask(&mut terminal, &asked, "s: not now", &mut || true, &mut out::raw, &mut preview);
+        let typed = question::ask(&mut terminal, &asked, "s: not now", &mut || true, &mut show, &mut preview);
         let (decision, scope, words) = match typed {
             Ok(TypedAnswer::Allow(scope)) => (AllowOrDeny::Allow, scope, None),
             Ok(TypedAnswer::Deny(words)) => (AllowOrDeny::Deny, AllowScope::Once, words),
@@ -259,7 +277,7 @@ fn confirmed(
     let Some(mut terminal) = answering(args, env) else { return Ok(true) };
     print(&Waiting { name: name.to_owned(), live: true, asked: open.clone() });
     let text = rules.preview(past).map_err(|why| Failure::new(Exit::Config, why))?;
-    Ok(question::confirmed(&mut terminal, &text, &mut || true, &mut out::raw).unwrap_or_else(|_left| {
+    Ok(question::confirmed(&mut terminal, &text, &mut || true, &mut show).unwrap_or_else(|_left| {
         out::raw("\n");
         false
     }))

@@ -2,6 +2,7 @@
 
 use crate::commands::output_schema::AnswerForm;
 use crate::commands::signals::Ending;
+use crate::commands::status::drop_turns;
 use crate::exit::{Exit, Failure, labelled};
 use crate::look::Look;
 use crate::show::escape::json as harmless;
@@ -232,8 +233,11 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
         Outcome::TokenLimit => ("the token limit was reached".to_owned(), Some(go_on(", or raise --max-tokens"))),
         Outcome::TimeLimit => ("the time limit was reached".to_owned(), Some(go_on(", or raise --max-wall"))),
         Outcome::ContextLimit => {
-            let help = "start another pod, or use a model with a larger context (-m)";
-            ("the next request does not fit the model's context".to_owned(), Some(format!("{held}{help}")))
+            let help = match pod.name.filter(|_| pod.live) {
+                Some(name) => format!("`{}` continues it without the oldest turns", drop_turns(name)),
+                None => "start another pod, or use a model with a larger context (-m)".to_owned(),
+            };
+            ("the next request does not fit the model's context".to_owned(), Some(help))
         }
         Outcome::Aborted { reason } => {
             let help = reason.starts_with(ANSWER_NOT_STORED).then(|| "ask for a shorter answer".to_owned());

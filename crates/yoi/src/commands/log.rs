@@ -265,7 +265,10 @@ fn wish(record: &Record) -> Option<String> {
             format!("  pin {}{}: {}", pinned.pin, by(pinned.by.as_ref()), indent(&pinned.text))
         }
         Record::Unpinned(unpinned) => format!("  pin {} taken back{}", unpinned.pin, by(unpinned.by.as_ref())),
-        Record::CompactRequested(wish) => format!("  old steps leave the next request{}", by(wish.by.as_ref())),
+        Record::CompactRequested(wish) => {
+            let what = if wish.drop_turns { "old steps and the oldest turns" } else { "old steps" };
+            format!("  {what} leave the next request{}", by(wish.by.as_ref()))
+        }
         _ => return None,
     })
 }

@@ -3,7 +3,8 @@
 use crate::cli::LsArgs;
 use crate::commands::left_running::{HELP, LeftRunning};
 use crate::commands::live::{approval_line, model_wait};
-use crate::compose::model::{RECORD, SCRIPTED, context_window};
+use crate::commands::status::{drop_turns, is_context_full};
+use crate::compose::model::context_window;
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -25,7 +26,7 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
-use tui::{Line, PodEntry, Theme, Tone, duration};
+use tui::{Line, PodEntry, Theme, Tone, duration, short_model};
 
 /// Columns that a prompt needs to stand in a row; with fewer, it stands below.
 const PROMPT: usize = 16;
@@ -74,6 +75,8 @@ pub(super) struct PodRow {
     /// A process has it. Its own state is more than its files tell.
     pub(super) live: bool,
     held: Option<Hold>,
+    /// The hold is for a context that is full.
+    is_full: bool,
     approvals: Vec<ApprovalStatus>,
     model_wait: Option<ModelRetry>,
     left: Option<LeftRunning>,
@@ -181,6 +184,7 @@ fn ask_live(pods: &Pods, rows: &mut [PodRow]) -> Result<(), Failure> {
         let Some(status) = found.remove(&row.name) else { continue };
         row.state = state_text(status.state);
         row.held = status.held.as_ref().and_then(hold);
+        row.is_full = client::model::is_context_full(&status);
         row.approvals = status.approvals;
         row.model_wait = status.model_wait;
         row.context_percent = status.context.and_then(|context| context.percent);
@@ -208,6 +212,7 @@ pub(super) fn row(pods: &Pods, name: &str, config: Option<&Config>, patience: &m
             let window = |model: &str| config.and_then(|config| context_window(model, config));
             let window = state.surface.as_ref().and_then(|(surface, _)| window(&surface.model));
             row.context_percent = state.context(window).and_then(|context| context.percent());
+            row.is_full = state.held.as_ref().is_some_and(|hold| is_context_full(hold, state.last_outcome.as_ref()));
             row.held = state.held;
             row.approvals = state.approvals.open.values().map(|open| pod::ipc::approval(open)).collect();
             row.state = match (live, state.turn_open || (!live && state.hosted)) {
@@ -258,13 +263,6 @@ fn json(row: &PodRow) -> serde_json::Value {
     })
 }
 
-/// The model without its provider, or the file of a script.
-fn short_model(model: &str) -> Line {
-    let plain = if model.starts_with(SCRIPTED) { "scripted" } else { model };
-    let own = if plain.starts_with(RECORD) { plain } else { plain.split_once('/').map_or(plain, |(_, own)| own) };
-    Line::of(own, Tone::Plain).cut(MODEL)
-}
-
 /// When a pod was last active, in one unit.
 fn last(row: &PodRow, now: u64) -> String {
     let ago = Duration::from_micros(now.saturating_sub(row.last));
@@ -300,9 +298,10 @@ fn tone(state: &str) -> Tone {
 }
 
 /// Why a pod is held, and the command that answers where it waits for a person.
-fn held_text(hold: &Hold, name: &str) -> String {
+fn held_text(hold: &Hold, is_full: bool, name: &str) -> String {
     let why = line(&hold.reason, WHY);
     match (hold.cause, hold.budget) {
+        _ if is_full => format!("held: {why}; `{}`", drop_turns(name)),
         (HoldCause::Budget, Some(BudgetScope::Pod)) => format!("held: {why}; `yoi resume {name} --more`"),
         (HoldCause::Budget, _) => format!("held: {why}; `yoi resume {name}`"),
         (_, _) => format!("held: {why}"),
@@ -312,7 +311,7 @@ fn held_text(hold: &Hold, name: &str) -> String {
 /// What else there is to say about a pod.
 fn details(row: &PodRow) -> Vec<String> {
     let waits = (!row.approvals.is_empty()).then(|| format!("waiting for {}", asked(&row.approvals)));
-    let held = row.held.as_ref().map(|hold| held_text(hold, &row.name));
+    let held = row.held.as_ref().map(|hold| held_text(hold, row.is_full, &row.name));
     let model = row.model_wait.as_ref().map(|wait| format!("waiting {}", model_wait(wait)));
     let first = waits.or(held).or(model);
     let left = row.left.as_ref().map(LeftRunning::text);
@@ -327,7 +326,13 @@ fn print(rows: &[PodRow], env: &Env) {
         let cost = row.cost.map_or_else(|| "-".to_owned(), |cost| cost.to_string());
         let plain = |text: &str| Line::of(text, Tone::Plain);
         let state = Line::of(row.shown(), tone(row.shown()));
-        [plain(&row.name), state, Line::of(&last(row, now), Tone::Dim), plain(&cost), short_model(&row.model)]
+        [
+            plain(&row.name),
+            state,
+            Line::of(&last(row, now), Tone::Dim),
+            plain(&cost),
+            plain(short_model(&row.model)).cut(MODEL),
+        ]
     };
     let title = |text| Line::of(text, Tone::Dim);
     let titles = ["NAME", "STATE", "LAST", "COST", "MODEL"].map(title);

@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::hosting::session_location::now;
+use crate::look::Look;
 use crate::pods::{Pods, read_failure};
 use crate::show::background_tasks::{job_line, task_line, tasks_text};
 use crate::show::escape::line;
@@ -17,6 +18,7 @@ use crate::show::out;
 use crate::show::question::{end, short};
 use crate::show::remedy::more_budget;
 use crate::socket::{LiveClient, Reached, WAITING, block_on, hold, state_text, state_word};
+use authority::text::escape_line;
 use llm_worker::Cost;
 use llm_worker::effect::Outcome;
 use pod::control::BackgroundTaskView;
@@ -30,7 +32,7 @@ use serde_json::{Value, json};
 use session_store::{ReadError, Reader};
 use std::time::Duration;
 use tui::arguments::brief;
-use tui::{count, duration};
+use tui::{Tone, count, duration, labelled};
 
 /// Characters of a call or an input that are shown.
 const SHOWN: usize = 80;
@@ -130,8 +132,15 @@ impl Found {
     }
 
     fn print(&self, left: Option<&LeftRunning>) {
+        let look = Look::of_stdout();
         for (what, text) in self.lines(left) {
-            out::line(&format!("{what:9} {text}"));
+            match look {
+                Some(look) => {
+                    let rows = labelled(&format!("{what:9}"), Tone::Strong, &escape_line(&text), look.width());
+                    out::raw(&look.text(&rows));
+                }
+                None => out::line(&format!("{what:9} {text}")),
+            }
         }
     }
 
@@ -210,7 +219,8 @@ impl Found {
         self.approval_lines().into_iter().for_each(|(what, text)| add(what, text));
         self.rule_lines().into_iter().for_each(|(what, text)| add(what, text));
         if let Some(held) = self.held() {
-            let next = next_step(&held, &self.name, self.is_hosted());
+            let is_full = is_context_full(&held, self.summary.state.last_outcome.as_ref());
+            let next = next_step(&held, is_full, &self.name, self.is_hosted());
             add("held", held.reason);
             add("", next);
         }
@@ -380,12 +390,26 @@ fn recorded_context(state: &SessionState, env: &Env) -> Option<ContextStatus> {
     state.context_under(window, policy).map(pod::ipc::context)
 }
 
+/// Whether a pod is held because its next request does not fit the model's context.
+pub(crate) fn is_context_full(hold: &Hold, last: Option<&Outcome>) -> bool {
+    hold.cause == HoldCause::Budget && hold.budget.is_none() && last == Some(&Outcome::ContextLimit)
+}
+
+/// The command that answers a full context.
+pub(crate) fn drop_turns(name: &str) -> String {
+    format!("yoi compact {name} --drop-turns")
+}
+
 /// What ends a hold.
-fn next_step(hold: &Hold, name: &str, live: bool) -> String {
+fn next_step(hold: &Hold, is_full: bool, name: &str, live: bool) -> String {
     if hold.budget == Some(BudgetScope::Pod) {
         return more_budget(Some(name), live);
     }
     match (hold.cause, live) {
+        _ if is_full => {
+            let start = if live { String::new() } else { format!("run `yoi start {name}`, then ") };
+            format!("{start}`{}` continues it without the oldest turns", drop_turns(name))
+        }
         (HoldCause::Disk, _) => "free disk space; the pod then continues by itself".to_owned(),
         (HoldCause::Required, _) => format!("run `yoi start {name}` again once the key is set"),
         (HoldCause::Cancel, true) => format!("`yoi send {name} \"INPUT\"` or `yoi resume {name}` continues it"),

@@ -11,7 +11,7 @@ pub(crate) use journal::JournalLines;
 use self::cells::Cells;
 use super::escape::{journal_line, line};
 use super::out::noted;
-use super::question::end;
+use super::question::{drawn, end};
 use super::sandboxed;
 use crate::look::Look;
 use authority::text::{Escaper, Lines, escape_line, escape_lines};
@@ -26,7 +26,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 use tokio::time::sleep_until;
 use tui::arguments::brief;
-use tui::{Line, Tone, finished, markdown};
+use tui::{Line, finished, markdown};
 
 /// Events that are taken at once.
 const TAKEN: usize = 256;
@@ -144,24 +144,6 @@ async fn written(outputs: &mut Option<Rested>) {
         Some(rested) => rested.changed().await,
         None => std::future::pending().await,
     }
-}
-
-/// What a line of a question goes on behind: no line of the host begins as deep, so no part of a longer one looks like one.
-const GOES_ON: &str = "    │ ";
-
-/// A line of a question, broken between words, or the place behind which an answer is typed. What will run stays as it
-/// is where it fits.
-fn question_text(text: &str, look: Look) -> String {
-    let rest = Line::of(GOES_ON, Tone::Dim);
-    if text.starts_with("    ") {
-        let line = Line::of_output(text.trim_end_matches('\n'), Tone::Plain);
-        return look.text(&line.chop(look.width(), &Line::default(), &rest));
-    }
-    let line = text.trim();
-    let tone = if line.starts_with("? ") { Tone::Waiting } else { Tone::Plain };
-    let indent = Line::of(if text.starts_with("  ") { "  " } else { "" }, Tone::Plain);
-    let shown = look.text(&Line::of_output(line, tone).wrap(look.width(), &indent, &rest));
-    if text.ends_with('\n') { shown } else { format!("{} ", shown.trim_end()) }
 }
 
 fn question(event: &Event) -> Option<&ApprovalRequested> {
@@ -480,7 +462,7 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
     /// Shows a part of a question, behind a line that is finished.
     fn ask(&mut self, text: &str) {
         self.begin(Part::Progress);
-        let text = self.style.cells.map_or_else(|| escape_lines(text).into_owned(), |look| question_text(text, look));
+        let text = self.style.cells.map_or_else(|| escape_lines(text).into_owned(), |look| drawn(text, look));
         self.draw(&text);
     }
 

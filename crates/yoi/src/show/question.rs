@@ -2,6 +2,7 @@
 //! an answer is sent.
 
 use super::terminal::{Terminal, TypedLine};
+use crate::look::Look;
 use authority::text::escape_strict;
 use pod::permission::Rule;
 use pod::record::ProposedRule;
@@ -11,7 +12,7 @@ use protocol::record::ApprovalRequested;
 use serde_json::Value;
 use std::time::Duration;
 use tui::arguments::asked_fields;
-use tui::duration;
+use tui::{Line, Tone, duration};
 
 /// An answer of a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,6 +146,24 @@ fn read(line: &str, scopes: usize) -> Option<TypedAnswer> {
         ("s" | "skip", "") => Some(TypedAnswer::Skip),
         _ => None,
     }
+}
+
+/// What a line of a question goes on behind: no line of the host begins as deep, so no part of a longer one looks like one.
+const GOES_ON: &str = "    │ ";
+
+/// A line of a question, broken between words, or the place behind which an answer is typed. What will run stays as it
+/// is where it fits.
+pub(crate) fn drawn(text: &str, look: Look) -> String {
+    let rest = Line::of(GOES_ON, Tone::Dim);
+    if text.starts_with("    ") {
+        let line = Line::of_output(text.trim_end_matches('\n'), Tone::Plain);
+        return look.text(&line.chop(look.width(), &Line::default(), &rest));
+    }
+    let line = text.trim();
+    let tone = if line.starts_with("? ") { Tone::Waiting } else { Tone::Plain };
+    let indent = Line::of(if text.starts_with("  ") { "  " } else { "" }, Tone::Plain);
+    let shown = look.text(&Line::of_output(line, tone).wrap(look.width(), &indent, &rest));
+    if text.ends_with('\n') { shown } else { format!("{} ", shown.trim_end()) }
 }
 
 #[cfg(test)]

@@ -31,6 +31,21 @@ fn the_inbox_takes_answers_that_are_typed_behind_the_question() {
     scene.sound("p");
 }
 
+/// So that no part of it looks like a line of the command.
+#[test]
+fn a_question_that_is_wider_than_the_terminal_goes_on_behind_a_margin() {
+    let asked = Asked::start();
+    let mut person = AtTerminal::start_drawing(&asked.scene, 44, false, &["approve"]);
+    person.sees("p 1  Bash (sandbox off)\r\n    command: echo ran >> made\r\n");
+    person.sees("\r\n    │ ");
+    person.sees("for the model: deny; s: not now: ");
+    person.types("s\n");
+    let shown = person.ends(0);
+    let begins = |line: &str| line.starts_with("p 1  Bash") || line.starts_with("  ") || line.trim().is_empty();
+    assert!(shown.lines().all(|line| begins(line) && line.chars().count() <= 44), "{shown}");
+    asked.host.as_ref().unwrap().end(Signal::TERM);
+}
+
 #[test]
 fn what_is_not_answered_goes_on_waiting() {
     let asked = Asked::start();

@@ -535,3 +535,47 @@ fn a_person_may_write_with_the_keys_of_vi() {
     person.types(DETACH);
     person.ends(0);
 }
+
+/// The provider counts more tokens than the window has.
+#[test]
+fn a_full_context_is_a_question_that_keys_answer() {
+    const QUESTION: &str = "1 drop the oldest turns";
+    let scene = Scene::new();
+    let third = json!({ "text": "three", "usage": { "input": 20_000, "output": 10, "cached": 0 } });
+    let answers = [json!({ "text": "one" }), json!({ "text": "two" }), third, json!({ "text": "went on" })];
+    let model = scene.script("s.jsonl", &answers);
+    scene.config(&format!("[models.\"{model}\"]\ncontext = 8000\n"));
+    let host = Host::start(&scene, &["-m", &model]);
+    let send = |bytes: usize| scene.yoi(&["send", "--wait", "p", &"x".repeat(bytes)]);
+    for bytes in [10_000, 3_000, 10_000] {
+        send(bytes).ends(0);
+    }
+    send(10).ends(4).says(&["help: `yoi compact p --drop-turns` continues it without the oldest turns"]);
+    scene.yoi(&["ls"]).ends(0).prints(&["waiting for you", "`yoi compact p --drop-turns`"]);
+    scene.yoi(&["status", "p"]).ends(0).prints(&["`yoi compact p --drop-turns` continues it"]);
+    let press = |person: &mut AtScreen, key: &str| {
+        person.sees(QUESTION);
+        thread::sleep(Duration::from_millis(400));
+        person.types(key);
+    };
+    let mut person = AtScreen::start(&scene, &["attach", "p"]);
+    person.sees("waiting for you: the context is full");
+    press(&mut person, "3");
+    person.sees("p · ended");
+    until("the pod has ended", || host.is_gone());
+    // It still waits for an answer when the pod runs again.
+    let host = Host::start(&scene, &[]);
+    press(&mut person, "2");
+    person.sees("p · idle");
+    person.types("again\r");
+    press(&mut person, "1");
+    person.sees("p · idle");
+    person.misses(QUESTION);
+    person.types("and on\r");
+    person.sees("the oldest turns and their steps left the context");
+    person.sees("turn 6: done");
+    person.types(DETACH);
+    person.ends(0);
+    host.end(Signal::TERM);
+    scene.sound("p");
+}

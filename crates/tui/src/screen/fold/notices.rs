@@ -32,7 +32,7 @@ pub(super) fn answered_text(answer: &ApprovalResolved) -> String {
 }
 
 /// How a turn ended.
-pub(super) fn outcome(outcome: &Outcome) -> String {
+pub(in crate::screen) fn outcome_text(outcome: &Outcome) -> String {
     let said = |text: &Option<String>| text.clone().unwrap_or_default();
     match outcome.outcome.as_str() {
         "max_tokens" => "the answer reached the model's output limit".to_owned(),
@@ -103,7 +103,10 @@ pub(super) fn notice(body: &RecordBody) -> Option<(&'static str, Tone, String)> 
         }
         RecordBody::Pinned(pinned) => dim(format!("pin {}{}: {}", pinned.pin, by(pinned.by.as_ref()), pinned.text)),
         RecordBody::Unpinned(unpinned) => dim(format!("pin {} taken back{}", unpinned.pin, by(unpinned.by.as_ref()))),
-        RecordBody::CompactRequested(wish) => dim(format!("old steps leave the next request{}", by(wish.by.as_ref()))),
+        RecordBody::CompactRequested(wish) => {
+            let what = if wish.drop_turns == Some(true) { "old steps and the oldest turns" } else { "old steps" };
+            dim(format!("{what} leave the next request{}", by(wish.by.as_ref())))
+        }
         RecordBody::Suspended(held) => {
             let disk = matches!(held.cause.as_deref(), None | Some("disk"));
             let what = if disk { "suspended" } else { "held" };

@@ -5,6 +5,7 @@ use crate::commands::log::{MARGIN, Transcript};
 use crate::show::out;
 use crate::show::transcript;
 use crate::socket::state_text;
+use client::model::is_context_full;
 use pod::record::Record;
 use protocol::event::{AlertEvent, DeltaEvent, DeltaPart};
 use protocol::method::Attached;
@@ -45,7 +46,7 @@ impl Screen {
         let state = state_text(screen.status.state);
         note(&format!("attached to {name}, which is {state}; /help lists the commands"));
         if let Some(held) = &screen.status.held {
-            note(&format!("{name} is held: {}", held.reason));
+            note(&held_text(name, &screen.status, held));
         }
         for approval in &screen.status.approvals {
             let id = approval.approval;
@@ -95,7 +96,7 @@ impl Screen {
         let told =
             |held: &&HoldStatus| before.held.as_ref() == Some(*held) || !UNRECORDED.contains(&held.cause.as_str());
         if let Some(held) = now.held.as_ref().filter(|held| !told(held)) {
-            note(&format!("{} is held: {}", self.name, held.reason));
+            note(&held_text(&self.name, now, held));
         }
         if let Some(disk) = now.disk.as_ref().filter(|disk| before.disk.as_ref() != Some(disk)) {
             note(&format!("the disk refuses writes: {disk}; yoi retries until the write succeeds"));
@@ -115,6 +116,15 @@ impl Screen {
         });
         self.status(attached.status.clone());
     }
+}
+
+fn held_text(name: &str, status: &Status, held: &HoldStatus) -> String {
+    let help = if is_context_full(status) {
+        format!("; `/compact turns` drops the oldest turns, `/resume` tries again, `yoi stop {name}` ends the pod")
+    } else {
+        String::new()
+    };
+    format!("{name} is held: {}{help}", held.reason)
 }
 
 /// A line that is no part of the transcript.

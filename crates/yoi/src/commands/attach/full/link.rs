@@ -16,7 +16,7 @@ use client::connection::Next;
 use protocol::event::Event;
 use protocol::method::{
     AllowOrDeny, AllowScope, Approve, Ask, Attached, Cancel, Compact, EditInput, GetApprovals, GetFeatures,
-    GetPastCalls, MoveInput, Page, Pause, Pin, Resume, SendInput, SetDraft, Unpin, Withdraw,
+    GetPastCalls, MoveInput, Page, Pause, Pin, Resume, SendInput, SetDraft, Shutdown, Unpin, Withdraw,
 };
 use protocol::record::ApprovalResolved;
 use protocol::status::DeliveryMode;
@@ -173,6 +173,7 @@ impl Link {
             Intent::Pause => self.ask_now(Pause { cmd_id: cmd_id() }).await,
             Intent::Resume { more } => self.ask_now(Resume { more, cmd_id: cmd_id() }).await,
             Intent::Compact { drop_turns } => self.ask_now(Compact { drop_turns, cmd_id: cmd_id() }).await,
+            Intent::Stop => self.ask_now(Shutdown { now: false, cmd_id: cmd_id() }).await,
             Intent::Pin(text) => self.ask_now(Pin { text, cmd_id: cmd_id() }).await,
             Intent::Unpin(pin) => self.ask_now(Unpin { pin, cmd_id: cmd_id() }).await,
             Intent::SetDraft(text) => {
