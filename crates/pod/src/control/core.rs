@@ -13,7 +13,7 @@ use crate::mailbox::requests::{DriverRequest, Wakeup};
 use crate::record::{BudgetKind, HoldCause, Record, Suspended};
 use crate::session::checkpoint::{CheckpointBuilder, VERSION};
 use crate::session::fold::{IllegalRecord, SessionState};
-use crate::session::view::ContextPolicy;
+use crate::session::view::{ContextPolicy, ViewTries};
 use llm_worker::{CallId, ErrorKind, Model, Price};
 use session_store::{Blobs, Clock, Committed, Journal};
 use std::path::Path;
@@ -65,8 +65,7 @@ pub struct Core {
     pub(crate) pending: Pending,
     pub(crate) jobs: JobBoard,
     pub(crate) pipeline: Pipeline,
-    /// Changes of the view in a row that left the next request above its limit.
-    pub(crate) stalled_views: u32,
+    pub(crate) view_tries: ViewTries,
     /// The newest number given to a pin.
     pub(crate) pins: u64,
     pub(crate) drivers: Drivers,

@@ -13,6 +13,7 @@ use crate::session::jobs;
 use crate::session::references;
 use crate::session::restore::{RecoveryFacts, RestoreError, Restored, closing};
 use crate::session::resume::{ResumedSession, everything, resume};
+use crate::session::view::ViewTries;
 use authority::Workspace;
 use llm_worker::Item;
 use session_store::{Blobs, Journal, Opened, Reader, Recovered, SessionRecords, TailDamage};
@@ -122,9 +123,9 @@ impl Opening {
         // Its doors are shut at once, without waiting for running uses.
         let callbacks = callbacks.serving(pending.sender(), move |feature| drop(holds.leave(feature)));
         let pipeline = Pipeline::default();
-        let (stalled_views, pins) = (0, state.standing.pin_numbers);
+        let pins = state.standing.pin_numbers;
         let core = Core {
-            stalled_views,
+            view_tries: ViewTries::default(),
             pins,
             store,
             state,

@@ -5,7 +5,7 @@ mod seals;
 pub(super) mod shown;
 
 pub use super::context::{ContextPolicy, GAP_SOURCE};
-pub(crate) use plan::{MarkTexts, NextRequest};
+pub(crate) use plan::{MarkTexts, NextRequest, ViewTries};
 pub use shown::ShownItems;
 
 use super::fold::SessionState;

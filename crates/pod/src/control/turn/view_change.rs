@@ -27,9 +27,7 @@ impl Running {
         self.view_change = ViewChange::Settled;
         let pending = self.pending();
         if plan(core, &pending, &BTreeSet::new()).is_none() {
-            if next(core, &pending).fits() {
-                core.stalled_views = 0;
-            }
+            core.view_tries = next(core, &pending).unchanged();
             return Ok(false);
         }
         self.view_change = ViewChange::Wanted;
@@ -122,7 +120,7 @@ impl Running {
         if self.info.view != core.state.shown.view {
             self.turn.change_view(core.draft.items().unwrap_or_default())?;
             self.info.view = core.state.shown.view;
-            core.stalled_views = if next(core, &[]).fits() { 0 } else { core.stalled_views + 1 };
+            core.view_tries = next(core, &[]).changed();
             (core.store.probe)("view:changed");
         }
         self.view_settled()?;
@@ -161,7 +159,7 @@ fn result(item: &Item) -> Option<(CallId, u64)> {
 
 fn next<'a>(core: &'a Core, pending: &'a [Item]) -> NextRequest<'a> {
     let (window, policy) = (core.context_window, core.context_policy);
-    NextRequest { state: &core.state, pending, window, policy, stalled: core.stalled_views }
+    NextRequest { state: &core.state, pending, window, policy, tries: core.view_tries }
 }
 
 /// The change of the view that the next request needs and that can be made.

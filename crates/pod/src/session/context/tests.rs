@@ -5,7 +5,7 @@
 use super::*;
 use crate::record::{Encoder, SurfaceSet, SystemSource};
 use crate::session::fold::SessionState;
-use crate::session::view::{ContextPolicy, MarkTexts, NextRequest};
+use crate::session::view::{ContextPolicy, MarkTexts, NextRequest, ViewTries};
 use llm_worker::tool::{ToolDefinition, ToolEffect};
 use llm_worker::{CallId, ResultStatus, ToolOutcome};
 use std::cell::Cell;
@@ -180,7 +180,8 @@ fn results_leave_above_the_size_that_is_told() {
         let used = state.context(None).unwrap().used;
         let asks = |window| {
             let asked = Cell::new(false);
-            let next = NextRequest { state: &state, pending: &[], window: Some(window), policy, stalled: 0 };
+            let next =
+                NextRequest { state: &state, pending: &[], window: Some(window), policy, tries: ViewTries::default() };
             let items = || asked.replace(true).then(Vec::new);
             drop(next.plan(items, &MarkTexts::default(), &BTreeSet::new()));
             asked.get()

@@ -25,6 +25,9 @@ const WORTH: u64 = 4;
 /// Percent of the window above which every change is made.
 const URGENT: u64 = 90;
 
+/// Where no change can be made, none is looked for again until the request has grown by this part of the window.
+const GROWTH: u64 = 50;
+
 /// After this many changes in a row that leave the request above its limit, no further one is made.
 pub(crate) const MAX_STALLED: u32 = 2;
 
@@ -46,8 +49,16 @@ pub(crate) struct NextRequest<'a> {
     /// Of the model; none if it is not known.
     pub(crate) window: Option<u64>,
     pub(crate) policy: ContextPolicy,
+    pub(crate) tries: ViewTries,
+}
+
+/// What came of earlier looks for a change of the view. It is kept in memory alone: a restart looks once more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ViewTries {
     /// Changes in a row that left the request above its limit.
     pub(crate) stalled: u32,
+    /// The tokens of the newest request for which a change was looked for and none could be made; else 0.
+    pub(crate) fruitless: u64,
 }
 
 impl NextRequest<'_> {
@@ -60,13 +71,35 @@ impl NextRequest<'_> {
     /// more.
     pub(crate) fn is_too_large(&self) -> bool {
         let Some(window) = self.window else { return false };
-        let is_stalled = self.stalled >= MAX_STALLED && self.used() > share(window, self.policy.compact_at, 100);
+        let is_stalled = self.tries.stalled >= MAX_STALLED && self.used() > share(window, self.policy.compact_at, 100);
         is_stalled || self.measured(ContextMeter::at_least) > window
     }
 
     /// Whether nothing needs to leave.
     pub(crate) fn fits(&self) -> bool {
         self.limit().is_none_or(|limit| self.used() <= limit)
+    }
+
+    /// What is known once the plan for this request is none.
+    pub(crate) fn unchanged(&self) -> ViewTries {
+        if self.fits() {
+            ViewTries::default()
+        } else if self.is_soon() {
+            self.tries
+        } else {
+            ViewTries { fruitless: self.used(), ..self.tries }
+        }
+    }
+
+    /// What is known once a change was made; this is the request behind it.
+    pub(crate) fn changed(&self) -> ViewTries {
+        ViewTries { stalled: if self.fits() { 0 } else { self.tries.stalled + 1 }, fruitless: 0 }
+    }
+
+    /// Whether no change could be made for a request that was nearly as large.
+    fn is_soon(&self) -> bool {
+        let (known, grown) = (self.tries.fruitless, self.window.unwrap_or_default() / GROWTH);
+        known > 0 && (known..known.saturating_add(grown)).contains(&self.used())
     }
 
     fn measured(&self, tokens: impl Fn(&ContextMeter, &Surface) -> u64) -> u64 {
@@ -93,7 +126,7 @@ impl NextRequest<'_> {
         let wish = self.state.compact_due.as_ref();
         let window = match (wish, self.window) {
             (None, None) => return None,
-            (None, Some(_)) if self.fits() || self.stalled >= MAX_STALLED => return None,
+            (None, Some(_)) if self.fits() || self.is_soon() || self.tries.stalled >= MAX_STALLED => return None,
             (_, window) => window.unwrap_or(u64::MAX),
         };
         let (surface, _) = self.state.surface.as_ref()?;

@@ -1,7 +1,7 @@
 //! Which results leave, and what becomes of the items.
 
 use super::plan::{MIN_BYTES, MarkTexts};
-use super::{ContextPolicy, GAP_SOURCE, NextRequest, ShownItems};
+use super::{ContextPolicy, GAP_SOURCE, NextRequest, ShownItems, ViewTries};
 use crate::record::{
     CompactRequested, Encoder, KeptItem, Pruned, PrunedContent, Record, SurfaceSet, SurfaceSources, View, ViewLevel,
 };
@@ -25,7 +25,7 @@ fn policy(protect_tokens: u64) -> ContextPolicy {
 
 /// The next request of a session with these items.
 fn next<'a>(state: &'a SessionState, pending: &'a [Item], window: u64, policy: ContextPolicy) -> NextRequest<'a> {
-    NextRequest { state, pending, window: Some(window), policy, stalled: 0 }
+    NextRequest { state, pending, window: Some(window), policy, tries: ViewTries::default() }
 }
 
 fn id(number: u64) -> CallId {
@@ -121,6 +121,28 @@ fn nothing_is_planned_for_that_cannot_be_worth_it() {
     };
     assert!(!asks(10_500), "a thousand tokens are less than a quarter of 7,875");
     assert!(asks(9_900), "above nine tenths everything counts");
+}
+
+#[test]
+fn where_nothing_can_leave_it_is_looked_for_again_after_some_growth() {
+    // The model has not seen the result.
+    let mut items: Vec<Item> = [user(&"u".repeat(20_000)), call(1), result(1, 12_000)].to_vec();
+    let mut tries = ViewTries::default();
+    let mut looks = Vec::new();
+    for step in 0..10 {
+        let state = state(&items);
+        let looked = std::cell::Cell::new(false);
+        let next = NextRequest { tries, ..next(&state, &[], 10_000, policy(10_000)) };
+        assert_eq!(next.plan(|| looked.replace(true).then(|| items.clone()), &texts(), &BTreeSet::new()), None);
+        tries = next.unchanged();
+        looks.extend(looked.get().then_some(step));
+        // Eighty tokens: a fiftieth of the window is two and a half of them.
+        items.push(user(&"v".repeat(320)));
+    }
+    assert_eq!(looks, [0, 3, 6, 9]);
+    let state = state(&items);
+    let next = NextRequest { tries, ..next(&state, &[], 100_000, policy(0)) };
+    assert_eq!(next.unchanged(), ViewTries::default(), "a request that fits");
 }
 
 #[test]
@@ -299,7 +321,13 @@ fn by_hand(items: &[Item], drop_turns: bool, protect_tokens: u64, keep: &[u64]) 
     let mut state = state(items);
     state.apply(&CompactRequested { drop_turns, by: None }.into()).unwrap();
     let keep = keep.iter().map(|number| id(*number)).collect();
-    let next = NextRequest { state: &state, pending: &[], window: None, policy: policy(protect_tokens), stalled: 0 };
+    let next = NextRequest {
+        state: &state,
+        pending: &[],
+        window: None,
+        policy: policy(protect_tokens),
+        tries: ViewTries::default(),
+    };
     let plan = next.plan(|| Some(items.to_vec()), &texts(), &keep);
     (state, plan)
 }
@@ -371,7 +399,8 @@ fn a_later_change_joins_the_gaps_and_the_meter_counts_what_is_shown() {
         items.extend(more.iter().cloned().map(|item| state.count(item)));
     }
     state.apply(&CompactRequested::default().into()).unwrap();
-    let next = NextRequest { state: &state, pending: &[], window: None, policy: policy(1_000), stalled: 0 };
+    let next =
+        NextRequest { state: &state, pending: &[], window: None, policy: policy(1_000), tries: ViewTries::default() };
     let plan = next.plan(|| Some(items.clone()), &texts(), &BTreeSet::new()).unwrap();
     let words = after(&plan, &state, &items);
     count(&mut state, &mut items, plan);
@@ -410,7 +439,8 @@ fn a_running_turn_with_several_inputs_stays_whole() {
     let mut state = state(&items);
     state.apply(&CompactRequested { drop_turns: true, by: None }.into()).unwrap();
     state.standing.inputs = vec![ActiveInput { input: 2, item: 3, text: "b".to_owned(), since_us: 0 }];
-    let next = NextRequest { state: &state, pending: &[], window: None, policy: policy(0), stalled: 0 };
+    let next =
+        NextRequest { state: &state, pending: &[], window: None, policy: policy(0), tries: ViewTries::default() };
     let plan = next.plan(|| Some(items.clone()), &texts(), &BTreeSet::new()).unwrap();
     assert_eq!(plan.view.dropped, 2, "what was said before the input that began the turn");
 }
