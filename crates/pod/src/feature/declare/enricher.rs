@@ -76,8 +76,9 @@ pub struct EnricherDeclaration {
 }
 
 impl EnricherDeclaration {
-    /// The request to change the schemas of its tools.
-    pub(crate) fn implied(&self) -> HostCapability {
+    /// The request to change the schemas of its tools, which every enricher makes by itself.
+    #[must_use]
+    pub fn implied(&self) -> HostCapability {
         HostCapability::EnrichTools { tools: self.tools.iter().map(|tool| Cow::Owned(tool.clone())).collect() }
     }
 
