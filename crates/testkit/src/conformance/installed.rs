@@ -49,11 +49,18 @@ pub(super) fn whole(conformance: &Conformance) -> CheckOutcome {
         let registry = Site::of(conformance).install_plainly();
         let report = report(&registry, &id)?;
         match report.outcome {
+            InstallOutcome::Installed if report.diagnostics.iter().any(|found| is_of_enricher(found.code)) => {
+                Err(format!("its enricher changes no tool: {}", words(report)))
+            }
             InstallOutcome::Installed => Ok(()),
             outcome => Err(format!("with everything it asks for it is {outcome:?}: {}", words(report))),
         }
     };
     all((0..2).map(once))
+}
+
+const fn is_of_enricher(code: DiagnosticCode) -> bool {
+    matches!(code, DiagnosticCode::EnricherFailed | DiagnosticCode::EnrichmentRefused)
 }
 
 /// The failure that is injected at a call.
