@@ -48,6 +48,7 @@ fn pod(answers: Vec<ScriptedAnswer>) -> PodUnderTest {
         work_item::WRITE,
         work_item::PROVIDE,
         work_item::PROVIDE_TRACKER,
+        work_item::ENRICH,
         NOTIFY,
     ];
     pod.features = modules.into_iter().map(|module| (module, any.clone())).collect();

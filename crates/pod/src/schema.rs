@@ -38,8 +38,32 @@ impl Schema {
     /// # Errors
     /// The innermost problems, each with its JSON pointer; at most 8 and the number of the others.
     pub fn check(&self, value: &Value) -> Result<(), Vec<String>> {
-        self.schemas.validate(value, self.root).map_err(|error| problems(&error))
+        let found = self.problems(value);
+        if found.is_empty() { Ok(()) } else { Err(listed(&found)) }
     }
+
+    /// The innermost problems of a value; none if it fits.
+    pub(crate) fn problems(&self, value: &Value) -> Vec<SchemaProblem> {
+        self.schemas.validate(value, self.root).map_or_else(|error| innermost(&error), |()| Vec::new())
+    }
+}
+
+/// A problem of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SchemaProblem {
+    /// The JSON pointer of the value; empty for the whole.
+    pub(crate) pointer: String,
+    pub(crate) kind: SchemaProblemKind,
+}
+
+/// What is wrong with a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SchemaProblemKind {
+    /// It lacks these properties.
+    Missing(Vec<String>),
+    /// It has these properties, which the schema does not know.
+    Unknown(Vec<String>),
+    Other(String),
 }
 
 impl fmt::Debug for Schema {
@@ -48,28 +72,50 @@ impl fmt::Debug for Schema {
     }
 }
 
-fn problems(error: &ValidationError<'_, '_>) -> Vec<String> {
+fn innermost(error: &ValidationError<'_, '_>) -> Vec<SchemaProblem> {
     let (mut open, mut found) = (vec![error], Vec::new());
     while let Some(error) = open.pop() {
         open.extend(error.causes.iter().rev());
         if error.causes.is_empty() {
-            let place = error.instance_location.to_string();
-            let place = if place.is_empty() { place } else { format!("{place}: ") };
-            found.push(short(&format!("{place}{}", problem(&error.kind))));
+            let kind = match &error.kind {
+                ErrorKind::Required { want } => {
+                    SchemaProblemKind::Missing(want.iter().map(|name| (*name).to_owned()).collect())
+                }
+                ErrorKind::AdditionalProperties { got } => {
+                    SchemaProblemKind::Unknown(got.iter().map(|name| name.to_string()).collect())
+                }
+                kind => SchemaProblemKind::Other(kind.to_string()),
+            };
+            found.push(SchemaProblem { pointer: error.instance_location.to_string(), kind });
         }
     }
-    let more = found.len().saturating_sub(MAX_PROBLEMS);
-    found.truncate(MAX_PROBLEMS);
-    found.extend((more > 0).then(|| format!("and {more} more")));
     found
 }
 
-fn problem(kind: &ErrorKind<'_, '_>) -> String {
-    let ErrorKind::Required { want } = kind else { return kind.to_string() };
-    let names: Vec<String> = want.iter().map(|name| format!("`{name}`")).collect();
-    match names.as_slice() {
-        [name] => format!("the property {name} is missing"),
-        names => format!("the properties {} are missing", names.join(", ")),
+fn listed(found: &[SchemaProblem]) -> Vec<String> {
+    let mut texts: Vec<String> = found.iter().take(MAX_PROBLEMS).map(|problem| short(&problem.to_string())).collect();
+    let more = found.len().saturating_sub(MAX_PROBLEMS);
+    texts.extend((more > 0).then(|| format!("and {more} more")));
+    texts
+}
+
+impl fmt::Display for SchemaProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.pointer.is_empty() {
+            write!(f, "{}: ", self.pointer)?;
+        }
+        let quoted = |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        match &self.kind {
+            SchemaProblemKind::Missing(names) if names.len() == 1 => {
+                write!(f, "the property {} is missing", quoted(names))
+            }
+            SchemaProblemKind::Missing(names) => write!(f, "the properties {} are missing", quoted(names)),
+            SchemaProblemKind::Unknown(names) if names.len() == 1 => {
+                write!(f, "the property {} is unknown", quoted(names))
+            }
+            SchemaProblemKind::Unknown(names) => write!(f, "the properties {} are unknown", quoted(names)),
+            SchemaProblemKind::Other(what) => f.write_str(what),
+        }
     }
 }
 
@@ -83,7 +129,7 @@ fn short(text: &str) -> String {
 /// The problem of a schema.
 fn defect(error: &CompileError) -> String {
     if let CompileError::ValidationError { src, .. } = error {
-        return format!("not a JSON Schema: {}", problems(src).first().cloned().unwrap_or_default());
+        return format!("not a JSON Schema: {}", listed(&innermost(src)).first().cloned().unwrap_or_default());
     }
     if let CompileError::LoadUrlError { url, .. } | CompileError::UnsupportedUrlScheme { url } = error {
         return format!("it refers to {url}, but references outside of the schema are not loaded");

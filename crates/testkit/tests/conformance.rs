@@ -44,6 +44,7 @@ enum Bad {
     HasAnEscapeInItsName,
     RefersToNowhere,
     StagesLessThanItDeclares,
+    WidensATool,
     WritesAFileBeforeItIsInstalled,
     CannotDoWithoutAlerts,
     AsksInVain,
@@ -100,6 +101,17 @@ fn foreign(bad: Bad) -> Option<Foreign> {
     Some(Foreign { definition, lax })
 }
 
+const WIDER: EnrichKey = EnrichKey::new("wider", &["*"]);
+
+struct Wider;
+
+impl ToolEnricher for Wider {
+    fn enrich(&self, _: &str, schema: &mut ToolSchema) -> Result<(), String> {
+        schema.arguments = serde_json::json!({ "type": "object" });
+        Ok(())
+    }
+}
+
 static TIMES: AtomicU64 = AtomicU64::new(0);
 
 impl FeatureModule for Rogue {
@@ -125,6 +137,7 @@ impl FeatureModule for Rogue {
             }
             Bad::HasAnEscapeInItsName => builder.display_name("\u{1b}[31m").build(),
             Bad::StagesLessThanItDeclares => builder.tool(&MORE).build(),
+            Bad::WidensATool => builder.enriches(&WIDER).build(),
             Bad::AsksInVain => builder.request(CapabilityRequest::required(NOTIFY, "just in case")).build(),
             Bad::CannotGoOnFromItsState => builder.state(&ODD).build(),
             _ => builder.build(),
@@ -151,6 +164,9 @@ impl FeatureModule for Rogue {
         match self.0 {
             Bad::CannotDoWithoutItsTask => drop(ctx.background_tasks().handle(&TASK)?),
             _ => drop(ctx.background_tasks().handle(&TASK)),
+        }
+        if self.0 == Bad::WidensATool {
+            ctx.tools().enrich(&WIDER, Arc::new(Wider))?;
         }
         if let Some(tool) = foreign(self.0) {
             ctx.tools().register(ToolContribution::new(ID, Arc::new(tool), Vec::new()))?;
@@ -244,6 +260,7 @@ fn each_way_to_be_bad_breaks_its_check_and_no_other() {
         (Bad::HasAnEscapeInItsName, Some(Check::Bounds)),
         (Bad::RefersToNowhere, Some(Check::Schemas)),
         (Bad::StagesLessThanItDeclares, Some(Check::Install)),
+        (Bad::WidensATool, Some(Check::Install)),
         (Bad::WritesAFileBeforeItIsInstalled, Some(Check::Atomic)),
         (Bad::CannotDoWithoutAlerts, Some(Check::Optional)),
         (Bad::AsksInVain, Some(Check::Required)),

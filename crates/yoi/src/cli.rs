@@ -235,17 +235,8 @@ pub(crate) struct PodFlags {
     /// Do not read AGENTS.md or CLAUDE.md
     #[arg(long)]
     pub(crate) no_instructions: bool,
-    /// Enable the feature ID for this start, with settings as a JSON object (repeatable); a feature that a configuration file
-    /// disables stays disabled
-    #[arg(long, value_name = "ID[=JSON]", value_parser = crate::attachment::attachment)]
-    pub(crate) with: Vec<Attachment>,
-    /// Disable the feature ID for this start (repeatable): one that --profile, --agent or --with enabled, or one that only
-    /// offers tools
-    #[arg(long, value_name = "ID")]
-    pub(crate) without: Vec<String>,
-    /// Enable the features of [profiles.NAME.features] in the configuration
-    #[arg(long, value_name = "NAME")]
-    pub(crate) profile: Option<String>,
+    #[command(flatten)]
+    pub(crate) attached: AttachFlags,
     /// Go on although a feature that can refuse calls, or one that is required, is gone or has other settings than at the last
     /// start of the pod
     #[arg(long)]
@@ -583,6 +574,28 @@ pub(crate) struct RmArgs {
     pub(crate) yes: bool,
 }
 
+/// The features of one start.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct AttachFlags {
+    /// Enable the feature ID for this start, with settings as a JSON object (repeatable); a feature that a configuration file
+    /// disables stays disabled
+    #[arg(long, value_name = "ID[=JSON]", value_parser = crate::attachment::attachment)]
+    pub(crate) with: Vec<Attachment>,
+    /// Disable the feature ID for this start (repeatable): one that --profile, --agent or --with enabled, or one that only
+    /// offers tools
+    #[arg(long, value_name = "ID")]
+    pub(crate) without: Vec<String>,
+    /// Enable the features of [profiles.NAME.features] in the configuration
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+}
+
+impl AttachFlags {
+    const fn is_empty(&self) -> bool {
+        self.with.is_empty() && self.without.is_empty() && self.profile.is_none()
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct FeaturesArgs {
     /// Show what the last start of the pod NAME installed; without NAME, show the plan for the next start. With --diff or
@@ -603,12 +616,27 @@ pub(crate) struct FeaturesArgs {
     /// Show the permissions that the features of the pod NAME got at its last start and have not used since
     #[arg(long, conflicts_with_all = ["plan", "diff", "explain"])]
     pub(crate) unused: bool,
+    #[command(flatten)]
+    pub(crate) attached: AttachFlags,
+    /// Show the plan for a run of the agent that FILE describes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) agent: Option<PathBuf>,
+    /// Give the argument NAME of the agent (repeatable)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = argument, requires = "agent")]
+    pub(crate) arg: Vec<(String, String)>,
     /// Print the JSON Schema of the --json output
     #[arg(long, conflicts_with = "json")]
     pub(crate) schema: bool,
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl FeaturesArgs {
+    /// Whether an option says what the next start attaches.
+    pub(crate) const fn attaches(&self) -> bool {
+        self.agent.is_some() || !self.attached.is_empty()
+    }
 }
 
 #[derive(Debug, Subcommand)]

@@ -3,7 +3,7 @@
 use crate::agent::Agent;
 use crate::allow::{self, AllowRule};
 use crate::attachment::{self, Attachment, attachment};
-use crate::cli::PodFlags;
+use crate::cli::{AttachFlags, PodFlags};
 use crate::config::file::Mode;
 use crate::config::{Attached, Attaching, Config, Detacher, FileRules, Sourced, WrittenRule, set};
 use crate::exit::{Exit, Failure};
@@ -77,9 +77,7 @@ impl LaunchOptions {
             max_tokens,
             max_wall,
             no_instructions,
-            with,
-            without,
-            profile,
+            attached,
             adopt,
         } = flags;
         let flags = Options {
@@ -93,11 +91,14 @@ impl LaunchOptions {
             max_tokens: *max_tokens,
             max_wall: *max_wall,
             instructions: no_instructions.then_some(false),
-            with: with.clone(),
-            without: without.clone(),
-            profile: profile.clone(),
+            ..Options::attaching(attached)
         };
-        Self { flags, earlier: Options::default(), agent: None, adopt: *adopt }
+        Self { flags, adopt: *adopt, ..Self::default() }
+    }
+
+    /// What a command line says about features alone.
+    pub(crate) fn attaching(attached: &AttachFlags) -> Self {
+        Self { flags: Options::attaching(attached), ..Self::default() }
     }
 
     /// The same for a run of this agent.
@@ -289,6 +290,11 @@ fn either_of(newer: &[String], earlier: Vec<String>, with: &[Attachment]) -> Vec
 }
 
 impl Options {
+    fn attaching(AttachFlags { with, without, profile }: &AttachFlags) -> Self {
+        let (with, without, profile) = (with.clone(), without.clone(), profile.clone());
+        Self { with, without, profile, ..Self::default() }
+    }
+
     fn recorded(wire: Wire) -> Result<Self, Failure> {
         let unknown = |what: &str, value: &str| {
             Failure::new(Exit::Data, format!("the pod's last start has an unknown {what}: {value}"))

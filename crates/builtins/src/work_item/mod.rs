@@ -11,6 +11,7 @@
 //! then reports.
 
 mod answer;
+mod choices;
 mod contract;
 mod format;
 mod id;
@@ -18,6 +19,8 @@ mod json;
 mod read_first;
 mod store;
 
+use choices::Choices;
+pub use choices::MIN_ITEMS;
 pub use contract::{
     CHANGED, Heading, NewItem, Query, READER, TRACKER, ThreadEntry, Updated, WRITER, WorkItem, WorkItemChange,
     WorkItemList, WorkItemReader, WorkItemWriter,
@@ -33,8 +36,8 @@ use crate::store_error::StoreError;
 use llm_worker::tool::Touch;
 use llm_worker::{ToolContext, ToolEffect, ToolResult};
 use pod::feature::{
-    CapabilityRequest, FeatureDescriptor, FeatureDescriptorBuilder, FeatureId, FeatureInstallContext,
-    FeatureInstallError, FeatureModule, HostCapability, ServiceDeclaration, ServiceId, ToolKey,
+    CapabilityRequest, EnrichKey, FeatureDescriptor, FeatureDescriptorBuilder, FeatureId, FeatureInstallContext,
+    FeatureInstallError, FeatureModule, HostCapability, ServiceDeclaration, ServiceId, ToolCategory, ToolKey,
 };
 use pod::hook::ToolCallView;
 use read_first::ReadFirst;
@@ -63,21 +66,38 @@ pub const PROVIDE_TRACKER: HostCapability = HostCapability::ProvideService { key
 /// The capability to provide work items to other features.
 pub const PROVIDE: HostCapability = HostCapability::ProvideService { key: Cow::Borrowed("yoi.work-items.v1") };
 
+/// The category of the tools: they work where a tracker of issues is installed.
+const CATEGORY: &str = "issue-tracker";
+
 const WRITES: &[HostCapability] = &[WRITE];
 
 const LIST: ToolKey<Query> =
-    ToolKey::new("WorkItemList", ToolEffect::ReadOnly, "List the project's work items, the most urgent first.");
-const SHOW: ToolKey<Show> = ToolKey::new("WorkItemShow", ToolEffect::ReadOnly, "Show a work item with its thread.");
+    ToolKey::new("WorkItemList", ToolEffect::ReadOnly, "List the project's work items, the most urgent first.")
+        .category(CATEGORY);
+const SHOW: ToolKey<Show> =
+    ToolKey::new("WorkItemShow", ToolEffect::ReadOnly, "Show a work item with its thread.").category(CATEGORY);
 const CREATE: ToolKey<NewItem> =
-    ToolKey::new("WorkItemCreate", ToolEffect::Effectful, "Record new work; answers its id.").needs(WRITES);
+    ToolKey::new("WorkItemCreate", ToolEffect::Effectful, "Record new work; answers its id.")
+        .needs(WRITES)
+        .category(CATEGORY);
 const UPDATE: ToolKey<WorkItemChange> = ToolKey::new(
     "WorkItemUpdate",
     ToolEffect::Effectful,
     "Comment on a work item, move it to open, pending or closed, or change its fields.",
 )
-.needs(WRITES);
+.needs(WRITES)
+.category(CATEGORY);
 const COMMENT: ToolKey<NewComment> =
-    ToolKey::new("WorkItemComment", ToolEffect::Effectful, "Add a comment to the thread of a work item.").needs(WRITES);
+    ToolKey::new("WorkItemComment", ToolEffect::Effectful, "Add a comment to the thread of a work item.")
+        .needs(WRITES)
+        .category(CATEGORY);
+
+const CHOICES: EnrichKey = EnrichKey::new("choices", &[LIST.name(), CREATE.name(), UPDATE.name()]).category(CATEGORY);
+
+/// The capability to narrow the arguments of the tools to the values in use.
+pub const ENRICH: HostCapability = HostCapability::EnrichTools {
+    tools: Cow::Borrowed(&[Cow::Borrowed(LIST.name()), Cow::Borrowed(CREATE.name()), Cow::Borrowed(UPDATE.name())]),
+};
 
 /// `[features."builtin:work-item"]`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -144,6 +164,8 @@ fn builder() -> FeatureDescriptorBuilder {
         .tool(&CREATE)
         .tool(&UPDATE)
         .tool(&COMMENT)
+        .enriches(&CHOICES)
+        .serves(ToolCategory::new(CATEGORY))
         .provides(ServiceDeclaration::of(READER, VERSION).emits(CHANGED))
         .provides(ServiceDeclaration::of(WRITER, VERSION))
         .provides(ServiceDeclaration::declared(ServiceId::whole(TRACKER), VERSION))
@@ -179,6 +201,9 @@ impl FeatureModule for WorkItems {
         ctx.tools().implement_touching(&CREATE, always(&write), &live, Live::create)?;
         ctx.tools().implement_touching(&UPDATE, always(&write), &live, Live::update)?;
         ctx.tools().implement_touching(&COMMENT, always(&write), &live, Live::comment)?;
+        let items = Arc::clone(&store);
+        let newest = Box::new(move || items.newest().map_err(|error| error.to_string()));
+        ctx.tools().enrich(&CHOICES, Arc::new(Choices::new(newest)))?;
         let (reader, writer) = (Arc::clone(&store) as Arc<dyn WorkItemReader>, store as Arc<dyn WorkItemWriter>);
         ctx.services().provide(READER, Arc::clone(&reader))?;
         ctx.services().provide_json(&READER.id(), Arc::new(ReaderAsJson(Arc::clone(&reader))))?;

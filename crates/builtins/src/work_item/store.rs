@@ -27,6 +27,8 @@ pub const MAX_LISTED: usize = 200;
 const LISTED: usize = 30;
 /// Most bytes of a body or a comment; longer material is a file of its own.
 pub const MAX_TEXT: usize = 64 * 1024;
+/// The newest items whose values are looked at when the feature is installed: reading them may take a few milliseconds.
+const MAX_SAMPLED: usize = 200;
 /// Most labels of one item.
 const MAX_LABELS: usize = 16;
 /// Most bytes of a file that are read.
@@ -196,6 +198,17 @@ impl WorkItemStore {
     /// Tells consumers that an item changed; those that are not told find it at their next look.
     fn tell(&self) {
         drop(self.changed.as_ref().map(ServiceEventSink::emit));
+    }
+
+    /// The headings of the newest items, of those that can be parsed.
+    pub(super) fn newest(&self) -> Result<Vec<Heading>, StoreError> {
+        let mut all = self.all(&WorkItemStatus::ALL)?;
+        all.sort_by(|a, b| b.id.cmp(&a.id));
+        let heading = |found: &LocatedItem| {
+            let text = self.read(found, "item.md", MAX_FRONT).ok()?;
+            ItemFile::parse(&text, &found.id).ok().map(|file| file.heading)
+        };
+        Ok(all.iter().take(MAX_SAMPLED).filter_map(heading).collect())
     }
 
     /// Every item of these folders, each folder in the order of time.

@@ -15,7 +15,13 @@ pub(crate) fn feature(seconds: &Seconds) -> Granted {
         WorkItems::new(Settings { author: "tester".to_owned(), ..Settings::default() }, seconds.clock()).unwrap();
     (
         Arc::new(module),
-        vec![HostCapability::tool("*"), work_item::WRITE, work_item::PROVIDE, work_item::PROVIDE_TRACKER],
+        vec![
+            HostCapability::tool("*"),
+            work_item::WRITE,
+            work_item::PROVIDE,
+            work_item::PROVIDE_TRACKER,
+            work_item::ENRICH,
+        ],
     )
 }
 

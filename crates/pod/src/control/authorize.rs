@@ -45,6 +45,7 @@ impl Permission {
 }
 
 mod asked;
+mod enriched;
 pub(super) mod past_calls;
 #[cfg(test)]
 mod tests;
@@ -178,15 +179,17 @@ impl Authorizer {
         }
     }
 
-    /// Judges one call: transforms, then permission, then gates. Each sees the result of the one before, and a gate
+    /// Judges one call: enrichers and transforms, then permission, then gates. Each sees the result of the one before, and a gate
     /// never sees a call that permission refuses.
     pub(crate) async fn judge(self, call: CallView) -> Authorization {
         // The semaphore is never closed.
         let _slot = self.slots.acquire().await.ok();
         let hooks = self.registry.hooks();
+        let (call, mut enriched) = self.enriched(call).await;
         let (rewritten, gated) = (hooks.any::<ToolArguments>(&call.name), hooks.any::<PreToolCall>(""));
         if !rewritten && !gated {
-            return self.permit(call).await.asked(&self);
+            let judged = Authorization { transforms: enriched, ..self.permit(call).await };
+            return judged.asked(&self);
         }
         let order = self.in_order.lock().await;
         // Meanwhile an earlier call may have disabled the feature.
@@ -195,7 +198,8 @@ impl Authorizer {
         }
         let (call, transforms) = if rewritten { self.rewrite(call).await } else { (call, Vec::new()) };
         let mut judged = self.permit(call).await;
-        judged.transforms = transforms;
+        enriched.extend(transforms);
+        judged.transforms = enriched;
         let judged = if gated { self.ask(judged).await } else { judged };
         drop(order);
         judged.asked(&self)
@@ -298,11 +302,19 @@ pub(super) fn prepare(registered: &RegisteredTool, arguments: &str) -> Result<Pr
     };
     let _pass = registered.door.enter().map_err(|Shut| Unfit::Revoked)?;
     bounded("the arguments", arguments.len())?;
+    if let Some(enrichment) = &registered.enrichment {
+        enrichment.check(arguments).map_err(unfit)?;
+    }
     let _inside = attribution::inside(&registered.feature);
     if let Some(contract) = &registered.foreign {
         contract.check(arguments).map_err(unfit)?;
     }
     let mut prepared = registered.tool.prepare(arguments).map_err(unfit)?;
+    if let Some(enrichment) = &registered.enrichment
+        && *prepared.canonical != *arguments
+    {
+        enrichment.check(&prepared.canonical).map_err(unfit)?;
+    }
     bounded("the arguments with their defaults", prepared.canonical.len())?;
     if let Some(contract) = &registered.foreign {
         add_touches(registered, contract, &mut prepared, arguments)?;

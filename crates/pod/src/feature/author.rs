@@ -4,11 +4,11 @@
 //! The derives need `serde` and `schemars` among the crate's own dependencies.
 
 pub use super::{
-    BackgroundTaskContext, CapabilityRequest, DurableState, FeatureAlertSink, FeatureDescriptor, FeatureId,
+    BackgroundTaskContext, CapabilityRequest, DurableState, EnrichKey, FeatureAlertSink, FeatureDescriptor, FeatureId,
     FeatureInstallContext, FeatureInstallError, FeatureModule, FeatureNotifySink, HookKey, HostCapability, PodActivity,
     PodAtRun, Restart, RunningNotes, ServiceDeclaration, ServiceEventKey, ServiceEventSink, ServiceFuture,
     ServiceHandle, ServiceKey, ServiceRequirement, Staging, StateKey, StateScope, TaskError, TaskHandle, TaskKey,
-    TaskResult, ToolKey, TriggerKind, WrapKey,
+    TaskResult, ToolCategory, ToolEnricher, ToolKey, ToolSchema, TriggerKind, WrapKey,
 };
 pub use crate::control::AlertLevel;
 pub use crate::hook::{

@@ -24,15 +24,17 @@ pub use decide::policy::{
     Admission, BadGrant, CapabilityPolicy, FsAccess, GrantTable, NotificationBounds, StoreAccess,
 };
 pub use decide::report::{
-    ContributionKind, FeatureInstallReport, HostGate, HostLimit, HostReport, HostRule, HostSandbox, InstallOutcome,
-    RegistryReport, SkippedContribution, Totals,
+    ContributionKind, Enriched, FeatureInstallReport, HostGate, HostLimit, HostReport, HostRule, HostSandbox,
+    InstallOutcome, RegistryReport, SkippedContribution, Totals,
 };
 pub use declare::capability::HostCapability;
 pub(crate) use declare::capability::{MAX_NOTIFICATION, MAX_PER_TURN};
+pub use declare::category::ToolCategory;
 pub use declare::descriptor::{
     FeatureDescriptor, FeatureDescriptorBuilder, FeatureRuntimeKind, InstructionDeclaration,
 };
 pub use declare::diagnostic::{DiagnosticCode, FeatureDiagnostic, FeatureInstallError, MAX_NOTES};
+pub use declare::enricher::{EnrichKey, EnricherDeclaration};
 pub use declare::grants::{CapabilityGrantSet, CapabilityRequest, DeniedCapability, GrantUse, Need};
 pub use declare::hook::{HookDeclaration, HookKey, WrapKey};
 pub use declare::id::{BadFeatureId, FeatureId, Tier};
@@ -49,6 +51,7 @@ pub(crate) use declare::text::{
     Lines, check as check_text, clamp, escape_line, millis, sanitize, sanitize_lines, secret,
 };
 pub use declare::tool::{DEFAULT_DEADLINE, MAX_DEADLINE, ToolDeclaration, ToolKey};
+pub use declare::tool_schema::ToolSchema;
 pub use declare::touch::{TouchKind, TouchRule};
 pub use install::builder::{CALLBACK_LIMIT, FeatureRegistryBuilder};
 pub use install::context::{FeatureDiagnosticSink, FeatureInstallContext};
@@ -58,6 +61,8 @@ pub use install::module::FeatureModule;
 pub use install::probe::{RegistrarCall, RegistrarProbe, Staging};
 pub use install::registrars::{InstructionRegistrar, PublicHookRegistrar, ToolRegistrar};
 pub use install::tasks::{BackgroundTaskContribution, BackgroundTaskRegistrar};
+pub(crate) use live::enrich::ArgumentEnricher;
+pub use live::enrich::{Enrichment, ToolEnricher};
 pub use live::foreign::ForeignContract;
 pub use live::grant::Revoke;
 pub(crate) use live::job::{JobBoard, JobControl, JobLog};

@@ -21,6 +21,7 @@ mod checkpoints;
 mod client_model;
 mod compaction;
 mod disk_faults;
+mod enriched_calls;
 mod file_changes;
 mod fixtures;
 mod fold;

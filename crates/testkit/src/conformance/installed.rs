@@ -3,8 +3,8 @@
 use super::site::{Site, surface};
 use super::{CheckOutcome, Conformance, all};
 use pod::feature::{
-    DiagnosticCode, FeatureDescriptor, FeatureId, FeatureInstallError, FeatureInstallReport, FeatureRegistry,
-    HostCapability, InstallOutcome, Need, RegistrarCall, RegistrarProbe,
+    DiagnosticCode, EnricherDeclaration, FeatureDescriptor, FeatureId, FeatureInstallError, FeatureInstallReport,
+    FeatureRegistry, HostCapability, InstallOutcome, Need, RegistrarCall, RegistrarProbe,
 };
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -49,11 +49,18 @@ pub(super) fn whole(conformance: &Conformance) -> CheckOutcome {
         let registry = Site::of(conformance).install_plainly();
         let report = report(&registry, &id)?;
         match report.outcome {
+            InstallOutcome::Installed if report.diagnostics.iter().any(|found| is_of_enricher(found.code)) => {
+                Err(format!("its enricher changes no tool: {}", words(report)))
+            }
             InstallOutcome::Installed => Ok(()),
             outcome => Err(format!("with everything it asks for it is {outcome:?}: {}", words(report))),
         }
     };
     all((0..2).map(once))
+}
+
+const fn is_of_enricher(code: DiagnosticCode) -> bool {
+    matches!(code, DiagnosticCode::EnricherFailed | DiagnosticCode::EnrichmentRefused)
 }
 
 /// The failure that is injected at a call.
@@ -166,9 +173,11 @@ pub(super) fn optional(conformance: &Conformance) -> CheckOutcome {
     let tasks = tasks.map(|task| HostCapability::ContributeBackgroundTask { name: Cow::Owned(task.name.clone()) });
     let services = descriptor.provides.iter();
     let services = services.map(|s| HostCapability::ProvideService { key: Cow::Owned(s.service.name.clone()) });
+    let enriches = descriptor.enriches.iter().map(EnricherDeclaration::implied);
     let required: BTreeSet<_> = required.into_iter().chain(used(&descriptor, Need::Required)).collect();
     let optional = requests(&descriptor, Need::Optional).chain(used(&descriptor, Need::Optional));
-    let optional: BTreeSet<_> = optional.chain(tools).chain(hooks).chain(tasks).chain(services).collect();
+    let optional: BTreeSet<_> =
+        optional.chain(tools).chain(hooks).chain(tasks).chain(services).chain(enriches).collect();
     // An optional request may include a required one that asks for less.
     let optional: Vec<_> = optional.difference(&required).cloned().collect();
     if optional.is_empty() {

@@ -4,8 +4,8 @@ use crate::rig::Tools;
 use crate::tool::FnTool;
 use authority::{Access, Ambient, Confinement, EnvPolicy, Net, SandboxMode, Spawner, Workspace};
 use pod::feature::{
-    CapabilityPolicy, FeatureDescriptor, FeatureId, FeatureModule, FeatureRegistryBuilder, HostCapability,
-    HostServices, PodLink, Settings, StateScope,
+    CapabilityPolicy, EnricherDeclaration, FeatureDescriptor, FeatureId, FeatureModule, FeatureRegistryBuilder,
+    HostCapability, HostServices, PodLink, Settings, StateScope,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -132,7 +132,7 @@ fn requested(descriptor: &FeatureDescriptor) -> impl Iterator<Item = HostCapabil
     descriptor.requested_capabilities.iter().map(|request| request.capability.clone())
 }
 
-/// The capabilities that it needs for its declared tools, hooks, background tasks, states and services.
+/// The capabilities that it needs for its declared tools, hooks, background tasks, states, services and enrichers.
 fn implied(descriptor: &FeatureDescriptor) -> impl Iterator<Item = HostCapability> {
     let tool = |name: &String| HostCapability::ContributeTool { name: Cow::Owned(name.clone()) };
     let tools = descriptor.declared_tools.iter().map(move |declared| tool(&declared.name));
@@ -152,5 +152,6 @@ fn implied(descriptor: &FeatureDescriptor) -> impl Iterator<Item = HostCapabilit
     let provided = |name: &String| HostCapability::ProvideService { key: Cow::Owned(name.clone()) };
     let provides = descriptor.provides.iter().map(move |declared| provided(&declared.service.name));
     let uses = descriptor.requires.iter().map(|asked| asked.service.admission());
-    tools.chain(hooks).chain(tasks).chain(states).chain(provides).chain(uses)
+    let enriches = descriptor.enriches.iter().map(EnricherDeclaration::implied);
+    tools.chain(hooks).chain(tasks).chain(states).chain(provides).chain(uses).chain(enriches)
 }

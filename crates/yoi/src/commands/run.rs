@@ -57,6 +57,7 @@ fn run_prompt(
     swept: Swept,
 ) -> Result<Exit, Failure> {
     let began = Instant::now();
+    let agent = args.agent.as_deref().map(|file| Agent::load(file, &args.arg, env)).transpose()?;
     let prompt = input::prompt(args, env)?;
     let log_wanted = host_log::Wanted::of(env)?;
     let schema = args.output_schema.as_deref().map(|file| OutputSchema::load(file, env)).transpose()?;
@@ -68,7 +69,6 @@ fn run_prompt(
     let cells = Look::of_stderr().filter(|_| !(json || quiet || is_logged));
     let answer = Look::of_stdout().filter(|_| stream);
     let style = OutputStyle { json, terminal, quiet, stream, colour: env.colour(), cells, answer };
-    let agent = args.agent.as_deref().map(|file| Agent::load(file, &args.arg, env)).transpose()?;
     let client = ClientRun { args, env, prompt: &prompt, schema: schema.as_ref(), signals: &signals, style, began };
     if let Some(done) = client.run_if_live()? {
         return Ok(done);

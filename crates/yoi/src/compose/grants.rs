@@ -27,6 +27,7 @@ const GRANTS: &[(&str, &[HostCapability])] = &[
             builtins::work_item::WRITE,
             builtins::work_item::PROVIDE,
             builtins::work_item::PROVIDE_TRACKER,
+            builtins::work_item::ENRICH,
         ],
     ),
     ("memory", &[ANY_TOOL, builtins::memory::WRITE, builtins::memory::PROVIDE]),
@@ -145,7 +146,8 @@ mod tests {
             Some(Can::AnswerCalls { .. }) => Some((Can::ANY_REPEAT, "repeats")),
             Some(Can::RepeatCalls { .. }) => Some((Can::ANY_RESULT, "results")),
             Some(Can::TransformResults { .. }) => Some((Can::ANY_ARGUMENTS, "arguments")),
-            Some(Can::RewriteArguments { .. }) => Some((fs(true), "fs")),
+            Some(Can::RewriteArguments { .. }) => Some((Can::ANY_ENRICHING, "enriches")),
+            Some(Can::EnrichTools { .. }) => Some((fs(true), "fs")),
             Some(Can::ScopedFs { .. }) => {
                 Some((Can::Process { programs: vec!["git".into()].into(), network: false }, "process"))
             }

@@ -201,3 +201,48 @@ fn an_agent_file_of_ones_own_may_switch_on_what_a_link_to_another_may_not() {
     scene.yoi(&["run", "--pod", "p", "--agent", &own, "go"]).ends(2).says(&["p exists: --agent is for a new pod"]);
     scene.yoi(&["run", "--agent", "none.toml", "go"]).ends(2).says(&["does not exist"]);
 }
+
+// The prompt was read first, and its absence was all that was said.
+#[test]
+fn a_missing_agent_file_is_named_before_a_missing_prompt() {
+    let scene = Scene::new();
+    scene.yoi(&["run", "--agent", "none.toml"]).ends(2).says(&["--agent: ", "none.toml does not exist"]);
+}
+
+#[test]
+fn a_plan_shows_what_a_run_with_these_options_gets() {
+    let scene = Scene::new();
+    scene.config("[profiles.careful.features.\"builtin:write-policy\"]\nscopes = [\"docs\"]\n");
+    let file = agent(&scene, FOREIGN, &format!("tools = [\"Read\"]\n{ARGUMENT}"));
+    let cases: [(&[&str], &str, Value, &str); 6] = [
+        (&[], "builtin:loop-detect", json!("disabled"), "default"),
+        (&["--with", "builtin:loop-detect={\"window\": 4}"], "builtin:loop-detect", json!("installed"), "--with"),
+        (&["--without", "builtin:shell"], "builtin:shell", json!("disabled"), "--without"),
+        (
+            &["--profile", "careful"],
+            "builtin:write-policy",
+            json!("installed"),
+            "profile careful ($XDG_CONFIG_HOME/yoi/config.toml:1)",
+        ),
+        (&["--agent", &file], "builtin:shell", json!("disabled"), "agent checker"),
+        (
+            &["--agent", &file, "--arg", "what=docs", "--with", "builtin:retry"],
+            "builtin:retry",
+            json!("installed"),
+            "--with",
+        ),
+    ];
+    for (flags, id, outcome, by) in cases {
+        let shown = scene.yoi(&[&["features", "--plan", "--json"], flags].concat()).ends(0);
+        let plan: Value = serde_json::from_str(&shown.out).unwrap();
+        let planned = plan["features"].as_array().unwrap().iter().find(|planned| planned["feature_id"] == id).unwrap();
+        assert_eq!(planned["outcome"], outcome, "{flags:?}");
+        let source = if outcome == "disabled" { "disabled_by" } else { "attached_by" };
+        assert_eq!(planned[source], by, "{flags:?}");
+    }
+    scene.yoi(&["features", "--with", "builtin:x"]).ends(78).says(&["there is no feature `builtin:x`"]);
+    scene.yoi(&["features", "--agent", "none.toml"]).ends(2).says(&["--agent: ", "none.toml does not exist"]);
+    for flags in [["features", "p", "--profile", "x"].as_slice(), &["features", "--unused", "--without", "builtin:x"]] {
+        scene.yoi(flags).ends(2).says(&["apply to the plan for the next start"]);
+    }
+}

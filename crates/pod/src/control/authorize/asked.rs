@@ -86,10 +86,11 @@ pub(super) fn sandbox_text(mode: SandboxMode, escalation: Option<Escalation>) ->
     }
 }
 
-/// BLAKE3 of what a tool is, hex: with another definition its arguments may mean something else.
+/// BLAKE3 of what a tool is, hex: with another definition its arguments may mean something else. Enrichers do not count:
+/// they change which arguments fit, which is checked again, not what these mean.
 pub(super) fn definition_digest(tool: &RegisteredTool) -> String {
     let mut hasher = blake3::Hasher::new();
-    let definition = &tool.definition;
+    let definition = tool.declared();
     let effect = format!("{:?}", definition.effect);
     for part in
         [tool.feature.to_string().as_str(), &definition.name, &definition.description, &definition.schema, &effect]

@@ -112,8 +112,17 @@ fn a_tool_that_never_has_parsed_its_arguments_is_written_off() {
     let gate = Latch::new("parsed");
     let tool = parses(&gate);
     let (definition, deadline, door) = (tool.0.clone(), Duration::from_secs(1), Door::new());
-    let registered =
-        RegisteredTool { feature: ID, definition, tool, deadline, foreign: None, door, for_clients: false };
+    let registered = RegisteredTool {
+        feature: ID,
+        definition,
+        tool,
+        deadline,
+        foreign: None,
+        door,
+        for_clients: false,
+        category: None,
+        enrichment: None,
+    };
     let work = async move { prepare(&registered, "{}").map(drop) };
     let lost = runtime.block_on(async { callbacks.run(GRACE, CancellationToken::new(), work).await.is_err() });
     assert!(lost && callbacks.is_disabled(&ID));

@@ -2,6 +2,7 @@
 //! Does not depend on modules.
 
 mod budget;
+mod categories;
 mod hook_order;
 mod order;
 mod wiring;
@@ -9,8 +10,10 @@ mod wiring;
 use super::policy::CapabilityPolicy;
 use super::report::{ContributionKind, HostReport, InstallOutcome, SkippedContribution};
 use crate::feature::declare::capability::HostCapability;
+use crate::feature::declare::category::ToolCategory;
 use crate::feature::declare::descriptor::{FeatureDescriptor, FeatureRuntimeKind};
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic};
+use crate::feature::declare::enricher::EnricherDeclaration;
 use crate::feature::declare::grants::{CapabilityGrantSet, DeniedCapability, Need};
 use crate::feature::declare::hook::HookDeclaration;
 use crate::feature::declare::id::{FeatureId, Tier};
@@ -22,6 +25,7 @@ use crate::feature::declare::tool::ToolDeclaration;
 use crate::hook::{FailureRule, HookClass, HookPoint};
 pub(crate) use budget::{FeatureDemand, PlanBudget};
 pub(crate) use budget::{MAX_GATES, MAX_TRANSFORMS};
+pub(crate) use categories::{Unserved, needed_categories};
 use llm_worker::ToolEffect;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -89,6 +93,15 @@ pub struct PlannedFeature {
     pub states: Vec<StateDeclaration>,
     /// The services that it provides and uses.
     pub services: FeatureServices,
+    /// The enrichers that it must stage.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub enrichers: Vec<EnricherDeclaration>,
+    /// The categories of tools that it serves.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<ToolCategory>,
+    /// Categories of its tools that no feature serves; these tools are left out.
+    #[serde(skip)]
+    pub(crate) unserved: Vec<Unserved>,
     /// Contributions that are left out.
     pub skipped_contributions: Vec<SkippedContribution>,
     /// Warnings and reasons.
@@ -261,6 +274,9 @@ fn alone(at: usize, declared: &Declared, all: &[&Declared], policy: &CapabilityP
         instructions: Vec::new(),
         states: Vec::new(),
         services: FeatureServices::default(),
+        enrichers: Vec::new(),
+        categories: Vec::new(),
+        unserved: Vec::new(),
         skipped_contributions: Vec::new(),
         diagnostics: Vec::new(),
     };
@@ -329,6 +345,7 @@ fn together(
             }
         }
     }
+    planned.unserved = wiring.unserved(at, others);
     contribute(descriptor, &mut planned);
     against.extend(planned.tools.iter().filter_map(|t| names.conflict(&planned.feature_id, &t.name)));
     if against.is_empty() {
@@ -374,6 +391,8 @@ pub(crate) fn skip(planned: &mut PlannedFeature) {
     planned.states.clear();
     planned.instructions.clear();
     planned.services.provided.clear();
+    planned.enrichers.clear();
+    planned.categories.clear();
 }
 
 /// Plans the contributions that are possible with the granted capabilities and services, and lists the skipped ones.
@@ -386,7 +405,13 @@ pub(crate) fn contribute(descriptor: &FeatureDescriptor, planned: &mut PlannedFe
         let own = HostCapability::ContributeTool { name: tool.name.clone().into() };
         (ContributionKind::Tool, tool.name.clone(), [&[own], &tool.needs[..]].concat())
     });
+    let tools = categories::served(tools, &planned.unserved, &mut skipped);
     planned.tools = tools.into_iter().map(planned_tool).collect();
+    let enrichers = kept(&descriptor.enriches, &lost, &mut skipped, |enricher| {
+        (ContributionKind::Enricher, enricher.name.clone(), [&[enricher.implied()], &enricher.needs[..]].concat())
+    });
+    planned.enrichers = enrichers.into_iter().cloned().collect();
+    planned.categories.clone_from(&descriptor.serves);
     let hooks = kept(&descriptor.declared_hooks, &lost, &mut skipped, |hook| {
         (ContributionKind::Hook, hook.name.clone(), [hook.implied(), hook.needs.clone()].concat())
     });
@@ -403,9 +428,10 @@ pub(crate) fn contribute(descriptor: &FeatureDescriptor, planned: &mut PlannedFe
         (ContributionKind::Service, offer.service.to_string(), vec![wiring::provides(&offer.service.name)])
     });
     planned.services.provided = provided.into_iter().cloned().collect();
-    planned.skipped_contributions = skipped;
     planned.instructions = descriptor.instructions.iter().map(|i| i.name.clone()).collect();
-    planned.outcome = if lost.is_empty() { InstallOutcome::Installed } else { InstallOutcome::Degraded };
+    let is_whole = lost.is_empty() && skipped.is_empty();
+    planned.outcome = if is_whole { InstallOutcome::Installed } else { InstallOutcome::Degraded };
+    planned.skipped_contributions = skipped;
 }
 
 /// The problem that excludes a feature before any capability is decided.
@@ -459,7 +485,8 @@ fn grants(descriptor: &FeatureDescriptor, policy: &CapabilityPolicy) -> (Capabil
         descriptor.declared_tools.iter().map(|t| HostCapability::ContributeTool { name: t.name.clone().into() });
     let hooks: BTreeSet<_> = descriptor.declared_hooks.iter().flat_map(HookDeclaration::implied).collect();
     let tasks = descriptor.declared_background_tasks.iter().map(BackgroundTaskDeclaration::implied);
-    let implied = implied.chain(hooks).chain(tasks).map(|c| (c, Need::Optional));
+    let enrichers: BTreeSet<_> = descriptor.enriches.iter().map(EnricherDeclaration::implied).collect();
+    let implied = implied.chain(hooks).chain(tasks).chain(enrichers).map(|c| (c, Need::Optional));
     let states: BTreeSet<_> = descriptor.states.iter().map(|s| HostCapability::StateStore { scope: s.scope }).collect();
     let implied = implied.chain(states.into_iter().map(|c| (c, Need::Required)));
     let provided: BTreeSet<_> = descriptor.provides.iter().map(|s| wiring::provides(&s.service.name)).collect();

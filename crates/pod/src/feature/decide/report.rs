@@ -2,6 +2,7 @@
 
 use super::plan::{PlannedFeature, PlannedHook, PlannedTask, Unmet};
 use crate::feature::declare::capability::HostCapability;
+use crate::feature::declare::category::ToolCategory;
 use crate::feature::declare::descriptor::{FeatureRuntimeKind, InstructionDeclaration};
 use crate::feature::declare::diagnostic::FeatureDiagnostic;
 use crate::feature::declare::grants::DeniedCapability;
@@ -47,6 +48,7 @@ pub enum ContributionKind {
     Task,
     State,
     Service,
+    Enricher,
 }
 
 /// A declared contribution that was left out.
@@ -56,6 +58,16 @@ pub struct SkippedContribution {
     pub name: String,
     /// The reason, and the setting that decides.
     pub reason: String,
+}
+
+/// A tool whose schema a feature narrowed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Enriched {
+    pub tool: String,
+    /// The enricher that did it.
+    pub by: String,
+    /// The properties of the arguments that changed.
+    pub properties: Vec<String>,
 }
 
 /// The result of installing or planning one feature.
@@ -104,6 +116,12 @@ pub struct FeatureInstallReport {
     pub states: Vec<StateDeclaration>,
     /// The services that it provides and uses.
     pub services: FeatureServices,
+    /// The categories of tools that it serves.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<ToolCategory>,
+    /// The tools whose schemas it narrowed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub enriched: Vec<Enriched>,
     /// Bytes its tools and instructions add to every request, before encoding.
     pub schema_bytes: u64,
     /// `schema_bytes` divided by four.
@@ -262,6 +280,8 @@ impl FeatureInstallReport {
             instructions: Vec::new(),
             states: Vec::new(),
             services: planned.services.clone(),
+            categories: planned.categories.clone(),
+            enriched: Vec::new(),
             schema_bytes: 0,
             estimated_tokens: 0,
             content_digest: blake3::Hasher::new().finalize().to_hex().to_string(),
@@ -301,13 +321,24 @@ impl FeatureInstallReport {
                 digest(&mut hasher, &[event]);
             }
         }
+        for category in &self.categories {
+            digest(&mut hasher, &["serves", category.as_str()]);
+        }
         self.installed_hooks = hooks.to_vec();
         for InstructionDeclaration { name, text } in instructions {
             digest(&mut hasher, &[name]);
             self.schema_bytes += digest(&mut hasher, &[text]);
         }
-        self.estimated_tokens = self.schema_bytes.div_ceil(BYTES_PER_TOKEN);
+        self.resize(0, 0);
         self.content_digest = hasher.finalize().to_hex().to_string();
+    }
+}
+
+impl FeatureInstallReport {
+    /// Replaces a part of its bytes by another one.
+    pub(crate) fn resize(&mut self, before: u64, after: u64) {
+        self.schema_bytes = self.schema_bytes.saturating_sub(before) + after;
+        self.estimated_tokens = self.schema_bytes.div_ceil(BYTES_PER_TOKEN);
     }
 }
 

@@ -56,6 +56,11 @@ pub enum HostCapability {
         /// Which tools; `*` is any.
         tools: Cow<'static, [Text]>,
     },
+    /// Narrow the schemas of these tools, and change the arguments that it narrowed. Every enricher asks for it by itself.
+    EnrichTools {
+        /// Which tools; `*` is any.
+        tools: Cow<'static, [Text]>,
+    },
     /// Hold a directory handle. Enforced by `authority::Workspace` at each operation.
     ScopedFs {
         /// Which of the host's roots; see [`HostCapability::WORKSPACE`].
@@ -212,6 +217,9 @@ impl HostCapability {
     /// Request to replace the arguments of any tool.
     pub const ANY_ARGUMENTS: Self = Self::RewriteArguments { tools: Cow::Borrowed(&[Cow::Borrowed("*")]) };
 
+    /// Request to narrow the schemas of any tool.
+    pub const ANY_ENRICHING: Self = Self::EnrichTools { tools: Cow::Borrowed(&[Cow::Borrowed("*")]) };
+
     /// The kind by name, and its parameters in a common form: all comparisons and texts are based on this.
     fn parts(&mut self) -> (&'static str, CapabilityScope<'_>) {
         match self {
@@ -224,6 +232,7 @@ impl HostCapability {
             Self::RepeatCalls { tools } => ("RepeatCalls", CapabilityScope::Names(tools)),
             Self::TransformResults { tools } => ("TransformResults", CapabilityScope::Names(tools)),
             Self::RewriteArguments { tools } => ("RewriteArguments", CapabilityScope::Names(tools)),
+            Self::EnrichTools { tools } => ("EnrichTools", CapabilityScope::Names(tools)),
             Self::ScopedFs { root, read, write, execute } => {
                 ("ScopedFs", CapabilityScope::Modes(Some(root), vec![(read, 'r'), (write, 'w'), (execute, 'x')]))
             }
@@ -258,6 +267,7 @@ impl HostCapability {
                 | Self::RepeatCalls { .. }
                 | Self::TransformResults { .. }
                 | Self::RewriteArguments { .. }
+                | Self::EnrichTools { .. }
         )
     }
 
@@ -321,7 +331,8 @@ impl HostCapability {
             Self::AnswerCalls { tools }
             | Self::RepeatCalls { tools }
             | Self::TransformResults { tools }
-            | Self::RewriteArguments { tools } => {
+            | Self::RewriteArguments { tools }
+            | Self::EnrichTools { tools } => {
                 if tools.is_empty() || tools.len() > MAX_NAMED_TOOLS {
                     return Some(format!("{self} names {} tools, not 1 to {MAX_NAMED_TOOLS}", tools.len()));
                 }
@@ -363,7 +374,7 @@ enum CapabilityScope<'a> {
     Whole(String),
 }
 
-/// Most tools in one request to replace their results or arguments.
+/// Most tools in one request about their results, arguments or schemas.
 pub(crate) const MAX_NAMED_TOOLS: usize = 64;
 
 /// Most bytes of one notification.

@@ -1,6 +1,8 @@
 //! A feature's descriptor: pure, bounded data without secrets, safe to show anywhere. Does not depend on the host.
 
 use super::capability::HostCapability;
+use super::category::ToolCategory;
+use super::enricher::EnricherDeclaration;
 use super::grants::CapabilityRequest;
 use super::hook::{HookDeclaration, HookKey, WrapKey};
 use super::id::FeatureId;
@@ -19,7 +21,8 @@ use std::sync::Arc;
 
 /// Longest reason of a request, in bytes.
 const MAX_REASON: usize = 512;
-/// Limit on the tools, requests, hooks, background tasks, instructions, states, provided and required services of one feature.
+/// Limit on the tools, requests, hooks, background tasks, instructions, states, provided and required services, enrichers
+/// and served categories of one feature.
 const MAX_TOOLS: usize = 64;
 const MAX_REQUESTS: usize = 64;
 const MAX_HOOKS: usize = 16;
@@ -28,6 +31,8 @@ const MAX_INSTRUCTIONS: usize = 16;
 const MAX_STATES: usize = 16;
 const MAX_PROVIDED: usize = 16;
 const MAX_REQUIRED: usize = 16;
+const MAX_ENRICHERS: usize = 8;
+const MAX_SERVED: usize = 8;
 
 /// How a feature's code runs. All but `Builtin` are refused in plans until their adapter exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -81,6 +86,12 @@ pub struct FeatureDescriptor {
     /// What other features must do for it; at most 16.
     #[serde(default)]
     pub requires: Vec<ServiceRequirement>,
+    /// What it changes of the schemas of tools; at most 8.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub enriches: Vec<EnricherDeclaration>,
+    /// The categories of tools that work where it is installed; at most 8.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub serves: Vec<ToolCategory>,
     /// The JSON Schema of its settings, at most 64 KiB; a feature without one has no settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<Arc<str>>,
@@ -112,6 +123,8 @@ impl FeatureDescriptor {
             states: Vec::new(),
             provides: Vec::new(),
             requires: Vec::new(),
+            enriches: Vec::new(),
+            serves: Vec::new(),
             settings: None,
         })
     }
@@ -140,6 +153,8 @@ impl FeatureDescriptor {
             ("states", self.states.len(), MAX_STATES),
             ("provided services", self.provides.len(), MAX_PROVIDED),
             ("required services", self.requires.len(), MAX_REQUIRED),
+            ("enrichers", self.enriches.len(), MAX_ENRICHERS),
+            ("categories", self.serves.len(), MAX_SERVED),
         ];
         found.extend(
             counts
@@ -162,6 +177,7 @@ impl FeatureDescriptor {
         let requested = self.requested();
         found.extend(self.declared_tools.iter().filter_map(|t| t.problem(&requested)));
         found.extend(self.declared_hooks.iter().filter_map(|h| h.problem(&requested)));
+        found.extend(self.enriches.iter().filter_map(|enricher| enricher.problem(&requested)));
         found.extend(self.declared_background_tasks.iter().filter_map(|task| task.problem(&requested, &self.requires)));
         for InstructionDeclaration { name, text } in &self.instructions {
             let problem = text::check("an instruction's name", name, MAX_NAME, Lines::One)
@@ -177,6 +193,8 @@ impl FeatureDescriptor {
         found.extend(twice("tool", self.declared_tools.iter().map(|t| t.name.as_str())));
         found.extend(twice("hook", self.declared_hooks.iter().map(|h| h.name.as_str())));
         found.extend(twice("background task", self.declared_background_tasks.iter().map(|t| t.name.as_str())));
+        found.extend(twice("enricher", self.enriches.iter().map(|e| e.name.as_str())));
+        found.extend(twice("category", self.serves.iter().map(ToolCategory::as_str)));
         found.extend(twice("instruction", self.instructions.iter().map(|i| i.name.as_str())));
         found
     }
@@ -305,6 +323,18 @@ impl FeatureDescriptorBuilder {
     /// Requires a service of another feature.
     pub fn requires(mut self, service: ServiceRequirement) -> Self {
         self.0.requires.push(service);
+        self
+    }
+
+    /// Declares what this feature changes of the schemas of tools, by the key that will also stage it or as data.
+    pub fn enriches(mut self, enricher: impl Into<EnricherDeclaration>) -> Self {
+        self.0.enriches.push(enricher.into());
+        self
+    }
+
+    /// Declares that tools of this category work where this feature is installed.
+    pub fn serves(mut self, category: ToolCategory) -> Self {
+        self.0.serves.push(category);
         self
     }
 

@@ -61,6 +61,10 @@ pub enum DiagnosticCode {
     TooManyStuck,
     /// The transforms of some features each have to be asked before those of the others.
     HookCycle,
+    /// An enricher panicked, did not return in time or answered with an error; its tools stay as they are declared.
+    EnricherFailed,
+    /// An enricher changed what it may not change; the tool stays as it was.
+    EnrichmentRefused,
     /// A text of the feature itself.
     Note,
 }

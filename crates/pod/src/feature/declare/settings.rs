@@ -1,10 +1,9 @@
 //! Settings of a feature: declared as a JSON Schema, checked before anything of the feature runs. Does not depend on where
 //! they are written.
 
-use boon::{CompileError, Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
+use crate::schema::{Schema, SchemaProblem, SchemaProblemKind};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::error::Error;
 
 /// The settings of one feature, by key.
 pub type Settings = Map<String, Value>;
@@ -19,16 +18,13 @@ const MAX_PROBLEMS: usize = 3;
 /// Hexadecimal digits that stand for a value in a report.
 const DIGITS: usize = 16;
 
-/// The address of a schema while it is compiled; nothing is loaded from there.
-const PLACE: &str = "schema:/settings";
-
 /// A problem of a declared schema, for the descriptor.
 pub(crate) fn problem(schema: &str) -> Option<String> {
     if schema.len() > MAX_SCHEMA {
         return Some(format!("the schema of the settings has over {MAX_SCHEMA} bytes"));
     }
     let parsed = serde_json::from_str(schema).map_err(|error| error.to_string());
-    let compiled = parsed.and_then(|schema: Value| compile(schema).map(drop));
+    let compiled = parsed.and_then(|schema: Value| Schema::compile(schema).map(drop));
     compiled.err().map(|why| format!("the schema of the settings is not valid: {why}"))
 }
 
@@ -54,9 +50,9 @@ pub(crate) fn effective(schema: Option<&str>, written: &Settings) -> Result<Sett
             effective.insert(key.clone(), default.clone());
         }
     }
-    let (schemas, root) = compile(schema).map_err(|why| vec![why])?;
-    schemas.validate(&Value::Object(effective.clone()), root).map_err(|error| problems(&error))?;
-    Ok(effective)
+    let schema = Schema::compile(schema).map_err(|why| vec![why])?;
+    let problems = schema.problems(&Value::Object(effective.clone()));
+    if problems.is_empty() { Ok(effective) } else { Err(problems.iter().take(MAX_PROBLEMS).map(told).collect()) }
 }
 
 /// Settings as reports show them: numbers and switches as they are, other values, which may be private, by a digest.
@@ -77,57 +73,17 @@ pub(crate) fn digest(value: &Value) -> String {
     blake3::hash(value.to_string().as_bytes()).to_hex().to_string()
 }
 
-fn compile(schema: Value) -> Result<(Schemas, SchemaIndex), String> {
-    let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
-    compiler.use_loader(Box::new(Nowhere));
-    compiler.add_resource(PLACE, schema).map_err(|error| defect(&error))?;
-    let root = compiler.compile(PLACE, &mut schemas).map_err(|error| defect(&error))?;
-    Ok((schemas, root))
-}
-
-fn defect(error: &CompileError) -> String {
-    if let CompileError::ValidationError { src, .. } = error {
-        return problems(src).join("; ");
-    }
-    if let CompileError::LoadUrlError { url, .. } | CompileError::UnsupportedUrlScheme { url } = error {
-        return format!("it refers to {url}, but references outside of the schema are not loaded");
-    }
-    error.to_string().replace(PLACE, "it")
-}
-
-/// The innermost problems, each with its key.
-fn problems(error: &ValidationError<'_, '_>) -> Vec<String> {
-    let (mut open, mut found) = (vec![error], Vec::new());
-    while let Some(error) = open.pop() {
-        open.extend(error.causes.iter().rev());
-        if error.causes.is_empty() {
-            let place = error.instance_location.to_string();
-            let place = place.trim_start_matches('/').replace('/', ".");
-            let place = if place.is_empty() { place } else { format!("`{place}`: ") };
-            found.push(format!("{place}{}", words(&error.kind)));
-        }
-    }
-    found.truncate(MAX_PROBLEMS);
-    found
-}
-
-fn words(kind: &ErrorKind<'_, '_>) -> String {
-    if let ErrorKind::Required { want } = kind {
-        let names: Vec<String> = want.iter().map(|name| format!("`{name}`")).collect();
-        return format!("{} must be set", names.join(" and "));
-    }
-    if let ErrorKind::AdditionalProperties { got } = kind {
-        let names: Vec<String> = got.iter().map(|name| format!("`{name}`")).collect();
-        return format!("unknown key {}", names.join(", "));
-    }
-    kind.to_string()
-}
-
-/// Loads nothing: a schema must contain what it refers to.
-struct Nowhere;
-
-impl UrlLoader for Nowhere {
-    fn load(&self, _: &str) -> Result<Value, Box<dyn Error>> {
-        Err("not loaded".into())
-    }
+/// A problem as it is told to people who write settings.
+fn told(SchemaProblem { pointer, kind }: &SchemaProblem) -> String {
+    let place = pointer.trim_start_matches('/').replace('/', ".");
+    let place = if place.is_empty() { place } else { format!("`{place}`: ") };
+    let quoted = |names: &[String], between: &str| {
+        names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(between)
+    };
+    let what = match kind {
+        SchemaProblemKind::Missing(names) => format!("{} must be set", quoted(names, " and ")),
+        SchemaProblemKind::Unknown(names) => format!("unknown key {}", quoted(names, ", ")),
+        SchemaProblemKind::Other(what) => what.clone(),
+    };
+    format!("{place}{what}")
 }

@@ -2,6 +2,7 @@
 //! running tools.
 
 use super::capability::HostCapability;
+use super::category::{ToolCategory, category_fits};
 use super::text::{Lines, MAX_NAME, MAX_TEXT, check, escape_line, millis, tool_name_fits};
 use super::touch::TouchRule;
 use crate::schema::Schema;
@@ -15,7 +16,7 @@ use std::time::Duration;
 /// Deadline of a call whose key sets none.
 pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(60);
 /// Longest schema, in bytes.
-const MAX_SCHEMA: usize = 64 * 1024;
+pub(super) const MAX_SCHEMA: usize = 64 * 1024;
 /// Longest text about a schema that does not compile, in bytes.
 const MAX_DEFECT: usize = 512;
 /// The longest deadline that a key may set: an hour of work and ten seconds to report its end.
@@ -41,6 +42,7 @@ pub struct ToolKey<A> {
     deadline: Duration,
     needs: &'static [HostCapability],
     for_clients: bool,
+    category: Option<&'static str>,
 }
 
 impl<A> ToolKey<A> {
@@ -61,6 +63,7 @@ impl<A> ToolKey<A> {
             deadline: DEFAULT_DEADLINE,
             needs: &[],
             for_clients: false,
+            category: None,
         }
     }
 
@@ -95,6 +98,18 @@ impl<A> ToolKey<A> {
         self
     }
 
+    /// What the tool is for: it is left out where no feature [serves](super::descriptor::FeatureDescriptorBuilder::serves)
+    /// this category.
+    ///
+    /// # Panics
+    /// On a name that is not 1 to 32 bytes of `[a-z0-9-]`.
+    #[must_use]
+    pub const fn category(mut self, category: &'static str) -> Self {
+        assert!(category_fits(category), "a category is 1 to 32 bytes of [a-z0-9-]");
+        self.category = Some(category);
+        self
+    }
+
     /// The tool's name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -118,6 +133,7 @@ impl<A: JsonSchema> ToolKey<A> {
             for_clients: self.for_clients,
             foreign: false,
             touches: Vec::new(),
+            category: self.category.map(ToolCategory::new),
         }
     }
 }
@@ -149,6 +165,9 @@ pub struct ToolDeclaration {
     /// changes counts as [`Touch::RemoteWrite`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub touches: Vec<TouchRule>,
+    /// What the tool is for; it is left out where no feature serves this category.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<ToolCategory>,
 }
 
 impl ToolDeclaration {
@@ -157,8 +176,8 @@ impl ToolDeclaration {
     pub fn of(definition: ToolDefinition) -> Self {
         let ToolDefinition { name, description, schema, effect } = definition;
         let (deadline_ms, needs, for_clients) = (millis(DEFAULT_DEADLINE), Vec::new(), false);
-        let (foreign, touches) = (true, Vec::new());
-        Self { name, about: description, effect, schema, deadline_ms, needs, for_clients, foreign, touches }
+        let (foreign, touches, category) = (true, Vec::new(), None);
+        Self { name, about: description, effect, schema, deadline_ms, needs, for_clients, foreign, touches, category }
     }
 
     /// Adds a rule for what a call touches.
@@ -186,7 +205,7 @@ impl ToolDeclaration {
     }
 
     pub(crate) fn problem(&self, requested: &[HostCapability]) -> Option<String> {
-        let Self { name, about, schema, deadline_ms, needs, effect: _, for_clients: _, foreign, touches } = self;
+        let Self { name, about, schema, deadline_ms, needs, foreign, touches, .. } = self;
         if !tool_name_fits(name) {
             return Some(format!("tool name `{}` is not 1 to 64 bytes of [A-Za-z0-9_-]", escape_line(name, MAX_NAME)));
         }

@@ -2,9 +2,11 @@
 
 use crate::feature::decide::plan::PlannedHook;
 use crate::feature::declare::capability::HostCapability;
+use crate::feature::declare::enricher::EnricherDeclaration;
 use crate::feature::declare::hook::{HookDeclaration, HookKey};
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::tool::{ToolDeclaration, ToolKey};
+use crate::feature::live::enrich::ToolEnricher;
 use crate::feature::live::foreign::ForeignContract;
 use crate::hook::{FailureRule, Hook, HookClass, HookPoint, HookRegistryBuilder, InstalledHook, Point};
 use authority::Door;
@@ -127,6 +129,12 @@ where
         let (live, method) = (Arc::clone(&self.live), self.method);
         Ok(Prepared::new(canonical, touches, move |cx| -> ToolFuture { Box::pin(method(live, args, cx)) }))
     }
+}
+
+/// An enricher as it is staged: a declaration with code.
+pub(crate) struct EnricherContribution {
+    pub(crate) declaration: EnricherDeclaration,
+    pub(crate) code: Arc<dyn ToolEnricher>,
 }
 
 /// Adds a hook to a registry, with these doors as revocation guards.

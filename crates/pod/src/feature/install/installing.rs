@@ -1,7 +1,10 @@
 //! Turns a plan into a registry: installs run in the order of the plan, and each feature is merged whole or not at all.
 //! Does not depend on turns.
 
+mod enriching;
+
 use super::context::FeatureInstallContext;
+use super::contributions::EnricherContribution;
 use super::host_services::HostServices;
 use super::probe::RegistrarProbe;
 use super::stage::{Complete, Stage};
@@ -11,6 +14,7 @@ use crate::feature::decide::plan::{self, PlannedFeature};
 use crate::feature::decide::policy::CapabilityPolicy;
 use crate::feature::decide::report::{FeatureInstallReport, HostReport, InstallOutcome, Totals};
 use crate::feature::declare::capability::HostCapability;
+use crate::feature::declare::category::ToolCategory;
 use crate::feature::declare::descriptor::FeatureDescriptor;
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic, FeatureInstallError};
 use crate::feature::declare::id::FeatureId;
@@ -21,6 +25,7 @@ use crate::feature::live::service::Services;
 use crate::feature::live::task::RegisteredTask;
 use crate::foreign::installs::{CallbackEnd, InstallCallback, Runner};
 use crate::hook::HookRegistryBuilder;
+use enriching::InstalledEnricher;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,6 +42,11 @@ pub(crate) struct Installing {
     /// Features that may install in one batch: none of them needs a service of another one in it.
     batch: Vec<Waiting>,
     batched: BTreeSet<FeatureId>,
+    /// The categories that features of the batch serve, and those that installed features serve.
+    batch_serves: BTreeSet<ToolCategory>,
+    served: BTreeSet<ToolCategory>,
+    /// In install order.
+    enrichers: Vec<InstalledEnricher>,
     budget: plan::PlanBudget,
 }
 
@@ -65,6 +75,9 @@ impl Installing {
             reports,
             batch,
             batched,
+            batch_serves: BTreeSet::new(),
+            served: BTreeSet::new(),
+            enrichers: Vec::new(),
             budget: plan::PlanBudget::new(),
         }
     }
@@ -77,9 +90,13 @@ impl Installing {
         descriptor: FeatureDescriptor,
         module: Arc<dyn FeatureModule>,
     ) {
-        if planned.services.resolved.iter().any(|found| self.batched.contains(&found.provider)) {
+        let needed = plan::needed_categories(&descriptor);
+        if planned.services.resolved.iter().any(|found| self.batched.contains(&found.provider))
+            || needed.iter().any(|category| self.batch_serves.contains(*category))
+        {
             self.run();
         }
+        self.lose_categories(&descriptor, &mut planned);
         self.lose_services(&descriptor, &mut planned);
         if !planned.outcome.is_live() {
             return self.left_out(at, &planned);
@@ -93,12 +110,27 @@ impl Installing {
             (result, stage)
         });
         self.batched.insert(planned.feature_id.clone());
+        self.batch_serves.extend(planned.categories.iter().cloned());
         self.batch.push(Waiting { at, planned, holdings, callback });
     }
 
     /// Reports a feature that the plan excludes.
     pub(crate) fn left_out(&mut self, at: usize, planned: &PlannedFeature) {
         self.reports.insert(at, FeatureInstallReport::planned(planned));
+    }
+
+    /// Planned tools of a category whose servers were not installed.
+    fn lose_categories(&self, descriptor: &FeatureDescriptor, planned: &mut PlannedFeature) {
+        let known = |category: &ToolCategory| planned.unserved.iter().any(|known| known.category == *category);
+        let needed = plan::needed_categories(descriptor).into_iter();
+        let lost: Vec<_> = needed.filter(|category| !(self.served.contains(*category) || known(category))).collect();
+        if lost.is_empty() {
+            return;
+        }
+        let reason = || "the features that serve it failed to install".to_owned();
+        let lost = lost.into_iter().map(|category| plan::Unserved { category: category.clone(), reason: reason() });
+        planned.unserved.extend(lost);
+        plan::contribute(descriptor, planned);
     }
 
     /// Planned services whose provider was not installed.
@@ -136,6 +168,7 @@ impl Installing {
     fn run(&mut self) {
         let (mut callbacks, mut waiting) = (Vec::new(), Vec::new());
         self.batched.clear();
+        self.batch_serves.clear();
         for Waiting { at, planned, holdings, callback } in std::mem::take(&mut self.batch) {
             callbacks.push(callback);
             waiting.push((at, planned, holdings));
@@ -150,6 +183,7 @@ impl Installing {
                     holdings.give_up();
                     report.outcome = InstallOutcome::Skipped;
                     report.services.provided.clear();
+                    report.categories.clear();
                     report.diagnostics.extend(why);
                 }
             }
@@ -194,12 +228,13 @@ impl Installing {
 
     /// Infallible: the plan made names unique and the stage equals the plan.
     fn merge(&mut self, complete: Complete, holdings: &FeatureGrants, report: &mut FeatureInstallReport) {
-        let Complete { feature, tools, hooks, tasks, instructions, states, notes, services } = complete;
+        let Complete { feature, tools, hooks, enrichers, tasks, instructions, states, notes, services } = complete;
         let (hooks, planned): (Vec<_>, Vec<_>) = hooks.into_iter().unzip();
         let described: Vec<_> = tools.iter().map(|(tool, declared)| (&tool.definition, declared.deadline_ms)).collect();
         let planned_tasks = tasks.iter().map(|task| plan::planned_task(&task.declaration)).collect();
         report.describe(&described, &planned, planned_tasks, &instructions);
         report.states = states;
+        self.served.extend(report.categories.iter().cloned());
         report.diagnostics.extend(notes);
         self.registry.grants.extend(&feature, holdings);
         self.services.extend(services.into_iter().map(|service| (service.id.clone(), service)));
@@ -209,8 +244,18 @@ impl Installing {
             let capability = HostCapability::ContributeTool { name: tool.definition.name.clone().into() };
             let door = self.registry.grants.contributes(&feature, capability);
             let (definition, foreign, tool) = (tool.definition, tool.contract, tool.tool);
-            let tool =
-                RegisteredTool { feature: feature.clone(), definition, tool, deadline, foreign, door, for_clients };
+            let (feature, category, enrichment) = (feature.clone(), declared.category, None);
+            let tool = RegisteredTool {
+                feature,
+                definition,
+                tool,
+                deadline,
+                foreign,
+                door,
+                for_clients,
+                category,
+                enrichment,
+            };
             self.registry.tools.by_name.insert(tool.definition.name.clone(), tool);
         }
         for hook in hooks {
@@ -218,6 +263,10 @@ impl Installing {
                 hook.implied.iter().map(|capability| self.registry.grants.contributes(&feature, capability.clone()));
             let doors = doors.collect();
             hook.merge(doors, &mut self.hooks);
+        }
+        for EnricherContribution { declaration, code } in enrichers {
+            let door = self.registry.grants.contributes(&feature, declaration.implied());
+            self.enrichers.push(InstalledEnricher { feature: feature.clone(), declaration, code, door });
         }
         for BackgroundTaskContribution { name, declaration, body, events, files, .. } in tasks {
             let door = self.registry.grants.contributes(&feature, declaration.implied());
@@ -244,6 +293,7 @@ impl Installing {
         services: &HostServices,
     ) -> FeatureRegistry {
         self.run();
+        self.enrich();
         let Self { mut registry, hooks, reports, .. } = self;
         let redactor = services.redactor();
         registry.spawner = services.spawner.as_ref().ok().cloned();

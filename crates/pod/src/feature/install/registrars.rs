@@ -1,11 +1,13 @@
 //! Registrars: typed access to a feature's private stage. Do not depend on handles or on the host.
 
-use super::contributions::{HookContribution, Keyed, ToolContribution};
+use super::contributions::{EnricherContribution, HookContribution, Keyed, ToolContribution};
 use super::probe::Staging;
 use super::stage::Stage;
 use crate::feature::declare::diagnostic::FeatureInstallError;
+use crate::feature::declare::enricher::EnricherDeclaration;
 use crate::feature::declare::hook::{HookKey, WrapKey};
 use crate::feature::declare::tool::ToolKey;
+use crate::feature::live::enrich::ToolEnricher;
 use crate::hook::{
     Gate, Hook, HookAnswer, HookFailure, Observe, Point, ToolRepeat, ToolRun, ToolShape, ToolWrap, Transform,
     WrapAfter, WrapAgain, WrapBefore,
@@ -77,6 +79,20 @@ impl ToolRegistrar<'_> {
     pub fn register(&mut self, tool: ToolContribution) -> Result<Staging, FeatureInstallError> {
         let (name, definition) = (tool.name.clone(), tool.definition.clone());
         self.stage.call("tools", &name, |stage| stage.tool(&definition, || tool))
+    }
+
+    /// Stages an enricher, by its key or as declared at run time.
+    ///
+    /// # Errors
+    /// Not declared, staged twice, or not what was declared.
+    pub fn enrich(
+        &mut self,
+        key: impl Into<EnricherDeclaration>,
+        code: Arc<dyn ToolEnricher>,
+    ) -> Result<Staging, FeatureInstallError> {
+        let declaration = key.into();
+        let name = declaration.name.clone();
+        self.stage.call("tools.enrich", &name, |stage| stage.enricher(EnricherContribution { declaration, code }))
     }
 }
 

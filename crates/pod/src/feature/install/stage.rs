@@ -1,6 +1,6 @@
 //! The private stage of one feature: compared with its plan, then merged whole or dropped.
 
-use super::contributions::{HookContribution, ToolContribution};
+use super::contributions::{EnricherContribution, HookContribution, ToolContribution};
 use super::probe::{RegistrarCall, RegistrarProbe, Staging};
 use super::tasks::BackgroundTaskContribution;
 use crate::feature::decide::plan::{PlannedFeature, PlannedHook};
@@ -8,6 +8,7 @@ use crate::feature::decide::report::ContributionKind;
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::descriptor::{FeatureDescriptor, InstructionDeclaration};
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic, FeatureInstallError, MAX_NOTES};
+use crate::feature::declare::enricher::EnricherDeclaration;
 use crate::feature::declare::grants::CapabilityGrantSet;
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::service::{ServiceDeclaration, ServiceEvent, ServiceId, ServiceRequirement};
@@ -29,6 +30,8 @@ use std::sync::Arc;
 
 /// The kind of a background task in errors.
 const TASK: &str = "background task";
+/// The kind of an enricher in errors.
+const ENRICHER: &str = "enricher";
 /// The kind of a service in errors.
 const SERVICE: &str = "service";
 
@@ -47,6 +50,8 @@ pub(crate) struct Stage {
     instructions: Vec<InstructionDeclaration>,
     tools: BTreeMap<String, ToolContribution>,
     hooks: BTreeMap<String, HookContribution>,
+    planned_enrichers: Vec<EnricherDeclaration>,
+    enrichers: BTreeMap<String, EnricherContribution>,
     planned_tasks: Vec<BackgroundTaskDeclaration>,
     tasks: BTreeMap<String, BackgroundTaskContribution>,
     planned_states: Vec<StateDeclaration>,
@@ -69,6 +74,7 @@ pub(crate) struct Complete {
     pub(crate) feature: FeatureId,
     pub(crate) tools: Vec<(ToolContribution, ToolDeclaration)>,
     pub(crate) hooks: Vec<(HookContribution, PlannedHook)>,
+    pub(crate) enrichers: Vec<EnricherContribution>,
     pub(crate) tasks: Vec<BackgroundTaskContribution>,
     pub(crate) instructions: Vec<InstructionDeclaration>,
     pub(crate) states: Vec<StateDeclaration>,
@@ -100,6 +106,8 @@ impl Stage {
             instructions: descriptor.instructions.clone(),
             tools: BTreeMap::new(),
             hooks: BTreeMap::new(),
+            planned_enrichers: planned.enrichers.clone(),
+            enrichers: BTreeMap::new(),
             planned_tasks: descriptor.declared_background_tasks.iter().filter(runs).cloned().collect(),
             tasks: BTreeMap::new(),
             planned_states: planned.states.clone(),
@@ -359,6 +367,27 @@ impl Stage {
         Ok(Staging::Staged)
     }
 
+    /// Takes an enricher that equals its declaration.
+    pub(crate) fn enricher(&mut self, enricher: EnricherContribution) -> Result<Staging, FeatureInstallError> {
+        let (kind, name, feature) = (ENRICHER, enricher.declaration.name.clone(), self.feature.clone());
+        if self.leaves_out(ContributionKind::Enricher, &name) {
+            return Ok(Staging::Skipped);
+        }
+        match self.planned_enrichers.iter().find(|planned| planned.name == name) {
+            None => Err(FeatureInstallError::NotDeclared { kind, name, feature }),
+            Some(planned) if *planned != enricher.declaration => {
+                Err(FeatureInstallError::Differs { kind, name, feature, what: "its tools, category or needs" })
+            }
+            Some(_) if self.enrichers.contains_key(&name) => {
+                Err(FeatureInstallError::StagedTwice { kind, name, feature })
+            }
+            Some(_) => {
+                self.enrichers.insert(name, enricher);
+                Ok(Staging::Staged)
+            }
+        }
+    }
+
     /// Takes a background task that equals its declaration. `project` gives the granted handle of the project's files.
     pub(crate) fn task(
         &mut self,
@@ -452,6 +481,7 @@ impl Stage {
     pub(crate) fn complete(self) -> Result<Complete, Vec<FeatureDiagnostic>> {
         let Self { feature, planned, planned_hooks, instructions, mut tools, mut hooks, notes, refusal, .. } = self;
         let Self { planned_tasks, mut tasks, planned_states, states, planned_services, services, redactor, .. } = self;
+        let Self { planned_enrichers, mut enrichers, .. } = self;
         if let Some(refusal) = refusal {
             let (code, why) = (DiagnosticCode::InstallFailed, refusal.to_string());
             return Err(vec![FeatureDiagnostic::quoting(code, &feature, &why, &redactor)]);
@@ -473,6 +503,13 @@ impl Stage {
                 }
             }
         }
+        let mut staged_enrichers = Vec::new();
+        for EnricherDeclaration { name, .. } in planned_enrichers {
+            match enrichers.remove(&name) {
+                Some(enricher) => staged_enrichers.push(enricher),
+                None => missing.push(lacks(format!("enricher `{name}` of {feature} is declared but was not staged"))),
+            }
+        }
         let mut staged_tasks = Vec::new();
         for BackgroundTaskDeclaration { name, .. } in planned_tasks {
             match tasks.remove(&name) {
@@ -490,9 +527,9 @@ impl Stage {
         {
             missing.push(lacks(format!("service {service} of {feature} is declared but was not provided")));
         }
-        let (tools, hooks, tasks) = (staged, staged_hooks, staged_tasks);
+        let (tools, hooks, enrichers, tasks) = (staged, staged_hooks, staged_enrichers, staged_tasks);
         let (states, services) = (planned_states, services.into_values().collect());
-        let complete = Complete { feature, tools, hooks, tasks, instructions, states, notes, services };
+        let complete = Complete { feature, tools, hooks, enrichers, tasks, instructions, states, notes, services };
         if missing.is_empty() { Ok(complete) } else { Err(missing) }
     }
 }

@@ -1,11 +1,13 @@
 //! The live registry: built once per generation, of whole features only, and read-only from then on. Does not depend on
 //! modules or the plan.
 
+use super::enrich::Enrichment;
 use super::foreign::ForeignContract;
 use super::grant::{GrantLedger, Revoke};
 use super::task::RegisteredTask;
 use crate::feature::decide::report::{HostReport, RegistryReport, Totals};
 use crate::feature::declare::capability::HostCapability;
+use crate::feature::declare::category::ToolCategory;
 use crate::feature::declare::grants::GrantUse;
 use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::text::escape_line;
@@ -209,12 +211,24 @@ pub struct RegisteredTool {
     pub door: Arc<Door>,
     /// Whether clients of the pod may call it.
     pub for_clients: bool,
+    /// What the tool is for.
+    pub category: Option<ToolCategory>,
+    /// What enrichers changed of it.
+    pub enrichment: Option<Arc<Enrichment>>,
 }
 
 impl fmt::Debug for RegisteredTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { feature, definition, deadline, tool: _, foreign: _, door: _, for_clients: _ } = self;
+        let Self { feature, definition, deadline, .. } = self;
         write!(f, "{} of {feature}, {deadline:?}", definition.name)
+    }
+}
+
+impl RegisteredTool {
+    /// The definition that its feature declared, without what enrichers changed.
+    #[must_use]
+    pub fn declared(&self) -> &ToolDefinition {
+        self.enrichment.as_ref().map_or(&self.definition, |enrichment| enrichment.declared())
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod bounds;
 mod drift;
+mod enrich;
 mod events;
 mod foreign;
 mod grants;

@@ -62,6 +62,7 @@ pub(super) fn means(held: &HostCapability) -> Option<String> {
         HostCapability::RepeatCalls { tools } => Some(format!("repeat calls of {}", tools.join(", "))),
         HostCapability::TransformResults { tools } => Some(format!("change results of {}", tools.join(", "))),
         HostCapability::RewriteArguments { tools } => Some(format!("change arguments of {}", tools.join(", "))),
+        HostCapability::EnrichTools { tools } => Some(format!("narrow the arguments of {}", tools.join(", "))),
         HostCapability::ScopedFs { root, read, write, execute } => {
             let words = [(read, "read"), (write, "write"), (execute, "run")];
             let words: Vec<_> = words.into_iter().filter(|(on, _)| **on).map(|(_, word)| word).collect();

@@ -11,6 +11,7 @@ mod phases;
 mod table;
 mod unused;
 
+use crate::agent::Agent;
 use crate::cli::FeaturesArgs;
 use crate::commands::person::meant;
 use crate::compose::compose;
@@ -18,6 +19,7 @@ use crate::compose::roots::Added;
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::launch::LaunchOptions;
 use crate::pods::Pods;
 use crate::program;
 use crate::show::out;
@@ -41,6 +43,10 @@ pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
         let flag = if args.plan { "--plan" } else { "--explain" };
         return Err(Failure::new(Exit::Usage, format!("{flag} applies to the next start, not to a pod"))
             .help("omit the name of the pod"));
+    }
+    if args.attaches() && (is_of_pod(args) || args.explain.is_some()) {
+        let message = "--with, --without, --profile and --agent apply to the plan for the next start";
+        return Err(Failure::new(Exit::Usage, message).help("omit the name of the pod, --diff, --unused and --explain"));
     }
     if args.schema {
         out::json(&schema(args)?);
@@ -71,7 +77,7 @@ pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
                 }
             }
         }
-        (None, _, None) => planned(env)?,
+        (None, _, None) => planned(args, env)?,
     };
     if args.json {
         out::json(&document);
@@ -86,8 +92,10 @@ fn is_of_pod(args: &FeaturesArgs) -> bool {
     args.name.is_some() || args.diff.is_some() || args.unused
 }
 
-fn planned(env: &Env) -> Result<(Value, Page), Failure> {
-    let (ambient, config) = (ambient::claim(), Config::load(env)?);
+fn planned(args: &FeaturesArgs, env: &Env) -> Result<(Value, Page), Failure> {
+    let agent = args.agent.as_deref().map(|file| Agent::load(file, &args.arg, env)).transpose()?;
+    let launch = LaunchOptions::attaching(&args.attached).with_agent(agent);
+    let (ambient, config) = (ambient::claim(), launch.over(Config::load(env)?)?);
     let mut composed = compose(&ambient, &config, env, Added::default())?;
     let no_shell = composed.spawner(&ambient, env, "features")?.err();
     let plan = composed.plan();

@@ -128,6 +128,7 @@ fn counted(held: &HostCapability, uses: u64, start: &PodStart) -> Option<u64> {
         | HostCapability::RepeatCalls { .. }
         | HostCapability::TransformResults { .. }
         | HostCapability::RewriteArguments { .. }
+        | HostCapability::EnrichTools { .. }
         | HostCapability::ProvideService { .. } => None,
         HostCapability::ScopedFs { .. }
         | HostCapability::Process { .. }

@@ -36,6 +36,12 @@ impl FeatureDemand {
         self.bytes += AROUND + [name, description, schema].into_iter().map(written).sum::<usize>();
     }
 
+    /// The bytes that a tool has more than before.
+    pub(crate) fn grown(&mut self, (description, schema): (&str, &str), before: (&str, &str)) {
+        let (after, before) = (written(description) + written(schema), written(before.0) + written(before.1));
+        self.bytes += after.saturating_sub(before);
+    }
+
     pub(crate) fn instruction(&mut self, text: &str) {
         self.bytes += AROUND + written(text);
     }

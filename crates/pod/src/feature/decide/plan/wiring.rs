@@ -1,9 +1,11 @@
 //! Matches providers and consumers of services, as declared, before it is decided which features are installed.
 
+use super::categories::{self, Unserved};
 use super::order::{self, Needs, Order};
 use super::{Declared, PlannedFeature};
 use crate::feature::decide::report::InstallOutcome;
 use crate::feature::declare::capability::HostCapability;
+use crate::feature::declare::category::ToolCategory;
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic};
 use crate::feature::declare::grants::Need;
 use crate::feature::declare::id::FeatureId;
@@ -26,6 +28,8 @@ pub(super) struct Wiring<'a> {
     providers: BTreeMap<Instance<'a>, usize>,
     /// The first declared provider of each name, allowed or not: the cause if the service is missing.
     known: BTreeMap<Instance<'a>, usize>,
+    /// The features that serve each category of tools, live or not.
+    servers: BTreeMap<&'a ToolCategory, Vec<usize>>,
     order: Order,
 }
 
@@ -38,7 +42,8 @@ pub(super) enum Resolution {
 impl<'a> Wiring<'a> {
     /// `planned` has the features that could be installed alone.
     pub(super) fn of(declared: &'a [&'a Declared], planned: &[PlannedFeature]) -> Self {
-        let mut wiring = Self { declared, providers: BTreeMap::new(), known: BTreeMap::new(), order: Order::default() };
+        let (providers, known, order) = (BTreeMap::new(), BTreeMap::new(), Order::default());
+        let mut wiring = Self { declared, providers, known, servers: categories::servers(declared), order };
         for (at, (one, planned)) in declared.iter().zip(planned).enumerate() {
             for service in &one.descriptor.provides {
                 wiring.known.entry(instance(&service.service)).or_insert(at);
@@ -47,12 +52,17 @@ impl<'a> Wiring<'a> {
                 }
             }
         }
-        let needs: Needs = declared.iter().zip(planned).map(|(one, planned)| wiring.needs(one, planned)).collect();
+        let needs: Needs = declared
+            .iter()
+            .zip(planned)
+            .enumerate()
+            .map(|(at, (one, planned))| wiring.needs(at, one, planned))
+            .collect();
         wiring.order = order::order(needs);
         wiring
     }
 
-    fn needs(&self, one: &Declared, planned: &PlannedFeature) -> BTreeMap<usize, bool> {
+    fn needs(&self, at: usize, one: &Declared, planned: &PlannedFeature) -> BTreeMap<usize, bool> {
         let mut needs = BTreeMap::new();
         if !planned.outcome.is_live() {
             return needs;
@@ -67,7 +77,29 @@ impl<'a> Wiring<'a> {
                 }
             }
         }
+        for category in super::needed_categories(&one.descriptor) {
+            for server in self.servers.get(category).into_iter().flatten().filter(|server| **server != at) {
+                needs.entry(*server).or_insert(false);
+            }
+        }
         needs
+    }
+
+    /// The categories of the tools of `at` that no live feature serves, once all features before it are decided.
+    pub(super) fn unserved(&self, at: usize, planned: &[PlannedFeature]) -> Vec<Unserved> {
+        let Some(one) = self.declared.get(at) else { return Vec::new() };
+        let needed = super::needed_categories(&one.descriptor);
+        let reason = |category: &ToolCategory| {
+            let servers = self.servers.get(category).into_iter().flatten().filter(|server| **server != at);
+            let servers: Vec<_> = servers.filter_map(|server| Some((*server, planned.get(*server)?))).collect();
+            let served =
+                servers.iter().any(|(server, by)| by.outcome.is_live() && !self.order.cut.contains(&(at, *server)));
+            (!served).then(|| categories::absence(servers.first().map(|(_, by)| *by)))
+        };
+        needed
+            .into_iter()
+            .filter_map(|category| Some(Unserved { category: category.clone(), reason: reason(category)? }))
+            .collect()
     }
 
     /// Providers before consumers.

@@ -48,6 +48,9 @@ pub struct GrantTable {
     /// Tools whose arguments its hooks may change; `*` is any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Vec<String>>,
+    /// Tools whose schemas it may narrow, with the arguments that it narrowed; `*` is any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enriches: Option<Vec<String>>,
     /// Tools in whose place its hooks may answer; `*` is any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<Vec<String>>,
@@ -161,6 +164,7 @@ impl GrantTable {
             ("services", Can::using("*"), each(&self.services, |of| Can::UseService { key: name(of) })),
             ("provides", Can::provide("*"), each(&self.provides, |of| Can::ProvideService { key: name(of) })),
             ("arguments", Can::ANY_ARGUMENTS, all(&self.arguments, |tools| Can::RewriteArguments { tools })),
+            ("enriches", Can::ANY_ENRICHING, all(&self.enriches, |tools| Can::EnrichTools { tools })),
             ("answers", Can::ANY_ANSWER, all(&self.answers, |tools| Can::AnswerCalls { tools })),
             ("repeats", Can::ANY_REPEAT, all(&self.repeats, |tools| Can::RepeatCalls { tools })),
             ("results", Can::ANY_RESULT, all(&self.results, |tools| Can::TransformResults { tools })),

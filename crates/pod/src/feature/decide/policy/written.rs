@@ -63,6 +63,7 @@ impl GrantTable {
             Can::RepeatCalls { .. } => &mut self.repeats,
             Can::TransformResults { .. } => &mut self.results,
             Can::RewriteArguments { .. } => &mut self.arguments,
+            Can::EnrichTools { .. } => &mut self.enriches,
             Can::Process { network: false, .. } => &mut self.process,
             Can::Process { network: true, .. } => &mut self.process_network,
             Can::ProvideService { .. } => &mut self.provides,
@@ -139,7 +140,8 @@ fn named(capability: &HostCapability) -> Vec<String> {
         Can::AnswerCalls { tools }
         | Can::RepeatCalls { tools }
         | Can::TransformResults { tools }
-        | Can::RewriteArguments { tools } => all(tools),
+        | Can::RewriteArguments { tools }
+        | Can::EnrichTools { tools } => all(tools),
         Can::Process { programs, network: _ } => all(programs),
         Can::Network { hosts, .. } => or(hosts, A_HOST),
         Can::Endpoint { at, .. } => or(at, AN_ENDPOINT),

@@ -1,0 +1,97 @@
+//! Enrichers of arguments: they change the arguments of a call before its tool parses them. Does not depend on permission.
+
+use super::super::turn::MAX_ARGUMENTS;
+use super::Authorizer;
+use crate::feature::{ArgumentEnricher, millis, sanitize, secret};
+use crate::foreign::contained;
+use crate::record::TransformNote;
+use llm_worker::effect::CallView;
+use llm_worker::tool::parse_arguments;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// Bytes of the recorded problem of an enricher.
+const MAX_PROBLEM: usize = 512;
+
+type Arguments = Map<String, Value>;
+
+impl Authorizer {
+    /// Asks the enrichers of the tool, in install order. Arguments that are not one JSON object are left to the tool's
+    /// parse.
+    pub(super) async fn enriched(&self, call: CallView) -> (CallView, Vec<TransformNote>) {
+        let tool = self.registry.tools().get(&call.name);
+        let Some(enrichment) = tool.and_then(|tool| tool.enrichment.clone()) else { return (call, Vec::new()) };
+        if call.arguments.len() > MAX_ARGUMENTS || enrichment.enrichers.is_empty() {
+            return (call, Vec::new());
+        }
+        let Ok((mut arguments, _)) = parse_arguments::<Arguments>(&call.name, &call.arguments) else {
+            return (call, Vec::new());
+        };
+        let (mut call, mut notes) = (call, Vec::new());
+        for enricher in &enrichment.enrichers {
+            let callbacks = &self.callbacks;
+            if enricher.is_suspended() || enricher.door.is_shut() || callbacks.is_disabled(&enricher.feature) {
+                continue;
+            }
+            let began = Instant::now();
+            let mut changed = arguments.clone();
+            let answer = self.ask_enricher(&call.name, enricher, enricher.own(&arguments)).await;
+            let answer = answer.and_then(|own| enricher.put(own, &mut changed)).map(|()| changed);
+            let ms = millis(began.elapsed());
+            enricher.count(answer.is_err());
+            let (hook, feature) = (enricher.name.clone(), enricher.feature.to_string());
+            let before = digest(&call.arguments);
+            let (after, problem) = match answer {
+                Ok(after) if after == arguments => continue,
+                Ok(after) => {
+                    call.arguments = Value::Object(after.clone()).to_string();
+                    arguments = after;
+                    (Some(digest(&call.arguments)), None)
+                }
+                Err(why) => (None, Some(sanitize(&why, MAX_PROBLEM, self.registry.redactor()))),
+            };
+            notes.push(TransformNote { hook, feature, ms, before, after, problem });
+        }
+        (call, notes)
+    }
+
+    /// The arguments of one enricher as it leaves them.
+    async fn ask_enricher(
+        &self,
+        tool: &str,
+        enricher: &Arc<ArgumentEnricher>,
+        before: Arguments,
+    ) -> Result<Arguments, String> {
+        let (asked, tool, mut after) = (Arc::clone(enricher), tool.to_owned(), before.clone());
+        let work = async move {
+            let began = Instant::now();
+            let doors = std::slice::from_ref(&asked.door);
+            let work = async { asked.code.arguments(&tool, &mut after).map(|()| after) };
+            let answer = contained(&asked.feature, doors, work).await;
+            (began.elapsed(), answer)
+        };
+        const DEADLINE: Duration = ArgumentEnricher::DEADLINE;
+        let (took, answer) = self
+            .callbacks
+            .run(DEADLINE, CancellationToken::new(), work)
+            .await
+            .map_err(|lost| format!("no arguments came back: {lost}"))?;
+        if took > DEADLINE {
+            return Err(format!("it returned after {took:.1?}, later than its deadline of {DEADLINE:?}"));
+        }
+        let answer = answer.map_err(|broke| match broke {
+            crate::foreign::Broke::Panicked(words) => format!("it panicked: {words}"),
+            crate::foreign::Broke::Revoked => "its grant was revoked".to_owned(),
+        })?;
+        let after = answer.map_err(|why| format!("it failed: {why}"))?;
+        let changed = after.iter().filter(|(key, value)| before.get(*key) != Some(value));
+        let found = changed.filter_map(|(_, value)| secret(value, self.registry.redactor())).next();
+        found.map_or(Ok(after), |secret| Err(format!("it contains {secret}")))
+    }
+}
+
+fn digest(arguments: &str) -> String {
+    blake3::hash(arguments.as_bytes()).to_hex().to_string()
+}
