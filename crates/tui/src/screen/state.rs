@@ -113,6 +113,8 @@ impl Screen {
             page.records.iter().for_each(|line| drop(screen.fold_line(line)));
         }
         screen.adopt(&attached.draft.text);
+        // That was before this person looked.
+        screen.fold.answered = None;
         screen.fold.tell_away();
         screen.changed();
         screen

@@ -174,6 +174,17 @@ fn an_answer_of_another_client_ends_the_question() {
 }
 
 #[test]
+fn an_answer_from_before_the_person_came_is_no_news() {
+    let story = Story::new().input(1, "go").turn(1, 1).calls("c1", "Bash", json!({"command": "make"}));
+    let by = json!({"client": "yoi approve", "role": "approver", "uid": 0, "name": "ada"});
+    let resolved = json!({"approval": 1, "decision": "allow", "arguments_digest": "digest-1", "by": by});
+    let story = story.asks(1, "c1", "make", true).with("approval_resolved", resolved);
+    let mut screen = Screen::begin(&story.attached(), Role::Driver, Theme::Plain);
+    let shown = frame(&mut screen, story.now());
+    assert!(!shown.contains("approval 1"), "{shown}");
+}
+
+#[test]
 fn a_paste_is_one_piece_and_is_sent_whole() {
     let mut screen = Story::new().screen(Theme::Plain);
     types(&mut screen, "see ", BEGIN);
