@@ -110,10 +110,10 @@ impl fmt::Display for SchemaProblem {
                 write!(f, "the property {} is missing", quoted(names))
             }
             SchemaProblemKind::Missing(names) => write!(f, "the properties {} are missing", quoted(names)),
-            SchemaProblemKind::Unknown(names) if names.len() == 1 => {
-                write!(f, "the property {} is unknown", quoted(names))
+            SchemaProblemKind::Unknown(names) => {
+                let names: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+                write!(f, "additionalProperties {} not allowed", names.join(", "))
             }
-            SchemaProblemKind::Unknown(names) => write!(f, "the properties {} are unknown", quoted(names)),
             SchemaProblemKind::Other(what) => f.write_str(what),
         }
     }
