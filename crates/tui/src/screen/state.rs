@@ -110,6 +110,8 @@ impl Screen {
             screen.fold.before = Some(page.first);
             page.records.iter().for_each(|line| drop(screen.fold_line(line)));
         }
+        // Answers of before are in the transcript.
+        screen.fold.answered = None;
         screen.adopt(&attached.draft.text);
         screen.fold.tell_away();
         screen.changed();

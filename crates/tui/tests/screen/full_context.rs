@@ -94,6 +94,18 @@ fn who_may_not_write_here_may_not_answer() {
 }
 
 #[test]
+fn an_answer_of_before_is_no_news() {
+    let story = Story::new().input(1, "go").turn(1, 1).calls("c1", "Bash", json!({"command": "make"}));
+    let story = story.asks(1, "c1", "make", false);
+    let allowed = json!({"approval": 1, "decision": "allow", "arguments_digest": "digest-1"});
+    let story = story.with("approval_resolved", allowed);
+    let news = "approval 1: allowed once";
+    assert!(shown(&mut story.screen(Theme::Plain), story.now()).contains(news), "to who was there");
+    let mut later = Screen::begin(&story.attached(), Role::Driver, Theme::Plain);
+    assert!(!shown(&mut later, story.now()).contains(news));
+}
+
+#[test]
 fn the_question_goes_with_the_hold() {
     let story = full();
     let (mut screen, now) = asked();
