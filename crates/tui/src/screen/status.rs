@@ -52,7 +52,7 @@ pub(super) fn state(
     now_ms: u64,
 ) -> (String, Tone) {
     match connection {
-        ConnectionState::Lost(why) => return (format!("connection lost: {why}; connecting again"), Tone::Failed),
+        ConnectionState::Lost(why) => return (format!("connection lost, connecting again: {why}"), Tone::Failed),
         ConnectionState::Ended(Some(why)) => return (format!("ended: {why}"), Tone::Failed),
         ConnectionState::Ended(None) => return ("ended".to_owned(), Tone::Dim),
         ConnectionState::Live | ConnectionState::Recorded => {}

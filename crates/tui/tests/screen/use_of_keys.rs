@@ -179,6 +179,7 @@ fn an_answer_from_before_the_person_came_is_no_news() {
     let by = json!({"client": "yoi approve", "role": "approver", "uid": 0, "name": "ada"});
     let resolved = json!({"approval": 1, "decision": "allow", "arguments_digest": "digest-1", "by": by});
     let story = story.asks(1, "c1", "make", true).with("approval_resolved", resolved);
+    assert!(frame(&mut story.screen(Theme::Plain), story.now()).contains("approval 1"), "to who was there");
     let mut screen = Screen::begin(&story.attached(), Role::Driver, Theme::Plain);
     let shown = frame(&mut screen, story.now());
     assert!(!shown.contains("approval 1"), "{shown}");
