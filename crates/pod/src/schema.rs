@@ -77,14 +77,12 @@ fn innermost(error: &ValidationError<'_, '_>) -> Vec<SchemaProblem> {
     while let Some(error) = open.pop() {
         open.extend(error.causes.iter().rev());
         if error.causes.is_empty() {
-            let kind = match &error.kind {
-                ErrorKind::Required { want } => {
-                    SchemaProblemKind::Missing(want.iter().map(|name| (*name).to_owned()).collect())
-                }
-                ErrorKind::AdditionalProperties { got } => {
-                    SchemaProblemKind::Unknown(got.iter().map(|name| name.to_string()).collect())
-                }
-                kind => SchemaProblemKind::Other(kind.to_string()),
+            let kind = if let ErrorKind::Required { want } = &error.kind {
+                SchemaProblemKind::Missing(want.iter().map(|name| (*name).to_owned()).collect())
+            } else if let ErrorKind::AdditionalProperties { got } = &error.kind {
+                SchemaProblemKind::Unknown(got.iter().map(|name| name.to_string()).collect())
+            } else {
+                SchemaProblemKind::Other(error.kind.to_string())
             };
             found.push(SchemaProblem { pointer: error.instance_location.to_string(), kind });
         }

@@ -16,7 +16,7 @@ fn installed(host: FeatureHost) -> FeatureUnderTest {
 fn put(host: &FeatureUnderTest, n: usize, kind: &str, priority: &str, labels: &str) {
     let id = format!("20260131-1100{n:02}-item");
     // The first root that a feature requests.
-    let item = host.project().join("root-0").join(if n % 2 == 0 { "open" } else { "closed" }).join(&id);
+    let item = host.project().join("root-0").join(if n.is_multiple_of(2) { "open" } else { "closed" }).join(&id);
     std::fs::create_dir_all(&item).unwrap();
     let front = format!(
         "---\nid: {id}\nslug: item\ntitle: \"item\"\nstatus: open\nkind: {kind}\npriority: {priority}\nlabels: [{labels}]\n\
