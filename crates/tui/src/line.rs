@@ -117,18 +117,21 @@ impl Line {
         out
     }
 
-    /// The same for a line that begins in the first column: behind each cluster of several characters, whose width
-    /// terminals measure differently, the cursor is moved to its column.
+    /// The same for a line that begins in the first column. Terminals measure clusters of several characters
+    /// differently: the columns of each are erased before it (a terminal that measures less would leave what they
+    /// showed), and behind it the cursor is moved to its column.
     #[must_use]
     pub fn placed(&self, theme: Theme) -> String {
         let (mut column, mut spans) = (1, Vec::new());
         for Span { text, tone } in &self.spans {
             let mut placed = String::with_capacity(text.len());
             for cluster in text.graphemes(true) {
-                placed.push_str(cluster);
-                column += cluster.width();
-                if cluster.chars().nth(1).is_some() {
-                    placed.push_str(&format!("\u{1b}[{column}G"));
+                let width = cluster.width();
+                column += width;
+                if cluster.chars().nth(1).is_some() && width > 0 {
+                    placed.push_str(&format!("\u{1b}[{width}X{cluster}\u{1b}[{column}G"));
+                } else {
+                    placed.push_str(cluster);
                 }
             }
             spans.push(Span { text: placed, tone: *tone });

@@ -41,7 +41,7 @@ impl Screen {
             lines.extend(beginning(markdown(text, columns, self.theme), ANSWER));
         }
         let status = self.model.status();
-        let (state, tone) = state(status, &self.connection, None, 0);
+        let (state, tone) = state(status, &self.connection, None, None, 0);
         lines.push(Line::of(&status.pod, Tone::Strong).with(" · ", Tone::Dim).with(&state, tone).cut(columns));
         lines
     }

@@ -393,8 +393,9 @@ impl Fold {
         let text = outcome_text(&finished.outcome);
         self.since.failed = (finished.outcome.outcome != "done").then(|| text.clone());
         self.since.first.failure = Some(seq);
-        let seconds = since.map(|turn| Duration::from_micros(time_us.saturating_sub(turn.since_us)).as_secs());
-        let took = seconds.filter(|seconds| *seconds > 0).map(|seconds| duration(Duration::from_secs(seconds)));
+        // As exact as the time of a call, which would seem longer than its turn otherwise.
+        let ms = since.map(|turn| time_us.saturating_sub(turn.since_us) / 1000).filter(|ms| *ms >= 1000);
+        let took = ms.map(|ms| duration(Duration::from_millis(ms)));
         let took = took.map_or_else(String::new, |took| format!(" · {took}"));
         let by = finished.by.as_ref().map_or_else(String::new, |by| format!(" by {}", who(by)));
         let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));

@@ -90,7 +90,8 @@ impl Screen {
             Some(since) => (since + TOAST_MS).saturating_sub(now_ms).max(1),
             None => 1,
         });
-        let waits = [turn.map(to_second), request.map(to_second), expiry, toast];
+        let retry = self.retry.changes_in(now_ms).filter(|_| live && status.model_wait.is_some());
+        let waits = [turn.map(to_second), request.map(to_second), expiry, toast, retry];
         waits.into_iter().flatten().filter(|wait| *wait < u64::MAX).min()
     }
 
@@ -128,7 +129,9 @@ impl Screen {
             bottom.caret = composer.caret.map(|(row, column)| (begin + row, column));
         }
         bottom.rows.extend(composer.rows);
-        let state = status::state(self.model.status(), &self.connection, self.fold.turn, now_ms);
+        let status = self.model.status();
+        let retry_in_s = self.retry.left_s(status.model_wait.as_ref(), now_ms);
+        let state = status::state(status, &self.connection, self.fold.turn, retry_in_s, now_ms);
         let mode = self.vi.as_ref().filter(|_| self.role == Role::Driver).map(ViKeys::mode);
         bottom.rows.push(status::line(self.model.status(), mode, &state, columns));
         bottom

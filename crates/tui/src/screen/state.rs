@@ -13,6 +13,7 @@ use super::live::LiveLines;
 use super::panels::PanelKind;
 use super::pods::PodList;
 use super::search::Search;
+use super::status::RetryClock;
 use crate::note::Paragraph;
 use crate::style::{Theme, Tone};
 use client::model::{PodModel, digest};
@@ -74,6 +75,7 @@ pub struct Screen {
     pub(super) files: FilePaths,
     pub(super) search: Option<Search>,
     pub(super) toast: Option<Toast>,
+    pub(super) retry: RetryClock,
     drafts: VecDeque<String>,
     /// The draft of the pod, as far as this screen knows.
     draft: String,
@@ -156,6 +158,7 @@ impl Screen {
             files: FilePaths::default(),
             search: None,
             toast: None,
+            retry: RetryClock::default(),
             drafts: VecDeque::new(),
             draft: String::new(),
             loading: false,

@@ -6,7 +6,7 @@ use crate::count::duration;
 use crate::line::Line;
 use crate::style::Tone;
 use client::model::is_context_full;
-use protocol::status::{State, Status};
+use protocol::status::{ModelRetry, State, Status};
 use std::time::Duration;
 
 /// The sandbox of a pod that was not told otherwise.
@@ -15,11 +15,40 @@ const DEFAULT_SANDBOX: &str = "workspace-write";
 /// Of the model's window, from which on it is worth a look.
 const FULL: u64 = 80;
 
+/// Counts down to the next request to a model that could not be reached: the pod tells the time once.
+#[derive(Debug, Default)]
+pub(super) struct RetryClock {
+    /// What the pod told, and when that was seen first.
+    told: Option<(ModelRetry, u64)>,
+}
+
+impl RetryClock {
+    /// Follows what the pod tells; gives the seconds that are left, rounded up.
+    pub(super) fn left_s(&mut self, wait: Option<&ModelRetry>, now_ms: u64) -> Option<u64> {
+        let since = match (&self.told, wait) {
+            (Some((told, since)), Some(wait)) if told == wait => *since,
+            (_, wait) => {
+                self.told = wait.map(|wait| (wait.clone(), now_ms));
+                now_ms
+            }
+        };
+        wait.map(|wait| wait.retry_in_s.saturating_sub(now_ms.saturating_sub(since) / 1000))
+    }
+
+    /// Milliseconds until another number is shown.
+    pub(super) fn changes_in(&self, now_ms: u64) -> Option<u64> {
+        let (wait, since) = self.told.as_ref()?;
+        let age = now_ms.saturating_sub(*since);
+        (age / 1000 < wait.retry_in_s).then_some(1000 - age % 1000)
+    }
+}
+
 /// What the pod does, in a few words, and how they are shown.
 pub(super) fn state(
     status: &Status,
     connection: &ConnectionState,
     turn: Option<TurnClock>,
+    retry_in_s: Option<u64>,
     now_ms: u64,
 ) -> (String, Tone) {
     match connection {
@@ -44,10 +73,12 @@ pub(super) fn state(
         };
     }
     if let Some(wait) = &status.model_wait {
-        return (
-            format!("waiting for the model: {}; next attempt in {} s", wait.reason, wait.retry_in_s),
-            Tone::Refused,
-        );
+        let when = match retry_in_s {
+            None => String::new(),
+            Some(0) => "; next attempt now".to_owned(),
+            Some(seconds) => format!("; next attempt in {}", duration(Duration::from_secs(seconds))),
+        };
+        return (format!("waiting for the model: {}{when}", wait.reason), Tone::Refused);
     }
     match status.state {
         State::Working | State::Waiting => {

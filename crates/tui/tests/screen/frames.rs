@@ -3,7 +3,9 @@
 use crate::pod::{BEGIN, SIZES, Story, alert, delta, drawn, size, text, types};
 use protocol::event::{DeltaPart, Event};
 use protocol::method::Role;
-use serde_json::json;
+use protocol::record::RecordLine;
+use protocol::status::ModelRetry;
+use serde_json::{Value, json};
 use tui::{ConnectionState, Key, Line, Paragraph, PodEntry, Reply, Screen, Theme, Tone};
 
 /// The frames of a screen at every size.
@@ -372,4 +374,35 @@ fn a_budget_that_is_used_up_waits_for_the_person() {
         let shown = frames(BEGIN, || Screen::begin(&attached, Role::Driver, Theme::Plain));
         assert!(shown.contains(says), "{shown}");
     }
+}
+
+/// The pod tells once when it tries again.
+#[test]
+fn the_time_to_the_next_attempt_is_counted_down() {
+    let mut attached = Story::new().attached();
+    attached.status.model_wait = Some(ModelRetry { reason: "the server is busy".to_owned(), retry_in_s: 62 });
+    let mut screen = Screen::begin(&attached, Role::Driver, Theme::Plain);
+    for (after_ms, says, wait) in [
+        (0, "busy; next attempt in 1 min 2 s", Some(1000)),
+        (999, "busy; next attempt in 1 min 2 s", Some(1)),
+        (2500, "busy; next attempt in 1 min", Some(500)),
+        (61_000, "busy; next attempt in 1 s", Some(1000)),
+        (70_000, "busy; next attempt now", None),
+    ] {
+        let frame = screen.frame(size(120, 10), BEGIN + after_ms);
+        let line = frame.rows.last().unwrap().text();
+        assert!(line.contains(&format!("{says} · ")), "{after_ms}: {line}");
+        assert_eq!(screen.redraw_in(BEGIN + after_ms), wait, "{after_ms}");
+    }
+}
+
+#[test]
+fn a_turn_is_not_shorter_than_its_calls() {
+    let mut story = Story::new().input(1, "go").turn(1, 1).finished(1);
+    let mut line: Value = serde_json::from_str(story.lines.last().unwrap().as_str()).unwrap();
+    let begun = story.lines.iter().position(|line| line.as_str().contains("turn_started")).unwrap() as u64 + 1;
+    line["t"] = json!((BEGIN + begun * 1000) * 1000 + 3_940_000);
+    *story.lines.last_mut().unwrap() = RecordLine::new(line.to_string()).unwrap();
+    let shown = drawn(&story.screen(Theme::Plain).frame(size(60, 14), story.now()), 60);
+    assert!(shown.contains("turn 1: done · 3.9 s"), "{shown}");
 }

@@ -87,6 +87,14 @@ mod tests {
         assert!(text.contains("^[5Gx") && text.contains("日本^[K"), "{text}");
     }
 
+    /// A terminal that gives it one column leaves the second one as it was.
+    #[test]
+    fn the_columns_of_what_terminals_measure_differently_are_erased() {
+        let mut painter = Painter::new(Theme::Plain);
+        let text = painted(&mut painter, 20, frame(&["ab \u{2764}\u{fe0f} e\u{301} cd"], None));
+        assert!(text.contains("ab ^[2X\u{2764}\u{fe0f}^[6G ^[1Xe\u{301}^[8G cd^[K"), "{text}");
+    }
+
     #[test]
     fn a_terminal_of_another_size_is_drawn_again() {
         let mut painter = Painter::new(Theme::Plain);
