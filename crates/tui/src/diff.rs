@@ -1,5 +1,6 @@
-//! A unified diff with the numbers of its lines. Compares nothing.
+//! A unified diff with the numbers of its lines and the words that differ.
 
+use crate::changed_words::changed_words;
 use crate::count::count;
 use crate::line::Line;
 use crate::style::Tone;
@@ -11,13 +12,42 @@ pub fn diff(text: &str, width: usize, most: usize) -> Vec<Line> {
         // A hunk is short: its last line has as many digits as the number after all lines.
         (last + text.lines().count()).to_string().len()
     });
+    let mut rows = rows(text);
+    let more = rows.len().saturating_sub(most);
+    mark_pairs(&mut rows);
+    rows.truncate(most);
+    let mut lines: Vec<Line> = rows.into_iter().map(|row| row.line(digits)).collect();
+    if more > 0 {
+        lines.push(Line::of(&format!("{:>digits$} … {}", "", count(more as u64, "more line")), Tone::Dim));
+    }
+    lines.iter().map(|line| line.cut(width)).collect()
+}
+
+/// A line of the diff; between two hunks one without a sign.
+struct Row {
+    number: Option<usize>,
+    sign: String,
+    tone: Tone,
+    code: Line,
+}
+
+impl Row {
+    fn line(self, digits: usize) -> Line {
+        let number = self.number.map_or_else(String::new, |number| number.to_string());
+        let mut shown = Line::of(&format!("{number:>digits$} "), Tone::Dim).with(&self.sign, self.tone);
+        shown.append(&self.code);
+        shown
+    }
+}
+
+fn rows(text: &str) -> Vec<Row> {
     let (mut old, mut new) = (0, 0);
-    let mut lines = Vec::new();
+    let mut rows = Vec::new();
     for line in text.lines() {
         if let Some(begins) = hunk(line) {
             (old, new) = begins;
-            if !lines.is_empty() {
-                lines.push(Line::of(&format!("{:>digits$} ⋮", ""), Tone::Dim));
+            if !rows.is_empty() {
+                rows.push(Row { number: None, sign: "⋮".to_owned(), tone: Tone::Dim, code: Line::default() });
             }
             continue;
         }
@@ -30,21 +60,32 @@ pub fn diff(text: &str, width: usize, most: usize) -> Vec<Line> {
             }
             _ => (None, Tone::Dim),
         };
-        let number = number.map_or_else(String::new, |number| {
+        let number = number.map(|number| {
             *number += 1;
-            (*number - 1).to_string()
+            *number - 1
         });
-        let (sign, code) = line.split_at(usize::from(!number.is_empty()));
-        let mut shown = Line::of(&format!("{number:>digits$} "), Tone::Dim).with(sign, tone).with(" ", tone);
-        shown.append(&Line::of_output(code, tone));
-        lines.push(shown);
+        let (sign, code) = line.split_at(usize::from(number.is_some()));
+        rows.push(Row { number, sign: format!("{sign} "), tone, code: Line::of_output(code, tone) });
     }
-    let more = lines.len().saturating_sub(most);
-    lines.truncate(most);
-    if more > 0 {
-        lines.push(Line::of(&format!("{:>digits$} … {}", "", count(more as u64, "more line")), Tone::Dim));
+    rows
+}
+
+/// Marks the words that differ where as many lines replace as many others.
+fn mark_pairs(rows: &mut [Row]) {
+    for block in rows.chunk_by_mut(|row, next| row.tone == next.tone || next.tone == Tone::Added) {
+        let removed = block.iter().take_while(|row| row.tone == Tone::Removed).count();
+        let Some((olds, news)) = block.split_at_mut_checked(removed).filter(|(olds, news)| olds.len() == news.len())
+        else {
+            continue;
+        };
+        for (old, new) in olds.iter_mut().zip(news) {
+            if let Some((from, to)) = changed_words(&old.code.text(), &new.code.text()) {
+                old.code =
+                    old.code.toned(&[(from.start, old.tone), (from.end, Tone::RemovedWord), (usize::MAX, old.tone)]);
+                new.code = new.code.toned(&[(to.start, new.tone), (to.end, Tone::AddedWord), (usize::MAX, new.tone)]);
+            }
+        }
     }
-    lines.iter().map(|line| line.cut(width)).collect()
 }
 
 /// The first lines of a hunk: `@@ -3,5 +3,6 @@`. An empty side names the line before it.

@@ -5,6 +5,7 @@
 
 pub mod arguments;
 mod call;
+mod changed_words;
 mod count;
 mod diff;
 mod finished;

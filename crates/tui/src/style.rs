@@ -28,6 +28,10 @@ pub enum Tone {
     Comment,
     /// In code.
     Number,
+    /// In a diff: a word that the line before did not have.
+    AddedWord,
+    /// In a diff: a word that the line behind does not have.
+    RemovedWord,
 }
 
 /// How meanings look. The caller decides whether there may be colours.
@@ -62,7 +66,9 @@ impl Theme {
             Tone::Link => "4",
             Tone::Dim | Tone::Comment => "2",
             Tone::Added | Tone::Ok | Tone::Quoted => "32",
+            Tone::AddedWord => "4;32",
             Tone::Removed => "31",
+            Tone::RemovedWord => "4;31",
             Tone::Failed => "1;31",
             Tone::Refused => "33",
             Tone::Waiting => "1;35",

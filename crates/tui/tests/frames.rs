@@ -122,6 +122,21 @@ fn a_diff_is_bounded() {
 }
 
 #[test]
+fn words_that_differ_are_marked() {
+    let marked = |text: &str| -> String {
+        let shown: String = diff(text, 60, 20).iter().map(|line| line.ansi(Theme::Colour) + "\n").collect();
+        let ends = [("\u{1b}[4;31m", "<"), ("\u{1b}[4;32m", "<"), ("\u{1b}[31m", ""), ("\u{1b}[32m", "")];
+        ends.iter().fold(shown, |shown, (from, to)| shown.replace(from, to)).replace("\u{1b}[0m", "|")
+    };
+    let one = marked("@@ -1,4 +1,4 @@\n a\n-let width = 3;\n-\tb(one)\n+let width = 42;\n+\tb(two)\n c\n");
+    assert!(one.contains("- let width = |<3|;|") && one.contains("+ let width = |<42|;|"), "{one}");
+    assert!(one.contains("-     b(|<one|)|") && one.contains("+     b(|<two|)|"), "{one}");
+    // Nobody knows which line replaces which.
+    let uneven = marked("@@ -1,2 +1,1 @@\n-let width = 3;\n-two\n+let width = 42;\n");
+    assert!(!uneven.contains('<'), "{uneven}");
+}
+
+#[test]
 fn notes() {
     insta::assert_snapshot!(frames(|width| {
         let error =

@@ -15,6 +15,9 @@ use std::time::Duration;
 const INPUT_LINES: usize = 12;
 const NOTICE_LINES: usize = 3;
 
+/// Columns of a narrow terminal.
+const NARROW: usize = 40;
+
 /// Lines at the end of the output of a failed call that are shown while it is closed.
 const FAILED_LINES: usize = 5;
 
@@ -184,9 +187,15 @@ impl Cell {
         !matches!(self.kind, CellKind::Input { .. } | CellKind::Answer(_))
     }
 
-    /// Whether it looks different when it is open.
+    /// Whether it looks different when it is open, on a terminal that is narrow enough.
     pub(super) fn opens(&self) -> bool {
-        !matches!(self.kind, CellKind::Answer(_))
+        match &self.kind {
+            CellKind::Answer(_) => false,
+            CellKind::Call(_) => true,
+            CellKind::Reasoning(text) => may_exceed(text, 0),
+            CellKind::Input { text, .. } => may_exceed(text, INPUT_LINES),
+            CellKind::Notice(notice) => may_exceed(&notice.text, NOTICE_LINES),
+        }
     }
 
     /// Whether its look changes with the time.
@@ -297,6 +306,11 @@ fn last_lines(text: &str) -> &str {
     let text = text.trim_end();
     let start = text.rmatch_indices('\n').nth(FAILED_LINES - 1).map_or(0, |(at, _)| at + 1);
     text.get(start..).unwrap_or_default()
+}
+
+/// Whether a text may have more lines than this and one more.
+fn may_exceed(text: &str, lines: usize) -> bool {
+    text.trim_end().lines().count() > lines + 1 || text.len() > (lines + 1) * NARROW
 }
 
 /// The first of the lines, and how many there are more.

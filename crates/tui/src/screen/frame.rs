@@ -274,6 +274,7 @@ impl Screen {
         let margin = if columns >= MARGIN_FROM { 2 } else { 0 };
         let width = columns - margin;
         self.view = (width, rows);
+        self.search_shows(now_ms);
         let (lines, anchor) = self.visit(now_ms, |anchor, count, blocks| viewport::seen(anchor, count, rows, blocks));
         self.keep(anchor);
         self.seen = lines.iter().map(|line| self.id(line.block)).collect();

@@ -3,6 +3,8 @@
 use super::composer::Composer;
 use super::exchange::Intent;
 use super::state::{Screen, Selected};
+use super::viewport;
+use crate::line::Line;
 use crate::style::Tone;
 
 /// A search that is open.
@@ -13,6 +15,8 @@ pub(super) struct Search {
     pub(super) at: Option<u64>,
     /// It goes on when the page before is there.
     pub(super) pages: bool,
+    /// The next frame shows the line that was found.
+    pub(super) shows: bool,
     /// What came of it.
     pub(super) told: &'static str,
 }
@@ -55,7 +59,30 @@ impl Screen {
             None if back && self.older_page() => (search.at, true, "searching older records …"),
             None => (search.at, false, if back { "nothing before" } else { "nothing behind" }),
         };
-        self.search = Some(Search { at, pages, told, ..search });
+        self.search = Some(Search { at, pages, told, shows: id.is_some(), ..search });
+    }
+
+    /// Scrolls to the line that was found, unless it is seen. What is hidden in a closed cell is opened.
+    pub(super) fn search_shows(&mut self, now_ms: u64) {
+        let Some(search) = self.search.as_mut().filter(|search| search.shows) else { return };
+        search.shows = false;
+        let (query, Some(id)) = (search.query.text().to_lowercase(), search.at) else { return };
+        let Some(at) = self.fold.cells.iter().position(|cell| cell.id == id) else { return };
+        let rows = self.view.1;
+        for is_last in [false, true] {
+            let has = |line: &Line| line.text().to_lowercase().contains(&query);
+            let (found, is_seen) = self.visit(now_ms, |anchor, count, blocks| {
+                let found = blocks(at).iter().position(has);
+                let (seen, _) = viewport::seen(anchor, count, rows, blocks);
+                (found, seen.iter().any(|seen| seen.block == at && has(&seen.line)))
+            });
+            match found {
+                Some(_) if is_seen => return,
+                Some(line) => return self.place = Some((id, line.saturating_sub(rows / 3))),
+                None if is_last => return self.toggle(id),
+                None => self.toggle(id),
+            }
+        }
     }
 
     /// A page came: goes on with a search that waits for it.

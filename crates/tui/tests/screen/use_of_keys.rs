@@ -657,3 +657,39 @@ fn features_are_asked_for_where_the_pod_tells_them() {
     assert_eq!(press(&mut screen, Key::F(2), BEGIN), [Intent::FetchFeatures], "asked for anew");
     assert!(frame(&mut screen, BEGIN).contains("asking the pod"));
 }
+
+/// A cell may be longer than the screen, and a call is closed.
+#[test]
+fn the_line_that_was_found_is_seen() {
+    let long: String = (1..200).map(|n| format!("paragraph {n} of many\n\n")).collect();
+    let story = Story::new().input(1, "go").turn(1, 1).says(&long);
+    let story = story.starts("c1", "Bash", json!({"command": "make"}));
+    let story = story.ends("c1", "ok", "exit 0", "one\nthe Needle\nthree").finished(1);
+    let mut screen = story.screen(Theme::Plain);
+    let found = |screen: &mut Screen, query: &str| {
+        screen.key(Key::Ctrl('f'), story.now());
+        types(screen, query, story.now());
+        screen.key(Key::Enter, story.now());
+        let shown = frame(screen, story.now());
+        screen.key(Key::Esc, story.now());
+        shown.lines().take(20).collect::<Vec<_>>().join("\n")
+    };
+    assert!(!frame(&mut screen, story.now()).contains("Needle"));
+    assert!(found(&mut screen, "needle").contains("the Needle"), "in a closed call");
+    let shown = found(&mut screen, "paragraph 37 of");
+    assert!(shown.contains("▶ paragraph 37 of many"), "{shown}");
+    // What is seen stays where it is.
+    let again = found(&mut screen, "paragraph 38 of");
+    assert!(again.contains("paragraph 38 of") && shown.lines().take(10).eq(again.lines().take(10)), "{again}");
+}
+
+#[test]
+fn only_what_opens_is_said_to_open() {
+    let story = Story::new().input(1, "go").turn(1, 1).says("done").finished(1);
+    let mut screen = story.screen(Theme::Plain);
+    screen.frame(size(80, 24), story.now());
+    screen.key(Key::AltUp, story.now());
+    let shown = frame(&mut screen, story.now());
+    assert!(shown.contains("▶ ── turn 1: done") && shown.contains("c copies · Esc"), "{shown}");
+    assert!(!shown.contains("opens or closes"), "{shown}");
+}
