@@ -57,6 +57,7 @@ mod tests {
             ("a a a", "a a", Some((" a", ""))),
             ("the 日本 text", "the 中国 text", Some(("日本", "中国"))),
             ("return 1;", "if x { y() } else { z() }", None),
+            ("done();", "if x { y() } else { z() };", None),
             ("    one", "    two", None),
             ("", "new", None),
             ("same", "same", Some(("", ""))),

@@ -78,6 +78,17 @@ fn several_calls_that_write() {
     }));
 }
 
+#[test]
+fn an_output_leaves_the_screen_to_the_transcript() {
+    let story = busy();
+    for (rows, shown) in [(12, 3), (30, 5), (45, 8), (120, 8)] {
+        let mut screen = story.screen(Theme::Plain);
+        (1..=40).for_each(|n| screen.event(&output("c00000002", &format!("part {n}\n"))));
+        let frame = screen.frame(size(80, rows), story.now());
+        assert_eq!(frame.rows.iter().filter(|line| line.text().contains("  part ")).count(), shown, "{rows}");
+    }
+}
+
 /// The result replaces the output, and what stands below did not move meanwhile.
 #[test]
 fn an_output_has_as_many_rows_as_it_had() {

@@ -505,13 +505,13 @@ fn the_status_line_has_the_branch_and_who_else_is_there() {
     let _host = Host::start(&scene, &["-m", &model]);
     let mut person = AtScreen::start(&scene, &["attach", "p"]);
     person.sees("branch topic/one");
-    person.misses("clients");
+    person.misses("client");
     let mut other = AtScreen::start(&scene, &["attach", "p"]);
     person.sees("2 clients");
     other.sees("2 clients");
     other.types(DETACH);
     other.ends(0);
-    person.misses("2 clients");
+    person.misses("client");
     fs::write(&head, "ref: refs/heads/topic/two\n").unwrap();
     person.types("go\r");
     person.sees("branch topic/two");
