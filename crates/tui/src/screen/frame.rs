@@ -257,13 +257,8 @@ impl Screen {
         let below = room.saturating_sub(1);
         self.panel_scroll = self.panel_scroll.min(lines.len().saturating_sub(below));
         let more = lines.len().saturating_sub(self.panel_scroll + below);
-        let more = if more > 0 {
-            format!(" · {} (PgDn)", crate::count::count(more as u64, "more line"))
-        } else {
-            String::new()
-        };
-        let mut shown =
-            vec![Line::of(&format!("── {title}"), Tone::Strong).with(&format!(" · Esc closes{more}"), Tone::Dim)];
+        let more = (more > 0).then(|| format!("{} (PgDn)", crate::count::count(more as u64, "more line")));
+        let mut shown = vec![panel_title(title, more, columns)];
         shown.extend(lines.into_iter().skip(self.panel_scroll).take(below));
         shown.truncate(room);
         shown
@@ -367,6 +362,17 @@ impl Screen {
         };
         look(anchor, count + live.len(), &mut blocks)
     }
+}
+
+/// Without the key that closes the panel where there is no room for it.
+fn panel_title(title: &str, more: Option<String>, columns: usize) -> Line {
+    let line = |facts: &[String]| {
+        let facts: String = facts.iter().map(|fact| format!(" · {fact}")).collect();
+        Line::of(&format!("── {title}"), Tone::Strong).with(&facts, Tone::Dim)
+    };
+    let more: Vec<String> = more.into_iter().collect();
+    let whole = line(&[&["Esc closes".to_owned()], more.as_slice()].concat());
+    if whole.width() > columns { line(&more) } else { whole }
 }
 
 /// Rows for the output of each of the calls that run.
