@@ -180,7 +180,8 @@ impl Cell {
 
     /// Whether an empty line stands before it, behind a cell.
     pub(super) fn stands_apart(&self, before: &Cell) -> bool {
-        !(self.is_incidental() && before.is_incidental())
+        let is_heading = matches!(&self.kind, CellKind::Notice(notice) if notice.tone == Tone::Heading);
+        is_heading || !(self.is_incidental() && before.is_incidental())
     }
 
     fn is_incidental(&self) -> bool {

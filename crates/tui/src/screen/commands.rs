@@ -13,7 +13,7 @@ pub(super) const FEATURES: &str = "features";
 pub(super) const COMMANDS: &[CommandHelp] = &[
     CommandHelp { name: "approvals", about: "show what waits for you (F4)" },
     CommandHelp { name: "cancel", about: "end the running turn (Esc)" },
-    CommandHelp { name: "compact", about: "old steps leave the next request; /compact turns: the oldest turns, too" },
+    CommandHelp { name: "compact", about: "old steps leave the next request; turns: the oldest turns, too" },
     CommandHelp { name: "context", about: "show what the next request has (F5)" },
     CommandHelp { name: "copy", about: "copy the newest answer" },
     CommandHelp { name: "detach", about: "leave; the pod keeps running (Ctrl-D)" },
@@ -29,8 +29,8 @@ pub(super) const COMMANDS: &[CommandHelp] = &[
     CommandHelp { name: "resume", about: "end a hold" },
     CommandHelp { name: "search", about: "search the transcript (Ctrl-F)" },
     CommandHelp { name: "status", about: "show tasks, jobs and the pod (F3)" },
-    CommandHelp { name: "unpin", about: "NUMBER: this pin may leave the context" },
     CommandHelp { name: "steer", about: "INPUT: the running turn takes it at its next step" },
+    CommandHelp { name: "unpin", about: "NUMBER: this pin may leave the context" },
 ];
 
 /// What a text is.

@@ -237,7 +237,14 @@ impl Screen {
             Line::of(&format!("  /{name:<10}"), Tone::Strong).with(&format!(" {about}"), Tone::Dim).cut(columns)
         };
         let offered = found.iter().filter(|command| self.has_features || command.name != commands::FEATURES);
-        offered.take(most).map(|command| line(command.name, command.about)).collect()
+        let mut lines: Vec<Line> = offered.map(|command| line(command.name, command.about)).collect();
+        let more = lines.len().saturating_sub(most);
+        if more > 0 && most > 1 {
+            lines.truncate(most - 1);
+            lines.push(Line::of(&format!("  … {} more", more + 1), Tone::Dim).cut(columns));
+        }
+        lines.truncate(most);
+        lines
     }
 
     pub(super) fn panel(&mut self, panel: PanelKind, columns: usize, room: usize, now_ms: u64) -> Vec<Line> {

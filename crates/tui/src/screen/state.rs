@@ -388,6 +388,11 @@ impl Screen {
 
     /// Follows what changed: the question that is put, and what is missing for it.
     pub(super) fn changed(&mut self) {
+        let queued = &self.model.status().queued;
+        // The keys of an input that is gone do nothing.
+        self.selected.take_if(|selected| {
+            matches!(selected, Selected::Queued(input) if !queued.iter().any(|waiting| waiting.input == *input))
+        });
         let mine = self.asking.sent_id();
         if let Some((id, text)) = self.fold.answered.take()
             && mine != Some(id)

@@ -202,6 +202,16 @@ fn commands_with_what_they_do() {
 }
 
 #[test]
+fn what_a_command_does_fits_80_columns() {
+    let mut screen = Story::new().screen(Theme::Plain);
+    types(&mut screen, "/", BEGIN);
+    let rows: Vec<String> = screen.frame(size(80, 200), BEGIN).rows.iter().map(Line::text).collect();
+    let commands: Vec<&String> = rows.iter().filter(|row| row.starts_with("  /")).collect();
+    assert!(commands.len() > 10 && commands.is_sorted(), "{commands:#?}");
+    assert!(!commands.iter().any(|row| row.contains('…')), "{commands:#?}");
+}
+
+#[test]
 fn an_open_call() {
     let story = busy().ends("c00000002", "ok", "exit 0 in 1.5 s", "running 3 tests\nok");
     insta::assert_snapshot!(frames(story.now(), || {

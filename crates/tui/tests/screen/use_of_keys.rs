@@ -259,6 +259,21 @@ fn an_input_that_waits_can_be_changed() {
 }
 
 #[test]
+fn an_input_that_is_gone_has_no_keys() {
+    let story = (1..=2).fold(Story::new(), |story, input| story.input(input, &format!("input {input}")));
+    for over in [story.clone().with("input_withdrawn", json!({"input": 2})), story.clone().turn(1, 2)] {
+        let mut screen = story.screen(Theme::Plain);
+        screen.key(Key::AltUp, story.now());
+        assert!(frame(&mut screen, story.now()).contains("x withdraw"));
+        over.events()[story.lines.len()..].iter().for_each(|event| screen.event(event));
+        let shown = frame(&mut screen, over.now());
+        assert!(!shown.contains("x withdraw"), "{shown}");
+        types(&mut screen, "exit", over.now());
+        assert!(frame(&mut screen, over.now()).contains("› exit"));
+    }
+}
+
+#[test]
 fn a_slash_begins_a_command() {
     let mut screen = Story::new().screen(Theme::Plain);
     let mut enter = |text: &str| {
