@@ -51,7 +51,7 @@ async fn a_child_of_no_call_outlives_calls_and_ends_with_all_that_it_started() {
         until(|| alive(&place).iter().any(|command| command == "sleep 301")).await;
         // No thread waits for it; the one that started it may take a moment to end.
         until(|| threads("spawn") + threads("wait") == 0).await;
-        for script in ["true", "sleep 303 & exit 3", "exec setsid sh -c 'exit 0'"] {
+        for script in ["true", "sleep 303 & exit 3", "exec setsid --wait sh -c 'exit 0'"] {
             let (ended, _) = run(&spawner, place.job("sh", &["-c", script])).await.unwrap();
             assert_eq!(ended.remaining, 0, "{script}: {ended:?}");
             assert_eq!(ended.leftovers, u32::from(script.contains("303")), "{script}");
