@@ -52,7 +52,7 @@ pub(crate) struct NextRequest<'a> {
     pub(crate) tries: ViewTries,
 }
 
-/// What came of earlier looks for a change of the view. It is kept in memory alone: a restart looks once more.
+/// The results of earlier looks for a change of the view. Kept in memory alone: a restart looks once more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ViewTries {
     /// Changes in a row that left the request above its limit.
@@ -313,7 +313,7 @@ impl Scene<'_> {
         if !drops {
             return (view != shown.view).then_some(plan);
         }
-        let turns = self.turns(&kept);
+        let turns = self.turns(&kept, compacted);
         let dropped = turns.into_iter().map(|dropped| {
             let kept = kept.iter().copied().filter(|kept| kept.0 > dropped).collect();
             change(View { dropped, ..view }, kept)
@@ -329,15 +329,18 @@ impl Scene<'_> {
         (last.pruned.view != shown.view).then_some(last)
     }
 
-    /// The ends of the oldest turns of the kept items, at most [`MAX_TURNS`] places.
-    fn turns(&self, kept: &[KeptItem]) -> Vec<u64> {
+    /// The ends of the oldest turns of the kept items, which end at `compacted`; at most [`MAX_TURNS`] places.
+    fn turns(&self, kept: &[KeptItem], compacted: u64) -> Vec<u64> {
         let known = self.shown().numbered(self.items.clone());
         let is_input = |(_, item): &(Option<u64>, Item)| matches!(item, Item::User { .. });
         let all: BTreeSet<u64> = known.iter().filter(|item| is_input(item)).filter_map(|item| item.0).collect();
         let inputs: Vec<u64> = kept.iter().map(|kept| kept.0).filter(|number| all.contains(number)).collect();
         // The running turn stays whole.
         let newest = self.next.state.standing.inputs.first().map_or(u64::MAX, |input| input.item);
-        let ends: Vec<u64> = inputs.iter().skip(1).filter(|next| **next <= newest).map(|next| next - 1).collect();
+        // The last of these turns ends where the running one begins, if all of it is among the kept items.
+        let last = (newest <= compacted.saturating_add(1)).then_some(newest);
+        let begins = inputs.iter().copied().skip(1).filter(|next| *next < newest).chain(last);
+        let ends: Vec<u64> = begins.map(|next| next - 1).collect();
         let step = ends.len().div_ceil(MAX_TURNS).max(1);
         ends.chunks(step).filter_map(|some| some.last().copied()).collect()
     }

@@ -446,6 +446,24 @@ fn a_running_turn_with_several_inputs_stays_whole() {
 }
 
 #[test]
+fn all_turns_before_the_running_one_may_leave() {
+    let items = vec![user("one"), said("first"), user(&"b".repeat(20_000)), said("second"), user("go on")];
+    let mut state = state(&items);
+    state.apply(&CompactRequested { drop_turns: true, by: None }.into()).unwrap();
+    state.standing.inputs = vec![ActiveInput { input: 3, item: 5, text: "go on".to_owned(), since_us: 0 }];
+    let next = NextRequest {
+        state: &state,
+        pending: &[],
+        window: Some(6_000),
+        policy: policy(0),
+        tries: ViewTries::default(),
+    };
+    let plan = next.plan(|| Some(items.clone()), &texts(), &BTreeSet::new()).unwrap();
+    assert_eq!(plan.view.dropped, 4);
+    assert_eq!(after(&plan, &state, &items), ["context (4)", "user go on"]);
+}
+
+#[test]
 fn hooks_may_keep_results() {
     let items = turns();
     let (state, plan) = by_hand(&items, false, 1_000, &[3]);
