@@ -151,6 +151,17 @@ fn a_route_names_grant_gate_and_rule() {
 }
 
 #[test]
+fn a_route_names_the_enrichers_of_the_tool_alone() {
+    let scene = Scene::new();
+    scene.config("[features.\"builtin:work-item\"]\nenabled = true\n");
+    let words = "of builtin:work-item may narrow its schema at the start of the pod";
+    let (_, route) = explained(&scene, "WorkItemCreate");
+    has(&route, "note", words, "");
+    let (_, route) = explained(&scene, "Read");
+    assert!(steps(&route).iter().all(|(_, text, _)| !text.contains(words)), "{route:#}");
+}
+
+#[test]
 fn a_route_of_a_tool_that_is_off_or_unknown_says_so() {
     let scene = Scene::new();
     scene.config("[features.\"builtin:shell\"]\nenabled = false\n");

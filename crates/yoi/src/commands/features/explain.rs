@@ -143,6 +143,14 @@ impl<'a> RouteBuilder<'a> {
 
     /// Whether a call may run: the host's gates in their order, with the hooks of features where they stand.
     fn authorization(&mut self, planned: &PlannedFeature) -> Vec<Expectation> {
+        for (feature, enricher) in self.plan.enrichers_of(self.tool) {
+            let text = format!(
+                "`{}` of {feature} may narrow its schema at the start of the pod, and change the arguments of a call; \
+                 yoi checks both, and if it fails the schema stays as it is",
+                enricher.name
+            );
+            self.say(Part::Judgement, Mark::Note, text, None);
+        }
         for (feature, hook) in self.hooks(HookPoint::ToolArguments) {
             let text = format!("`{}` of {feature} may rewrite its arguments; {}", hook.name, failing(hook));
             self.say(Part::Judgement, Mark::Note, text, None);

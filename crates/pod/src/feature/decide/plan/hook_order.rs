@@ -1,11 +1,14 @@
-//! Finds features whose transforms each have to be asked before the other. Does not depend on what is installed.
+//! The order in which planned hooks and enrichers are asked, and features whose transforms each have to be asked before the
+//! other. Does not depend on what is installed.
 
 use super::order;
 use super::{Declared, InstallPlan, PlannedFeature, PlannedHook};
 use crate::feature::decide::report::InstallOutcome;
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic};
+use crate::feature::declare::enricher::EnricherDeclaration;
 use crate::feature::declare::hook::HookDeclaration;
 use crate::feature::declare::id::FeatureId;
+use crate::feature::declare::tool::ToolDeclaration;
 use crate::hook::{HookClass, HookPlace, HookPoint, arranged};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,6 +27,15 @@ impl InstallPlan {
             hooks.reverse();
         }
         arranged(hooks, |(feature, hook)| HookPlace { feature, before: &hook.before, after: &hook.after })
+    }
+
+    /// The planned enrichers of a tool, in the order in which they are asked.
+    #[must_use]
+    pub fn enrichers_of(&self, tool: &ToolDeclaration) -> Vec<(&FeatureId, &EnricherDeclaration)> {
+        let planned = |id: &FeatureId| self.features.iter().find(|planned| planned.feature_id == *id);
+        let live = self.order.iter().filter_map(planned);
+        let all = live.flat_map(|planned| planned.enrichers.iter().map(|enricher| (&planned.feature_id, enricher)));
+        all.filter(|(_, enricher)| enricher.means(&tool.name, tool.category.as_ref())).collect()
     }
 }
 
