@@ -56,6 +56,10 @@ fn failure(error: &clap::Error, args: &[OsString], program: Command) -> Failure 
         ErrorKind::UnknownArgument if WITH_TEXT.contains(&path.as_str()) && !argument.starts_with('-') => {
             (format!("the input must be one argument; `{argument}` is a second one"), QUOTES.to_owned())
         }
+        ErrorKind::UnknownArgument if path == "yoi" && starts_with(&command, &argument) => (
+            format!("`yoi` has no option `{argument}`"),
+            format!("write `yoi start NAME {argument} …`, then `yoi attach NAME`"),
+        ),
         ErrorKind::UnknownArgument => {
             let what = if argument.starts_with('-') { "option" } else { "argument" };
             let meant = strings(error, ContextKind::SuggestedArg).join(" ");
@@ -108,6 +112,16 @@ fn named(args: &[OsString], mut command: Command) -> (String, Command) {
         }
     }
     (path, command)
+}
+
+/// Whether `yoi start` has this option.
+fn starts_with(program: &Command, option: &str) -> bool {
+    let start = program.find_subcommand("start");
+    let name = |arg: &clap::Arg| {
+        let short = arg.get_short().is_some_and(|short| option == format!("-{short}"));
+        short || option.strip_prefix("--").is_some_and(|long| arg.get_long() == Some(long))
+    };
+    start.is_some_and(|start| start.get_arguments().any(name))
 }
 
 /// A required argument that people know by another word than its placeholder.

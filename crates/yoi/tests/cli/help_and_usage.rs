@@ -44,3 +44,13 @@ fn a_home_that_is_not_there_is_said() {
     bare(&["run", "x"]).ends(78).says(&["HOME is not set", "XDG_STATE_HOME"]);
     bare(&["ls"]).ends(78).says(&["HOME is not set"]);
 }
+
+#[test]
+fn an_option_of_a_pod_without_a_command_says_where_it_belongs() {
+    let scene = Scene::new();
+    for option in ["-m", "--model"] {
+        let help = format!("write `yoi start NAME {option} …`, then `yoi attach NAME`");
+        scene.yoi(&[option, "offline"]).ends(2).says(&[&format!("`yoi` has no option `{option}`"), &help]);
+    }
+    scene.yoi(&["--modle", "offline"]).ends(2).says(&["`yoi --help` lists the options"]);
+}
