@@ -81,6 +81,7 @@ fn touches_stand_where_the_pointers_say() {
         (TouchRule::at(TouchKind::Read, "/none"), Some(Vec::new())),
         (TouchRule::at(TouchKind::Read, "/count"), None),
         (TouchRule::fixed(TouchKind::Host, "h"), Some(vec![Touch::Host("h".to_owned())])),
+        (TouchRule::fixed(TouchKind::RemoteWrite, "h"), Some(vec![Touch::RemoteWrite("h".to_owned())])),
         (TouchRule::session(), Some(vec![Touch::Session])),
     ];
     for (rule, expected) in cases {

@@ -2,9 +2,11 @@
 
 use super::*;
 use crate::record::{
-    CompactRequested, InputConsumed, InputQueued, Pinned, Record, TurnFinished, TurnStarted, Unpinned,
+    ChildProcess, CompactRequested, InputConsumed, InputMode, InputQueued, JobEnd, JobEndKind, JobStarter, Pinned,
+    Record, TurnFinished, TurnStarted, Unpinned,
 };
-use crate::session::standing::{MAX_PIN, MAX_PINNED, MAX_PINS};
+use crate::session::queue::QueuedInput;
+use crate::session::standing::{MAX_PIN, MAX_PINNED, MAX_PINS, StandingFacts};
 use llm_worker::effect::Outcome;
 
 fn pin(state: &mut SessionState, pin: u64, text: &str) {
@@ -59,8 +61,53 @@ fn a_note_has_what_stays_and_never_an_input_that_ended() {
     }
     assert!(!note.contains("secret of later"), "an input that waits may be withdrawn");
     state.apply(&end(1)).unwrap();
+    assert!(!state.context_note(0, &[], "").contains("do number 1"), "between two turns");
     state.apply(&TurnStarted { turn: 2 }.into()).unwrap();
     assert!(!state.context_note(0, &[], "").contains("do number 1"));
+}
+
+#[test]
+fn a_note_has_the_jobs_that_run() {
+    let mut state = SessionState::default();
+    let job = |job: u64, ended: Option<JobEnd>| ChildProcess {
+        job,
+        feature: "builtin:f".to_owned(),
+        starter: JobStarter::Run(3),
+        pid: 7,
+        start: 8,
+        command: format!("serve {job}"),
+        deadline_ms: 9,
+        at_ms: 10,
+        ended,
+    };
+    for record in [job(1, None), job(2, None), job(1, Some(JobEnd::of(JobEndKind::Exited)))] {
+        state.apply(&record.into()).unwrap();
+    }
+    let note = state.context_note(0, &[], "");
+    assert!(note.contains("Jobs that run: job 2: serve 2") && !note.contains("serve 1"), "{note}");
+}
+
+#[test]
+fn the_first_input_and_the_newest_files_are_remembered() {
+    let mut facts = StandingFacts::default();
+    let queued = |input: u64| QueuedInput {
+        input,
+        text: format!("number {input}").into(),
+        mode: InputMode::default(),
+        limits: None,
+        output_schema: None,
+        again: None,
+        by: None,
+    };
+    (1..=12).for_each(|input| facts.taken(&queued(input), input));
+    let known: Vec<u64> = facts.inputs.iter().map(|it| it.input).collect();
+    assert_eq!(known, [1, 6, 7, 8, 9, 10, 11, 12]);
+    (1..=40).for_each(|number| facts.file_changed(&format!("{number}.md")));
+    facts.file_changed("10.md");
+    facts.file_changed("10.md");
+    let newest: Vec<&str> = facts.changed.iter().rev().take(3).map(String::as_str).collect();
+    assert_eq!((newest, facts.changed.len()), (vec!["10.md", "40.md", "39.md"], 32));
+    assert_eq!(facts.changed.iter().filter(|path| *path == "10.md").count(), 1);
 }
 
 fn end(turn: u64) -> Record {
