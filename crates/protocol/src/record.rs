@@ -264,6 +264,8 @@ mirrors! {
     InputQueued {
         input: u64,
         text: String,
+        /// A shell command of a person, which is the text behind its `!`.
+        run?: bool,
         /// `queue` if absent.
         mode?: String,
         /// The `cmd_id` that the client gave.

@@ -211,6 +211,9 @@ pub struct Queued {
     pub mode: DeliveryMode,
     /// Its first 200 characters.
     pub text: String,
+    /// It is a command of a person.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub run: bool,
 }
 
 /// A background task of a feature.
@@ -300,4 +303,7 @@ pub enum DeliveryMode {
     Steer,
     /// As `steer`; until it is taken, each call that waits for a person is denied. Needs the role `approver`.
     DenyParked,
+    /// The text is a shell command of the person: as `queue`, and its turn runs the command as a call of the model would
+    /// run, and asks no model. An input that waits has `queue` and `run`.
+    Run,
 }

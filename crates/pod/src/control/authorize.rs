@@ -5,7 +5,8 @@ use super::calls::{given_up_on, taken_back};
 use super::commit::Journaled;
 use super::core::Core;
 use super::gates;
-use super::turn::{MAX_ARGUMENTS, MAX_CALLS};
+use super::limits::MAX_ARGUMENTS;
+use super::turn::MAX_CALLS;
 use crate::feature::{FeatureRegistry, ForeignContract, RegisteredTool, sanitize_lines};
 use crate::foreign::Callbacks;
 use crate::foreign::attribution;
@@ -104,6 +105,11 @@ impl Authorization {
             | CallVerdict::Abort { reason } => reason.clone(),
             CallVerdict::Allow(_) | CallVerdict::Ask(_) => String::new(),
         }
+    }
+
+    /// The turn of the call ends before anything runs.
+    pub(crate) fn aborted(reason: String) -> Self {
+        Self::by("host:project", CallVerdict::Abort { reason })
     }
 
     fn revoked(tool: &RegisteredTool) -> Self {

@@ -112,6 +112,13 @@ impl NewText {
         }
     }
 
+    pub(super) fn set_text(&mut self, new: String) {
+        match self {
+            Self::Accept(submission) => submission.input.text = new,
+            Self::Edit { text, .. } => *text = new,
+        }
+    }
+
     /// Adds the words that ask for an answer that fits a schema.
     pub(super) fn ask_for(&mut self, schema: &str) {
         let text = match self {
@@ -159,6 +166,8 @@ pub(super) struct EndWaiter {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NewInput {
     pub text: String,
+    /// The text is a shell command of a person: its turn runs it with the tool for commands, and asks no model.
+    pub run: bool,
     pub mode: InputMode,
     /// The client's name of this input: if one with the same key was accepted, this is that one.
     pub key: Option<String>,

@@ -68,6 +68,9 @@ pub enum SubmitError {
     /// No feature opens a tool of this name to clients, or such a call.
     #[error("{0}")]
     NoTool(String),
+    /// The pod has no tool for commands of a person; with the way out.
+    #[error("{0}")]
+    NoShell(String),
     /// The arguments of a call do not fit the tool.
     #[error("{0}")]
     Arguments(String),
@@ -105,9 +108,12 @@ impl SubmitError {
             | Self::NoRuleNumber(_)
             | Self::NoPin(_)
             | Self::NotPinned(_) => ErrorKind::FixInput,
-            Self::Closed | Self::Disk(_) | Self::Required(_) | Self::Budget(_) | Self::Unjudged(_) => {
-                ErrorKind::Unavailable
-            }
+            Self::Closed
+            | Self::Disk(_)
+            | Self::Required(_)
+            | Self::Budget(_)
+            | Self::Unjudged(_)
+            | Self::NoShell(_) => ErrorKind::Unavailable,
         }
     }
 }

@@ -88,13 +88,13 @@ pub fn context(usage: ContextUsage) -> ContextStatus {
 /// A waiting input, as a status shows it.
 #[must_use]
 pub fn queued(queued: &QueuedInput) -> Queued {
-    let QueuedInput { input, mode, text, .. } = queued;
+    let QueuedInput { input, mode, text, run, .. } = queued;
     let mode = match mode {
         InputMode::Queue => DeliveryMode::Queue,
         InputMode::Steer => DeliveryMode::Steer,
         InputMode::DenyParked => DeliveryMode::DenyParked,
     };
-    Queued { input: *input, mode, text: text.chars().take(protocol::MAX_SHOWN).collect() }
+    Queued { input: *input, mode, text: text.chars().take(protocol::MAX_SHOWN).collect(), run: *run }
 }
 
 /// A call that waits for a person, as a status shows it.
@@ -217,7 +217,7 @@ pub(super) fn same<T: DeserializeOwned + Default>(value: &impl Serialize) -> T {
 
 pub(super) fn mode(mode: DeliveryMode) -> InputMode {
     match mode {
-        DeliveryMode::Queue => InputMode::Queue,
+        DeliveryMode::Queue | DeliveryMode::Run => InputMode::Queue,
         DeliveryMode::Steer => InputMode::Steer,
         DeliveryMode::DenyParked => InputMode::DenyParked,
     }
@@ -264,7 +264,7 @@ pub(super) fn error(error: &SubmitError) -> Error {
         SubmitError::Blob(_) | SubmitError::Disk(_) => ErrorKind::Disk,
         SubmitError::TooLong(_) | SubmitError::Unstorable(_) => ErrorKind::TooLong,
         SubmitError::Refused(_) => ErrorKind::Refused,
-        SubmitError::ToolFailed(_) => ErrorKind::Failed,
+        SubmitError::ToolFailed(_) | SubmitError::NoShell(_) => ErrorKind::Failed,
         SubmitError::NoTool(_)
         | SubmitError::Arguments(_)
         | SubmitError::NoRuleNumber(_)

@@ -15,6 +15,7 @@ use protocol::method::{
     Wait, Withdraw,
 };
 use protocol::record::{ApprovalResolved, RecordLine};
+use protocol::status::DeliveryMode;
 use protocol::{MAX_CMD_ID, MAX_PAGE, MAX_PAGE_BYTES};
 use serde::Serialize;
 use serde_json::value::to_raw_value;
@@ -73,7 +74,8 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
         Method::SendInput(SendInput { text, mode, limits, output_schema, cmd_id }) => {
             let limits = limits.map(convert::limits);
             let output_schema = output_schema.map(|schema| schema.to_string());
-            let input = NewInput { text, mode: convert::mode(mode), key: Some(cmd_id), limits, output_schema, by };
+            let (mode, run, key) = (convert::mode(mode), mode == DeliveryMode::Run, Some(cmd_id));
+            let input = NewInput { text, run, mode, key, limits, output_schema, by };
             let accepted = client.send(input).await.map_err(refused)?;
             return answer(&AcceptedInput { input: accepted.input });
         }

@@ -467,7 +467,8 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
             let key = n.is_multiple_of(3).then(|| format!("key {n}"));
             let input = next(|s| s.inputs);
             let text = format!("input {input}");
-            InputQueued { input, text, whole: output(n), mode, key, ..InputQueued::default() }.into()
+            let run = mode == InputMode::Queue && n.is_multiple_of(5);
+            InputQueued { input, text, run, whole: output(n), mode, key, ..InputQueued::default() }.into()
         }
         2 if over == 2 => InputConsumed { input: n }.into(),
         2 => {

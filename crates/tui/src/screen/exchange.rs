@@ -64,6 +64,10 @@ pub enum Intent {
         text: String,
         mode: DeliveryMode,
     },
+    /// Run a command of the person: the text is `!` and the command. [`Reply::SendFailed`] if it was not accepted.
+    Run {
+        text: String,
+    },
     /// Replace the text of an input that waits; [`Reply::SendFailed`] if it does not wait any more.
     EditInput {
         input: u64,

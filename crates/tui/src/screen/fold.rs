@@ -3,6 +3,7 @@
 mod notices;
 
 use super::cell::{CallFacts, Cell, CellKind, LOCAL, Notice};
+use super::commands::typed;
 use super::status::{count, dollars};
 use crate::call::CallState;
 use crate::count::duration;
@@ -323,8 +324,9 @@ impl Fold {
         match body {
             RecordBody::InputQueued(queued) => {
                 self.person(queued.by.as_ref());
-                if queued.again.is_none() && self.history.back() != Some(&queued.text) {
-                    self.remember(&queued.text);
+                let typed = typed(&queued.text, queued.run.unwrap_or_default());
+                if queued.again.is_none() && self.history.back() != Some(&typed) {
+                    self.remember(&typed);
                 }
                 self.waiting.insert(queued.input, queued.text.clone());
                 let mut bytes: usize = self.waiting.values().map(String::len).sum();

@@ -173,7 +173,7 @@ impl Screen {
         for (at, waiting) in queued.iter().enumerate().skip(first).take(most) {
             let sign = if chosen == Some(at) { "▶ " } else { "⋮ " };
             let mode = match waiting.mode {
-                DeliveryMode::Queue => "",
+                DeliveryMode::Queue | DeliveryMode::Run => "",
                 DeliveryMode::Steer | DeliveryMode::DenyParked => "(next step) ",
             };
             let text = waiting.text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -231,6 +231,10 @@ impl Screen {
             let first = |at: usize| if at == 0 { Tone::Strong } else { Tone::Dim };
             let paths = paths.iter().take(most).enumerate();
             return paths.map(|(at, path)| Line::of(&format!("  @{path}"), first(at)).cut(columns)).collect();
+        }
+        if self.composer.marked().starts_with(commands::RUN) {
+            let about = "Enter runs the rest as a shell command of yours; the model sees it with its next request";
+            return vec![Line::of("  !", Tone::Strong).with(&format!(" {about}"), Tone::Dim).cut(columns)];
         }
         let found = completions(self.composer.marked());
         let line = |name: &str, about: &str| {

@@ -3,6 +3,7 @@
 mod composing;
 
 use super::approvals::{KeyResult, TakesAnswer};
+use super::commands;
 use super::composer::vi::ViKeys;
 use super::exchange::{ConnectionState, Intent, Key, PodEntry};
 use super::panels::PanelKind;
@@ -299,6 +300,10 @@ impl Screen {
                 at.checked_sub(1).and_then(id).map(|before| Intent::MoveInput { input, before: Some(before) })
             }
             Key::Char('d') => id(at + 1).map(|_| Intent::MoveInput { input, before: id(at + 2) }),
+            Key::Char('s') if self.is_command(input) => {
+                self.tell("a command has a turn of its own: no running turn takes it", Tone::Failed);
+                None
+            }
             Key::Char('s') => self.whole(input).map(|text| Intent::SendNow { input, text }),
             Key::Char('e') | Key::Enter => {
                 if let Some(text) = self.whole(input) {
@@ -306,7 +311,7 @@ impl Screen {
                         self.fold.remember(&self.composer.text());
                         self.tell("what you wrote is among the earlier inputs (Up)", Tone::Dim);
                     }
-                    self.composer.set(&text);
+                    self.composer.set(&commands::typed(&text, self.is_command(input)));
                     (self.editing, self.selected) = (Some(input), None);
                 }
                 None

@@ -43,6 +43,7 @@ const KEYS: &[(&str, &str)] = &[
     ("y p r n w", "a question: once, this pod, by a rule, deny, deny with words"),
     ("1 2 3", "a full context: drop the oldest turns, resume, stop the pod"),
     (VI, "h j k l w b e 0 $ move · x dd D cc C cut · p pastes · u undoes · i a I A o write"),
+    ("!", "first: run a shell command; the model reads it later"),
     ("/ @", "commands · files of the directory; Tab completes"),
 ];
 

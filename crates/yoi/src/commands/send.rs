@@ -32,6 +32,7 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
     let text = input::given(&args.text, env)?;
     block_on(async {
         let (mode, role) = match (args.deny_parked, args.steer) {
+            _ if args.run => (DeliveryMode::Run, Role::Driver),
             (true, _) => (DeliveryMode::DenyParked, Role::Approver),
             (false, true) => (DeliveryMode::Steer, Role::Driver),
             (false, false) => (DeliveryMode::Queue, Role::Driver),

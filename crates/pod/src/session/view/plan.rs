@@ -212,7 +212,9 @@ impl Scene<'_> {
 
     /// How many of the items the model has seen: it has not seen what follows its newest answer.
     fn seen(&self) -> usize {
-        self.items.iter().rposition(is_of_model).map_or(0, |at| at + 1)
+        let is_command = |at: usize| at.checked_sub(1).and_then(|at| self.items.get(at)).is_some_and(Item::is_command);
+        let mut all = self.items.iter().enumerate().rev();
+        all.find(|(at, item)| is_of_model(item) && !is_command(*at)).map_or(0, |(at, _)| at + 1)
     }
 
     /// The number of the item at this place behind the compacted ones; their end before it.

@@ -157,14 +157,18 @@ impl Link {
 
     async fn perform(&mut self, intent: Intent) -> Result<Option<Reply>, Over> {
         match intent {
-            Intent::Send { text, mode } => self.send(text, mode).await,
+            Intent::Send { text, mode } => self.send(text.clone(), SendInput { text, mode, ..new() }).await,
+            Intent::Run { text } => self.send(text.clone(), run(&text)).await,
             Intent::EditInput { input, text } => {
                 let edit = EditInput { input, text: text.clone(), cmd_id: cmd_id() };
                 let edited = self.ask(edit).await?;
                 Ok(edited.err().map(|failure| Reply::SendFailed { text, why: words(&failure) }))
             }
             Intent::SendNow { input, text } => match self.ask(Withdraw { input, cmd_id: cmd_id() }).await? {
-                Ok(_withdrawn) => self.send(text, DeliveryMode::Steer).await,
+                Ok(_withdrawn) => {
+                    let steered = SendInput { text: text.clone(), mode: DeliveryMode::Steer, ..new() };
+                    self.send(text, steered).await
+                }
                 Err(failure) => Ok(Some(Reply::Failed(words(&failure)))),
             },
             Intent::Withdraw { input } => self.ask_now(Withdraw { input, cmd_id: cmd_id() }).await,
@@ -214,8 +218,8 @@ impl Link {
         }
     }
 
-    async fn send(&mut self, text: String, mode: DeliveryMode) -> Result<Option<Reply>, Over> {
-        let input = SendInput { text: text.clone(), mode, cmd_id: cmd_id(), ..SendInput::default() };
+    /// Sends an input; `text` goes back to the person who wrote it, if it is not accepted.
+    async fn send(&mut self, text: String, input: SendInput) -> Result<Option<Reply>, Over> {
         let sent = self.ask(input).await?;
         Ok(sent.err().map(|failure| Reply::SendFailed { text, why: words(&failure) }))
     }
@@ -263,6 +267,15 @@ impl Link {
             Err(failure) => Some(Reply::Failed(words(&failure))),
         })
     }
+}
+
+fn new() -> SendInput {
+    SendInput { cmd_id: cmd_id(), ..SendInput::default() }
+}
+
+/// A command of the person, which was typed behind `!`.
+fn run(typed: &str) -> SendInput {
+    SendInput { text: typed.strip_prefix('!').unwrap_or(typed).trim().to_owned(), mode: DeliveryMode::Run, ..new() }
 }
 
 /// The answer that counts, if it is not this one.
