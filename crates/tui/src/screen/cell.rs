@@ -4,6 +4,7 @@ use crate::arguments::{fields, replacements, subject};
 use crate::call::{CallBody, CallCell, CallState, unrepeated};
 use crate::count::count;
 use crate::diff::diff;
+use crate::for_people::for_people;
 use crate::line::Line;
 use crate::markdown::markdown;
 use crate::note::labelled;
@@ -130,10 +131,11 @@ impl CallFacts {
         for fact in self.facts.iter().flat_map(|fact| fact.lines()) {
             lines.extend(Line::of_output(fact, Tone::Dim).wrap(width, &margin, &deep));
         }
-        let content = self.content.trim_end();
+        let content = for_people(&self.content);
+        let content = content.trim_end();
         if is_diff {
             let room = width.saturating_sub(margin.width()).max(1);
-            let shown = diff(content, room, usize::MAX);
+            let shown = diff(&subject(&self.arguments), content, room, usize::MAX);
             lines.extend(shown.iter().flat_map(|line| line.chop(width, &margin, &margin)));
         } else if !content.is_empty() {
             let shown = content.split('\n').map(|line| Line::of_output(line, Tone::Plain));
@@ -270,18 +272,12 @@ pub(super) fn argument_lines(
 ) -> Vec<Line> {
     let mut lines = Vec::new();
     for (name, value) in fields {
-        let label = Line::of(&format!("{name}: "), Tone::Dim);
-        let mut first = margin.clone();
-        // A name as wide as the terminal would leave no margin that tells the value from lines of the host.
-        first.append(&label.cut(width.saturating_sub(deep.width() + VALUE)));
         let Some(edits) = replacements(&value) else {
-            let parts = value.split('\n').enumerate();
-            lines.extend(parts.flat_map(|(at, part)| {
-                Line::of_output(part, tone).chop(width, if at == 0 { &first } else { deep }, deep)
-            }));
+            let value: Vec<Line> = value.split('\n').map(|part| Line::of_output(part, tone)).collect();
+            lines.extend(value_lines(&name, &value, width, margin, deep));
             continue;
         };
-        lines.push(first.cut(width));
+        lines.push(argument_name(&name, width, margin, deep).cut(width));
         for (old, new) in &edits {
             for (text, sign, tone) in [(old, "- ", Tone::Removed), (new, "+ ", Tone::Added)] {
                 let mut before = deep.clone();
@@ -293,6 +289,21 @@ pub(super) fn argument_lines(
         }
     }
     lines
+}
+
+/// The lines of a value behind its name.
+pub(super) fn value_lines(name: &str, value: &[Line], width: usize, margin: &Line, deep: &Line) -> Vec<Line> {
+    let first = argument_name(name, width, margin, deep);
+    let parts = value.iter().enumerate();
+    parts.flat_map(|(at, part)| part.chop(width, if at == 0 { &first } else { deep }, deep)).collect()
+}
+
+fn argument_name(name: &str, width: usize, margin: &Line, deep: &Line) -> Line {
+    let label = Line::of(&format!("{name}: "), Tone::Dim);
+    let mut first = margin.clone();
+    // A name as wide as the terminal would leave no margin that tells the value from lines of the host.
+    first.append(&label.cut(width.saturating_sub(deep.width() + VALUE)));
+    first
 }
 
 /// The lines of a text; its first one behind `first`.
