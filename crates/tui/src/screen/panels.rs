@@ -94,10 +94,10 @@ pub(super) fn context(status: &Status, width: usize) -> Vec<Line> {
     let row = |part: &ContextPart| {
         Line::of(&format!("{:>13}  ", tokens(part.tokens)), Tone::Dim).with(&context_part(part), Tone::Plain).cut(width)
     };
-    lines.extend(context.parts.iter().map(row));
     let say = |text: &str| Line::of(text, Tone::Dim).wrap(width, &Line::default(), &Line::of("  ", Tone::Plain));
     lines.extend(say(&context_masking(context)));
     context_gain(context).iter().for_each(|gain| lines.extend(say(gain)));
+    lines.extend(context.parts.iter().map(row));
     if !context.left.is_empty() {
         lines.extend(say("left the requests so far:"));
         lines.extend(context.left.iter().map(row));
@@ -135,6 +135,9 @@ pub fn context_part(part: &ContextPart) -> String {
 #[must_use]
 pub fn context_gain(context: &ContextStatus) -> Option<String> {
     let steps = context.steps_free?;
+    if steps.max(context.masking_frees.unwrap_or(0)) == 0 {
+        return Some("pruning and /compact would free nothing now".to_owned());
+    }
     let masking = context
         .masking_frees
         .map_or_else(String::new, |masking| format!("masking old results would free about {masking} tokens now; "));

@@ -20,7 +20,8 @@ pub(super) fn context_lines(context: &ContextStatus) -> Vec<(&'static str, Strin
         lines.push(("", format!("{more} more; --json lists them")));
     }
     lines.push(("", context_masking(context)));
-    lines.extend(context_gain(context).map(|gain| ("", gain.replace("/compact", "`yoi compact`"))));
+    let gain = context_gain(context).filter(|_| context.steps_free.max(context.masking_frees) > Some(0));
+    lines.extend(gain.map(|gain| ("", gain.replace("/compact", "`yoi compact`"))));
     if !left.is_empty() {
         let (all, what): (u64, _) = (left.iter().map(|part| part.tokens).sum(), count(*left_results, "result"));
         lines.push(("left", format!("about {} left the requests so far, with {what}", count(all, "token"))));
