@@ -55,6 +55,23 @@ fn a_question_shows_the_parts_of_its_command() {
     leave(person, &scene, host);
 }
 
+/// What is piped stays one line.
+#[test]
+fn plain_lines_break_between_words_on_a_terminal() {
+    let scene = Scene::new();
+    let host = Host::start(&scene, &["-m", &scene.script("s.jsonl", &[json!({ "text": "done" })])]);
+    let mut person = AtTerminal::start_drawing(&scene, 40, false, &["attach", "--plain", "p"]);
+    person.sees("[attached to p, which is idle; /help\r\n  lists the commands]\r\n");
+    person.types("\u{4}");
+    person.ends(0);
+    host.end(Signal::TERM);
+    let mut verified = AtTerminal::start_drawing(&scene, 30, false, &["verify", "p"]);
+    verified.sees(" records intact; 0 of 0\r\n  requests rebuilt byte for\r\n  byte\r\n");
+    verified.ends(0);
+    let piped = scene.yoi(&["verify", "p"]).ends(0).out;
+    assert_eq!(piped.lines().count(), 1, "{piped}");
+}
+
 #[test]
 fn a_job_is_stopped_on_the_screen() {
     let scene = Scene::new();
