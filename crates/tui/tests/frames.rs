@@ -139,7 +139,9 @@ fn words_that_differ_are_marked() {
 #[test]
 fn the_code_of_a_diff_has_its_colours() {
     let text = "@@ -1,4 +1,4 @@\n /* one\n two */ let x = 1;\n-let width = \"a\"; // old\n+let width = \"b\"; // new\n";
-    let text = format!("{text}@@ -90,2 +90,2 @@\n-/* open\n+fn f() {{}}\n let y = 2; // last\n");
+    let text = format!(
+        "{text}@@ -90,2 +90,2 @@\n-/* open\n+fn f() {{}}\n let y = 2; // last\n@@ -190,1 +190,0 @@\n-let z = 3;\n"
+    );
     let shown = |name: &str, theme| -> Vec<String> {
         diff(name, &text, 60, 20).iter().map(|line| line.ansi(theme).replace('\u{1b}', "^")).collect()
     };

@@ -5,7 +5,9 @@ use protocol::event::Event;
 use protocol::method::Role;
 use protocol::status::Status;
 use serde_json::json;
-use tui::{FeatureChange, FeatureEntry, FeatureList, Intent, Key, Line, Paragraph, Reply, Screen, Theme, Tone};
+use tui::{
+    ConnectionState, FeatureChange, FeatureEntry, FeatureList, Intent, Key, Line, Paragraph, Reply, Screen, Theme, Tone,
+};
 
 fn press(screen: &mut Screen, key: Key) -> Vec<Intent> {
     screen.key(key, BEGIN).into_iter().filter(|intent| !matches!(intent, Intent::SetDraft(_))).collect()
@@ -109,6 +111,11 @@ fn who_may_not_stop_is_offered_nothing() {
         let shown = frame(screen);
         assert!(shown.contains("job 4") && !shown.contains("▶") && !shown.contains("choose"), "{shown}");
     }
+    let mut lost = screen_of(&running(), Role::Driver);
+    presses(&mut lost, &[Key::F(3), Key::Up]);
+    assert!(frame(&mut lost).contains("▶ job 5"));
+    lost.connection(ConnectionState::Lost("the pod closed it".to_owned()));
+    assert!(!frame(&mut lost).contains("▶"));
 }
 
 fn features() -> FeatureList {
