@@ -92,16 +92,21 @@ fn colour(rows: &mut [Row], name: &str, text: &str) {
                 continue;
             }
         };
-        row.code = code.retoned(|tone| match (tone, side) {
-            (Tone::Keyword, Tone::Dim) => Tone::DimKeyword,
-            (Tone::Quoted | Tone::Number, Tone::Dim) => Tone::DimNumber,
-            (Tone::Keyword, _) => Tone::Keyword,
-            (Tone::Quoted | Tone::Number, _) => Tone::Number,
-            (Tone::Comment, Tone::Added) => Tone::AddedComment,
-            (Tone::Comment, Tone::Removed) => Tone::RemovedComment,
-            _ => side,
-        });
+        row.code = beside(code, side);
     }
+}
+
+/// Code with its colours as it stands on a side of a diff.
+pub(crate) fn beside(code: Line, side: Tone) -> Line {
+    code.retoned(|tone| match (tone, side) {
+        (Tone::Keyword, Tone::Dim) => Tone::DimKeyword,
+        (Tone::Quoted | Tone::Number, Tone::Dim) => Tone::DimNumber,
+        (Tone::Keyword, _) => Tone::Keyword,
+        (Tone::Quoted | Tone::Number, _) => Tone::Number,
+        (Tone::Comment, Tone::Added) => Tone::AddedComment,
+        (Tone::Comment, Tone::Removed) => Tone::RemovedComment,
+        _ => side,
+    })
 }
 
 /// Marks the words that differ where as many lines replace as many others.

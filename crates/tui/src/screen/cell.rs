@@ -3,8 +3,9 @@
 use crate::arguments::{fields, replacements, subject};
 use crate::call::{CallBody, CallCell, CallState, unrepeated};
 use crate::count::count;
-use crate::diff::diff;
+use crate::diff::{beside, diff};
 use crate::for_people::for_people;
+use crate::highlight;
 use crate::line::Line;
 use crate::markdown::markdown;
 use crate::note::labelled;
@@ -127,7 +128,9 @@ impl CallFacts {
     fn details(&self, width: usize, is_diff: bool) -> Vec<Line> {
         let (margin, deep) = (Line::of("  ", Tone::Plain), Line::of("    ", Tone::Plain));
         let mut lines = Vec::new();
-        lines.extend(argument_lines(fields(&self.arguments), Tone::Plain, width, &margin, &deep));
+        let shown = fields(&self.arguments);
+        let file = shown.iter().find(|(name, _)| name == FILE).map_or_else(String::new, |(_, file)| file.clone());
+        lines.extend(argument_lines(shown, &file, Tone::Plain, width, &margin, &deep));
         for fact in self.facts.iter().flat_map(|fact| fact.lines()) {
             lines.extend(Line::of_output(fact, Tone::Dim).wrap(width, &margin, &deep));
         }
@@ -262,9 +265,14 @@ impl Cell {
 /// Columns for the value behind the name of an argument, at least.
 const VALUE: usize = 12;
 
-/// The names and values of a call's arguments in full; what replaces a text as the lines that go and that come.
+/// The argument that names the file of an edit.
+pub(super) const FILE: &str = "path";
+
+/// The names and values of a call's arguments in full; what replaces a text as the lines that go and that come, with the
+/// colours of the code of `file`.
 pub(super) fn argument_lines(
     fields: Vec<(String, String)>,
+    file: &str,
     tone: Tone,
     width: usize,
     margin: &Line,
@@ -282,9 +290,13 @@ pub(super) fn argument_lines(
             for (text, sign, tone) in [(old, "- ", Tone::Removed), (new, "+ ", Tone::Added)] {
                 let mut before = deep.clone();
                 before.append(&Line::of(sign, tone));
-                let gone = text.is_empty();
-                let parts = text.split('\n').filter(|_| !gone);
-                lines.extend(parts.flat_map(|part| Line::of_output(part, tone).chop(width, &before, deep)));
+                let (gone, mut code) = (text.is_empty(), highlight::of_file(file, text));
+                let parts = text.split('\n').filter(|_| !gone).map(|part| Line::of_output(part, tone));
+                let parts = parts.map(|part| match &mut code {
+                    Some(code) => beside(code.line(&part), tone),
+                    None => part,
+                });
+                lines.extend(parts.flat_map(|part| part.chop(width, &before, deep)));
             }
         }
     }

@@ -154,6 +154,12 @@ fn a_question_about_an_edit() {
         "rule": "Edit: ask", "sandbox": "workspace-write"});
     let story = story.with("approval_requested", fields);
     insta::assert_snapshot!(frames(story.now(), || story.screen(Theme::Plain)));
+    let frame = story.screen(Theme::Colour).frame(size(80, 24), story.now());
+    let shown: String = frame.rows.iter().map(|line| line.ansi(Theme::Colour)).collect();
+    assert!(
+        shown.contains("\u{1b}[31m- \u{1b}[0m\u{1b}[35mlet\u{1b}[0m\u{1b}[31m a = \u{1b}[0m\u{1b}[36m1"),
+        "{shown}"
+    );
 }
 
 #[test]
