@@ -99,6 +99,12 @@ pub struct ContextStatus {
     /// Old results leave before a request with more tokens; absent if the window is unknown: then nothing leaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub masks_above: Option<u64>,
+    /// Tokens that masking all old results would free now: an estimate. Absent if the window is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub masking_frees: Option<u64>,
+    /// Tokens that the method `compact` would free now with old steps: an estimate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps_free: Option<u64>,
     /// How many results have left the requests so far; each is read again by its call.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_results: u64,
@@ -285,6 +291,9 @@ pub struct JobStatus {
     pub since_ms: u64,
     /// When it is stopped at the latest: wall clock, milliseconds since 1970.
     pub until_ms: u64,
+    /// The resident memory of its processes in bytes, as it was read newest; absent before it was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

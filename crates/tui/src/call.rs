@@ -2,6 +2,7 @@
 
 use crate::count::{count, duration};
 use crate::diff::diff;
+use crate::for_people::for_people;
 use crate::line::Line;
 use crate::style::Tone;
 use std::time::Duration;
@@ -147,10 +148,12 @@ impl CallCell<'_> {
         let room = width.saturating_sub(margin().width()).max(1);
         match self.body {
             CallBody::Nothing => Vec::new(),
-            CallBody::Diff(text) => {
-                diff(text, room, DIFF).iter().flat_map(|line| line.chop(width, &margin(), &margin())).collect()
-            }
+            CallBody::Diff(text) => diff(self.subject.trim(), text, room, DIFF)
+                .iter()
+                .flat_map(|line| line.chop(width, &margin(), &margin()))
+                .collect(),
             CallBody::Output(text) => {
+                let text = for_people(text);
                 let most = if self.state == CallState::Ok { TAIL } else { FAILED };
                 let lines: Vec<&str> = text.trim_end().lines().filter(|line| !line.is_empty()).collect();
                 let left = lines.len().saturating_sub(most);

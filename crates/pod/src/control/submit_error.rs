@@ -53,6 +53,12 @@ pub enum SubmitError {
     /// No pin has this number.
     #[error("there is no pin {0}")]
     NoPin(u64),
+    /// No job of this number runs.
+    #[error("no job {0} runs")]
+    NoJob(u64),
+    /// No run of a background task of this number is open.
+    #[error("no background task has the run {0} now")]
+    NoRun(u64),
     /// The text cannot be pinned, with the reason.
     #[error("{0}")]
     NotPinned(String),
@@ -107,6 +113,8 @@ impl SubmitError {
             | Self::NoConfigurableRule(_)
             | Self::NoRuleNumber(_)
             | Self::NoPin(_)
+            | Self::NoJob(_)
+            | Self::NoRun(_)
             | Self::NotPinned(_) => ErrorKind::FixInput,
             Self::Closed
             | Self::Disk(_)

@@ -76,13 +76,26 @@ pub(super) fn status(status: PodStatus, pod: &str, host: &Host, clients: usize) 
 #[must_use]
 pub fn context(usage: ContextUsage) -> ContextStatus {
     let percent = usage.percent();
-    let ContextUsage { used, window, is_measured, cached, parts, masks_above, left_results, left } = usage;
+    let ContextUsage { used, window, is_measured: measured, cached, parts, masks_above, .. } = usage;
+    let ContextUsage { masking_frees, steps_free, left_results, left, .. } = usage;
     let part = |part: context::ContextContributor| {
         let context::ContextContributor { kind, name, feature, tokens, cached } = part;
         ContextPart { kind: word(&kind), name, feature, tokens, cached }
     };
     let (parts, left) = (parts.into_iter().map(part).collect(), left.into_iter().map(part).collect());
-    ContextStatus { used, window, percent, measured: is_measured, cached, parts, masks_above, left_results, left }
+    ContextStatus {
+        used,
+        window,
+        percent,
+        measured,
+        cached,
+        parts,
+        masks_above,
+        masking_frees,
+        steps_free,
+        left_results,
+        left,
+    }
 }
 
 /// A waiting input, as a status shows it.
@@ -193,7 +206,8 @@ pub fn job(began: &ChildProcess) -> JobStatus {
         JobStarter::Call(call) => (Some(call.to_string()), None),
         JobStarter::Run(run) => (None, Some(run)),
     };
-    JobStatus { job, feature, call, run, command, since_ms: at_ms, until_ms: at_ms.saturating_add(deadline_ms) }
+    let until_ms = at_ms.saturating_add(deadline_ms);
+    JobStatus { job, feature, call, run, command, since_ms: at_ms, until_ms, memory: None }
 }
 
 /// A value that is a word in JSON.
@@ -269,6 +283,8 @@ pub(super) fn error(error: &SubmitError) -> Error {
         | SubmitError::Arguments(_)
         | SubmitError::NoRuleNumber(_)
         | SubmitError::NoPin(_)
+        | SubmitError::NoJob(_)
+        | SubmitError::NoRun(_)
         | SubmitError::NotPinned(_) => ErrorKind::Params,
         SubmitError::ReadOnly(_) => ErrorKind::NotAllowed,
         SubmitError::Busy | SubmitError::TooMany(_) => ErrorKind::Busy,

@@ -11,8 +11,8 @@ use llm_worker::ToolOutput;
 use protocol::error::{Error, ErrorKind};
 use protocol::method::{
     AcceptedInput, Attach, Attached, CallTool, Cancel, Compact, Done, EditInput, ForgetRules, GetPastCalls, Method,
-    MoveInput, Notify, Page, Pin, RecordPage, Report, Resume, SendInput, SetDraft, Shutdown, ToolAnswer, Undo, Unpin,
-    Wait, Withdraw,
+    MoveInput, Notify, Page, Pin, RecordPage, Report, Resume, SendInput, SetDraft, Shutdown, StopJob, StopRun,
+    ToolAnswer, Undo, Unpin, Wait, Withdraw,
 };
 use protocol::record::{ApprovalResolved, RecordLine};
 use protocol::status::DeliveryMode;
@@ -48,7 +48,7 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
             ));
         }
         Method::Page(Page { before, limit }) => return answer(&page(hub, before, limit).await?),
-        Method::GetStatus(_) => return answer(&hub.status().await?),
+        Method::GetStatus(_) => return answer(&hub.measured_status().await?),
         Method::GetFeatures(_) => {
             let report = serde_json::to_value(client.features()).map_err(internal)?;
             return answer(&Report { report });
@@ -93,6 +93,8 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
             client.cancel(by).await;
             Ok(())
         }
+        Method::StopJob(StopJob { job, .. }) => client.stop_job(job, by).await,
+        Method::StopRun(StopRun { run, .. }) => client.stop_run(run).await,
         Method::Pause(_) => client.pause(by).await,
         Method::Resume(Resume { more: true, .. }) => client.grant_more(by).await,
         Method::Resume(_) => client.resume(by).await,

@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
+mod asked_parts;
 mod escalation;
 
 pub(crate) const TERMS: HostTerms = HostTerms {

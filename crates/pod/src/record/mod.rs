@@ -17,8 +17,8 @@ mod turn;
 mod view;
 
 pub use approval::{
-    ApprovalDecision, ApprovalExpiry, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, AskingGate,
-    ProposedDecision, ProposedRule, RulesForgotten,
+    ApprovalDecision, ApprovalExpiry, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, AskedCommand,
+    AskingGate, CommandPart, ProposedDecision, ProposedRule, RulesForgotten,
 };
 pub use budget::{BudgetKind, BudgetScope};
 pub use call::{GateNote, HookName, ToolFinished, ToolRepeated, ToolStarted, TransformNote, VerdictGiven};

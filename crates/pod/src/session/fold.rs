@@ -8,6 +8,7 @@ use super::queue::{InputQueue, RecentKeys};
 use super::spent::{Spent, WorkTime};
 use super::standing::StandingFacts;
 use super::tasks::TaskState;
+use super::view::frees;
 use super::view::shown::ShownItems;
 use crate::record::{
     ApprovalDecision, ApprovalRequested, ApprovalResolved, BudgetScope, ChildProcess, CompactRequested, Decision,
@@ -205,7 +206,9 @@ impl SessionState {
     pub fn context_under(&self, window: Option<u64>, policy: ContextPolicy) -> Option<ContextUsage> {
         let (surface, _) = self.surface.as_ref()?;
         let masks_above = window.map(|window| keeps_up_to(window, policy.prune_at, surface.max_output));
-        self.context(window).map(|usage| ContextUsage { masks_above, ..usage })
+        let (masking_frees, steps_free) = frees(&self.context, surface, window, policy);
+        let steps_free = Some(steps_free);
+        self.context(window).map(|usage| ContextUsage { masks_above, masking_frees, steps_free, ..usage })
     }
 
     /// What the session has used.

@@ -11,8 +11,8 @@ use crate::style::Tone;
 pub(super) use notices::outcome_text;
 use notices::{answered_text, notice, outcome_tone, who};
 use protocol::record::{
-    ApprovalRequested, ApprovalResolved, Item, RecordBody, RecordView, ToolFinished, ToolStarted, TurnFinished,
-    VerdictGiven, Who,
+    ApprovalRequested, ApprovalResolved, InputQueued, Item, RecordBody, RecordView, ToolFinished, ToolStarted,
+    TurnFinished, VerdictGiven, Who,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -94,6 +94,10 @@ pub(super) struct Fold {
     pub(super) no_older: bool,
     model: String,
     since: SincePerson,
+    /// The cell of the newest record of a withdrawal, and the text: "send now" sends it again at once.
+    withdrawn: Option<(u64, String)>,
+    /// The place of a cell that is gone, counted with those that were dropped, for a screen that prints cells.
+    pub(super) gone: Option<u64>,
 }
 
 impl Fold {
@@ -324,6 +328,7 @@ impl Fold {
         match body {
             RecordBody::InputQueued(queued) => {
                 self.person(queued.by.as_ref());
+                self.sent_now(queued);
                 let typed = typed(&queued.text, queued.run.unwrap_or_default());
                 if queued.again.is_none() && self.history.back() != Some(&typed) {
                     self.remember(&typed);
@@ -348,6 +353,7 @@ impl Fold {
                 self.person(gone.by.as_ref());
                 if let Some(text) = self.waiting.remove(&gone.input) {
                     self.notice(seq, "> ", Tone::Dim, format!("(withdrawn) {text}"));
+                    self.withdrawn = Some((seq, text));
                 }
             }
             body => {
@@ -362,6 +368,18 @@ impl Fold {
                 }
             }
         }
+    }
+
+    /// An input that was taken out of the queue to be delivered with the next step was not withdrawn for its person.
+    fn sent_now(&mut self, queued: &InputQueued) {
+        let Some((id, text)) = self.withdrawn.take() else { return };
+        if queued.mode.as_deref() != Some("steer") || queued.text != text {
+            return;
+        }
+        let Some(at) = self.cells.iter().rposition(|cell| cell.id == id) else { return };
+        self.gone = Some(self.dropped + at as u64);
+        let gone = self.cells.remove(at).map_or(0, |cell| cell.bytes());
+        self.bytes = self.bytes.saturating_sub(gone);
     }
 
     fn started(&mut self, seq: u64, time_us: u64, started: &ToolStarted) {

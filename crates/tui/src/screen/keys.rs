@@ -6,8 +6,10 @@ use super::approvals::{KeyResult, TakesAnswer};
 use super::commands;
 use super::composer::vi::ViKeys;
 use super::exchange::{ConnectionState, Intent, Key, PodEntry};
+use super::feature_panel::FeaturePanel;
 use super::panels::PanelKind;
 use super::pods::PodList;
+use super::processes::Processes;
 use super::state::{Screen, Selected};
 use super::writing::edit;
 use crate::style::Tone;
@@ -46,7 +48,7 @@ impl Screen {
             Key::Ctrl('c') => self.leave(now_ms),
             Key::F(1) => self.open_panel(PanelKind::Keys),
             Key::F(2) => self.open_features(),
-            Key::F(3) => self.open_panel(PanelKind::Status),
+            Key::F(3) => self.open_status(),
             Key::F(5) => self.open_panel(PanelKind::Context),
             Key::F(4) => self.answer_question(),
             Key::Ctrl('f') => self.search_begin(""),
@@ -54,6 +56,7 @@ impl Screen {
             _ if self.search.is_some() => self.search_key(key),
             _ if self.panel == Some(PanelKind::Pods) && key != Key::Esc => self.pods_key(key),
             _ if self.question_key(key, now_ms) => {}
+            _ if self.panel.is_some() && self.panel_key(key) => {}
             Key::Esc if self.panel.is_some() => self.panel = None,
             Key::AltUp => self.select_next(true),
             Key::AltDown => self.select_next(false),
@@ -112,6 +115,31 @@ impl Screen {
         self.panel = if self.panel == Some(panel) { None } else { Some(panel) };
     }
 
+    /// With the memory of the jobs, which the pod tells when it is asked.
+    fn open_status(&mut self) {
+        self.open_panel(PanelKind::Status);
+        if self.panel.is_some() && self.connection == ConnectionState::Live {
+            self.processes = Processes::default();
+            self.processes.wants_memory(self.model.status());
+            self.outbox.push(Intent::FetchStatus);
+        }
+    }
+
+    /// A key for what is listed in a panel, unless it may belong to a text; `false` if it is for something else.
+    fn panel_key(&mut self, key: Key) -> bool {
+        if !self.composer.is_empty() || self.editing.is_some() {
+            return false;
+        }
+        let taken = match self.panel {
+            Some(PanelKind::Status) if self.may_stop() => self.processes.key(key, self.model.status()),
+            Some(PanelKind::Features) if self.may_change_features() => self.features.key(key),
+            _ => None,
+        };
+        let is_taken = taken.is_some();
+        self.outbox.extend(taken.into_iter().flatten());
+        is_taken
+    }
+
     /// Each time anew: a pod that was started again may have others.
     fn open_features(&mut self) {
         if !self.has_features {
@@ -119,7 +147,7 @@ impl Screen {
         }
         self.open_panel(PanelKind::Features);
         if self.panel.is_some() {
-            self.features = None;
+            self.features = FeaturePanel::default();
             self.outbox.push(Intent::FetchFeatures);
         }
     }
@@ -275,6 +303,7 @@ impl Screen {
                 let text = self.fold.cells.iter().find(|cell| cell.id == id).map(|cell| cell.text());
                 self.outbox.extend(text.map(Intent::Copy));
             }
+            (Some(Selected::Cell(_)), Key::Char('/')) => self.search_begin(""),
             (Some(Selected::Cell(_)), Key::Char('v')) => self.outbox.push(Intent::OpenConversation),
             (Some(Selected::Cell(_)), Key::Char('[')) => self.outbox.push(Intent::PrintConversation),
             (Some(Selected::Queued(input)), key) => return self.queue_key(input, key),

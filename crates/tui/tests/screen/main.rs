@@ -7,6 +7,7 @@ mod frames;
 mod full_context;
 mod inline;
 mod laws;
+mod panel_changes;
 mod person_commands;
 mod pod;
 mod recorded;

@@ -77,6 +77,7 @@ mod salvage;
 mod sandbox_hints;
 mod scene;
 mod schedule;
+mod screen_changes;
 mod secret_files;
 mod signals;
 mod staged_files;

@@ -61,6 +61,20 @@ pub(crate) struct ViewTries {
     pub(crate) fruitless: u64,
 }
 
+/// Tokens that masking and dropping steps would free now, each as far as it can: an estimate from sums by contributor,
+/// which needs no items. The protected tail is taken to be of what can leave.
+pub(in crate::session) fn frees(
+    meter: &ContextMeter,
+    surface: &Surface,
+    window: Option<u64>,
+    policy: ContextPolicy,
+) -> (Option<u64>, u64) {
+    let protected = |of: u64| policy.protect_tokens.min(of / PROTECTED);
+    let freed = |steps: bool, of: u64| meter.leaves_at_most(steps).saturating_sub(protected(of));
+    let masking = window.map(|window| freed(false, window.saturating_sub(meter.stays(surface))));
+    (masking, freed(true, meter.usage(surface, window).used))
+}
+
 impl NextRequest<'_> {
     /// Tokens of the request, estimated from the newest one.
     pub(crate) fn used(&self) -> u64 {
