@@ -101,8 +101,7 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
         Method::Undo(Undo { to, .. }) => return undo(hub, to).await,
         Method::Shutdown(Shutdown { now, .. }) => {
             let actions = hub.actions.clone();
-            let begun = spawn_blocking(move || actions.shut_down(now)).await.map_err(internal)?;
-            begun.map_err(internal)?;
+            spawn_blocking(move || actions.shut_down(now)).await.map_err(internal)?.map_err(internal)?;
             Ok(())
         }
     };

@@ -77,6 +77,8 @@ pub(super) struct CallFacts {
     pub(super) warnings: Vec<String>,
     /// Its first record was not seen.
     pub(super) headless: bool,
+    /// A person asked for it, and reads its output.
+    pub(super) is_command: bool,
 }
 
 /// What the look of a cell depends on besides records.
@@ -90,8 +92,8 @@ pub(super) struct CellNow<'a> {
 impl CallFacts {
     pub(super) fn new(call: String, name: String, arguments: String) -> Self {
         let (summary, content, facts, warnings) = (String::new(), String::new(), Vec::new(), Vec::new());
-        let (state, started_us, ms, headless) = (CallState::Running, None, 0, false);
-        Self { call, name, arguments, state, started_us, ms, summary, content, facts, warnings, headless }
+        let (state, started_us, ms, headless, is_command) = (CallState::Running, None, 0, false, false);
+        Self { call, name, arguments, state, started_us, ms, summary, content, facts, warnings, headless, is_command }
     }
 
     fn took(&self, now_ms: u64) -> Duration {
@@ -108,6 +110,7 @@ impl CallFacts {
         let is_diff = self.content.starts_with("@@ -") && self.state == CallState::Ok;
         let body = match self.state {
             _ if open => CallBody::Nothing,
+            CallState::Ok | CallState::Failed if self.is_command => CallBody::Asked(&self.content),
             CallState::Failed => CallBody::Output(last_lines(&self.content)),
             _ if is_diff => CallBody::Diff(&self.content),
             _ => CallBody::Nothing,

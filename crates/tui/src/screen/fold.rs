@@ -79,6 +79,8 @@ pub(super) struct Fold {
     locals: u64,
     /// Inputs that wait, whole.
     pub(super) waiting: BTreeMap<u64, String>,
+    /// Those that are commands of a person, until their calls.
+    commands: BTreeSet<u64>,
     /// Texts of inputs of people, oldest first.
     pub(super) history: VecDeque<String>,
     /// Questions without an answer, whole.
@@ -180,7 +182,8 @@ impl Fold {
             let (name, arguments) = (older.name.clone(), older.arguments.clone());
             let facts = older.facts.iter().chain(&rest.facts).cloned().collect();
             let started_us = older.started_us.or(rest.started_us);
-            **older = CallFacts { name, arguments, facts, started_us, headless: older.headless, ..(**rest).clone() };
+            let (headless, is_command) = (older.headless, older.is_command);
+            **older = CallFacts { name, arguments, facts, started_us, headless, is_command, ..(**rest).clone() };
         }
         let gone = self.cells.remove(at).map_or(0, |cell| cell.bytes());
         self.bytes = self.bytes.saturating_sub(gone);
@@ -334,7 +337,13 @@ impl Fold {
                     self.remember(&typed);
                 }
                 self.waiting.insert(queued.input, queued.text.clone());
+                if queued.run == Some(true) {
+                    self.commands.insert(queued.input);
+                }
                 let mut bytes: usize = self.waiting.values().map(String::len).sum();
+                while self.commands.len() > MAX_INPUTS {
+                    self.commands.pop_first();
+                }
                 while self.waiting.len() > MAX_INPUTS || bytes > MAX_INPUT_BYTES {
                     bytes -= self.waiting.pop_first().map_or(bytes, |(_, text)| text.len());
                 }
@@ -367,6 +376,14 @@ impl Fold {
                     self.notice(seq, sign, tone, text);
                 }
             }
+        }
+    }
+
+    /// Whether the next call is that of the newest input, a command.
+    fn is_command(&mut self) -> bool {
+        match self.cells.back().map(|cell| &cell.kind) {
+            Some(CellKind::Input { input, .. }) => self.commands.remove(input),
+            Some(_) | None => false,
         }
     }
 
@@ -430,7 +447,8 @@ impl Fold {
             "reasoning" => text().into_iter().for_each(|text| self.push(seq, CellKind::Reasoning(text))),
             "tool_call" => {
                 let (id, name) = (item.id.clone().unwrap_or_default(), item.name.clone().unwrap_or_default());
-                let facts = CallFacts::new(id, name, item.arguments.clone().unwrap_or_default());
+                let mut facts = CallFacts::new(id, name, item.arguments.clone().unwrap_or_default());
+                facts.is_command = self.is_command();
                 self.push(seq, CellKind::Call(Box::new(facts)));
             }
             _ => {}

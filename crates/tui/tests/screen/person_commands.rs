@@ -111,7 +111,10 @@ fn the_transcript_has_it_as_what_the_person_wrote() {
     let story = queued(Story::new(), 1, "! ls", true).with("turn_started", json!({"turn": 1}));
     let story = story.with("input_consumed", json!({"input": 1})).calls("c1", "Bash", json!({"command": "ls"}));
     let story = story.starts("c1", "Bash", json!({"command": "ls"})).ends("c1", "ok", "exit 0", "README.md");
-    let shown = frame(&mut story.finished(1).screen(Theme::Plain));
+    let story = story.finished(1).turn(2, 2).calls("c2", "Bash", json!({"command": "ls"}));
+    let story = story.starts("c2", "Bash", json!({"command": "ls"})).ends("c2", "ok", "exit 0", "of the model");
+    let shown = frame(&mut story.finished(2).screen(Theme::Plain));
     let at = |text: &str| shown.find(text).unwrap_or_else(|| panic!("no {text} in {shown}"));
-    assert!(at("> ! ls") < at("Bash") && at("Bash") < at("turn 1: done"), "{shown}");
+    assert!(at("> ! ls") < at("Bash") && at("Bash") < at("  README.md"), "{shown}");
+    assert!(at("  README.md") < at("turn 1: done") && !shown.contains("of the model"), "{shown}");
 }
