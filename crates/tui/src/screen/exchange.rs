@@ -59,14 +59,10 @@ pub enum Key {
 /// What the driver has to do. It answers with a [`Reply`] where one is named, and with [`Reply::Failed`] if it fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Intent {
-    /// Send an input; [`Reply::SendFailed`] if it was not accepted.
+    /// Send an input, or with the mode `run` a command behind its `!`; [`Reply::SendFailed`] if it was not accepted.
     Send {
         text: String,
         mode: DeliveryMode,
-    },
-    /// Run a command of the person: the text is `!` and the command. [`Reply::SendFailed`] if it was not accepted.
-    Run {
-        text: String,
     },
     /// Replace the text of an input that waits; [`Reply::SendFailed`] if it does not wait any more.
     EditInput {

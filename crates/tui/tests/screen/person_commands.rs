@@ -19,7 +19,7 @@ fn frame(screen: &mut Screen) -> String {
 }
 
 fn run(text: &str) -> Vec<Intent> {
-    vec![Intent::Run { text: text.to_owned() }]
+    vec![Intent::Send { text: text.to_owned(), mode: DeliveryMode::Run }]
 }
 
 fn queued(story: Story, input: u64, text: &str, run: bool) -> Story {

@@ -290,11 +290,9 @@ impl<'a> Session<'a> {
     /// Does what was typed. A request that fails ends nothing.
     async fn obey(&mut self, typed: Typed) -> Result<(), Stop> {
         let done = match typed {
-            Typed::Input(text) => self.send(SendInput { text, ..SendInput::default() }).await?,
-            Typed::Run(text) => self.send(SendInput { text, mode: DeliveryMode::Run, ..SendInput::default() }).await?,
-            Typed::Steer(text) => {
-                self.send(SendInput { text, mode: DeliveryMode::Steer, ..SendInput::default() }).await?
-            }
+            Typed::Input(text) => self.send(text, DeliveryMode::Queue).await?,
+            Typed::Run(text) => self.send(text, DeliveryMode::Run).await?,
+            Typed::Steer(text) => self.send(text, DeliveryMode::Steer).await?,
             Typed::Cancel => self.tell(Cancel { input: None, cmd_id: cmd_id() }, control::cancelled).await?,
             Typed::Pause => self.tell(Pause { cmd_id: cmd_id() }, control::paused).await?,
             Typed::Resume => self.tell(Resume { more: false, cmd_id: cmd_id() }, control::resumed).await?,
@@ -326,8 +324,8 @@ impl<'a> Session<'a> {
         if out::is_unread() { Err(Stop::Unread) } else { Ok(()) }
     }
 
-    async fn send(&mut self, input: SendInput) -> Result<Result<(), Failure>, Stop> {
-        let accepted = self.ask(SendInput { cmd_id: cmd_id(), ..input }).await?;
+    async fn send(&mut self, text: String, mode: DeliveryMode) -> Result<Result<(), Failure>, Stop> {
+        let accepted = self.ask(SendInput { text, mode, cmd_id: cmd_id(), ..SendInput::default() }).await?;
         let input = match accepted {
             Ok(accepted) => accepted.input,
             Err(failure) => return Ok(Err(failure)),

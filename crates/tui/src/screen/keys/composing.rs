@@ -71,9 +71,9 @@ impl Screen {
         match commands::read(&text) {
             TypedText::Nothing => {}
             TypedText::Wrong(why) => self.tell(&why, Tone::Failed),
-            TypedText::Input(text) => self.send(text, Some(DeliveryMode::Queue)),
-            TypedText::Run(text) => self.send(text, None),
-            TypedText::Command { name: "steer", rest } => self.send(rest, Some(DeliveryMode::Steer)),
+            TypedText::Input(text) => self.send(text, DeliveryMode::Queue),
+            TypedText::Run(text) => self.send(text, DeliveryMode::Run),
+            TypedText::Command { name: "steer", rest } => self.send(rest, DeliveryMode::Steer),
             TypedText::Command { name, rest } => {
                 self.composer.take();
                 self.command(name, &rest);
@@ -81,13 +81,12 @@ impl Screen {
         }
     }
 
-    /// Sends an input; one without a mode is a shell command.
-    fn send(&mut self, text: String, mode: Option<DeliveryMode>) {
+    fn send(&mut self, text: String, mode: DeliveryMode) {
         if self.connection != ConnectionState::Live {
             return self.not_connected();
         }
         let edited = self.editing.and_then(|input| self.model.status().queued.iter().find(|one| one.input == input));
-        if edited.is_some_and(|waiting| waiting.run != mode.is_none()) {
+        if edited.is_some_and(|waiting| waiting.run != (mode == DeliveryMode::Run)) {
             let why = "an edit makes no command an input, and no input a command: Esc, then write it anew";
             return self.tell(why, Tone::Failed);
         }
@@ -96,10 +95,9 @@ impl Screen {
         }
         self.composer.take();
         self.place = None;
-        self.outbox.push(match (self.editing.take(), mode) {
-            (Some(input), _) => Intent::EditInput { input, text },
-            (None, Some(mode)) => Intent::Send { text, mode },
-            (None, None) => Intent::Run { text },
+        self.outbox.push(match self.editing.take() {
+            Some(input) => Intent::EditInput { input, text },
+            None => Intent::Send { text, mode },
         });
     }
 

@@ -405,7 +405,7 @@ impl<'a> Full<'a> {
         }
         let why = "too many requests wait for the pod".to_owned();
         self.screen.answered(match intent {
-            Intent::Send { text, .. } | Intent::Run { text } => Reply::SendFailed { text, why },
+            Intent::Send { text, .. } => Reply::SendFailed { text, why },
             Intent::Approve { id, .. } => Reply::ApproveFailed { id, why },
             _ => Reply::Failed(why),
         });
@@ -447,10 +447,7 @@ fn unaccepted<'a>(requests: impl Iterator<Item = &'a Intent>) -> Vec<String> {
     let (mut texts, mut draft) = (Vec::new(), None);
     for request in requests {
         match request {
-            Intent::Send { text, .. }
-            | Intent::Run { text }
-            | Intent::EditInput { text, .. }
-            | Intent::SendNow { text, .. } => {
+            Intent::Send { text, .. } | Intent::EditInput { text, .. } | Intent::SendNow { text, .. } => {
                 texts.push(text.clone());
             }
             Intent::SetDraft(text) => draft = Some(text.clone()),

@@ -45,9 +45,9 @@ impl FeatureFiles {
         let rows = features::render(report).into_rows();
         let files = Config::load(&self.env).ok().zip(self.grants().ok());
         let all = report.get("features").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let texts: Vec<String> = rows.iter().map(|row| row.text.text()).collect();
         let entry = |feature: &Value| {
             let id = feature.get("feature_id")?.as_str()?.to_owned();
-            let texts: Vec<String> = rows.iter().map(|row| row.text.text()).collect();
             let row = texts.iter().position(|text| text.split_whitespace().next() == Some(&id));
             let row = row.or_else(|| texts.iter().position(|text| text.split([' ', ',']).any(|word| word == id)))?;
             let changes =

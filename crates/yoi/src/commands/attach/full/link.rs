@@ -166,18 +166,14 @@ impl Link {
 
     async fn perform(&mut self, intent: Intent) -> Result<Option<Reply>, Over> {
         match intent {
-            Intent::Send { text, mode } => self.send(text.clone(), SendInput { text, mode, ..new() }).await,
-            Intent::Run { text } => self.send(text.clone(), run(&text)).await,
+            Intent::Send { text, mode } => self.send(text, mode).await,
             Intent::EditInput { input, text } => {
                 let edit = EditInput { input, text: text.clone(), cmd_id: cmd_id() };
                 let edited = self.ask(edit).await?;
                 Ok(edited.err().map(|failure| Reply::SendFailed { text, why: words(&failure) }))
             }
             Intent::SendNow { input, text } => match self.ask(Withdraw { input, cmd_id: cmd_id() }).await? {
-                Ok(_withdrawn) => {
-                    let steered = SendInput { text: text.clone(), mode: DeliveryMode::Steer, ..new() };
-                    self.send(text, steered).await
-                }
+                Ok(_withdrawn) => self.send(text, DeliveryMode::Steer).await,
                 Err(failure) => Ok(Some(Reply::Failed(words(&failure)))),
             },
             Intent::Withdraw { input } => self.ask_now(Withdraw { input, cmd_id: cmd_id() }).await,
@@ -281,9 +277,11 @@ impl Link {
         Ok(status.and_then(|status| FeatureFiles::of(&self.env, &status.host.cwd)))
     }
 
-    /// Sends an input; `text` goes back to the person who wrote it, if it is not accepted.
-    async fn send(&mut self, text: String, input: SendInput) -> Result<Option<Reply>, Over> {
-        let sent = self.ask(input).await?;
+    /// Sends an input, or a command behind its `!`; it goes back to the person who wrote it, if it is not accepted.
+    async fn send(&mut self, text: String, mode: DeliveryMode) -> Result<Option<Reply>, Over> {
+        let command = text.strip_prefix('!').filter(|_| mode == DeliveryMode::Run);
+        let sent = command.unwrap_or(&text).to_owned();
+        let sent = self.ask(SendInput { text: sent, mode, cmd_id: cmd_id(), ..SendInput::default() }).await?;
         Ok(sent.err().map(|failure| Reply::SendFailed { text, why: words(&failure) }))
     }
 
@@ -330,15 +328,6 @@ impl Link {
             Err(failure) => Some(Reply::Failed(words(&failure))),
         })
     }
-}
-
-fn new() -> SendInput {
-    SendInput { cmd_id: cmd_id(), ..SendInput::default() }
-}
-
-/// A command of the person, which was typed behind `!`.
-fn run(typed: &str) -> SendInput {
-    SendInput { text: typed.strip_prefix('!').unwrap_or(typed).trim().to_owned(), mode: DeliveryMode::Run, ..new() }
 }
 
 /// The answer that counts, if it is not this one.
