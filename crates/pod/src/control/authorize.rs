@@ -107,8 +107,8 @@ impl Authorization {
         }
     }
 
-    /// The turn of the call ends before anything runs.
-    pub(crate) fn aborted(reason: String) -> Self {
+    /// The project is another one: the turn of the call ends before anything runs.
+    pub(crate) fn project_replaced(reason: String) -> Self {
         Self::by("host:project", CallVerdict::Abort { reason })
     }
 

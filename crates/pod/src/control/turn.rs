@@ -535,7 +535,7 @@ impl Running {
         if self.is_command
             && let Err(replaced) = core.permission.workspace.check_roots()
         {
-            let stopped = Authorization::aborted(replaced.to_string());
+            let stopped = Authorization::project_replaced(replaced.to_string());
             self.tasks.judges.spawn(async move { (call.id, Box::new(stopped)) });
             return;
         }

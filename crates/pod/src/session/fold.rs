@@ -201,14 +201,14 @@ impl SessionState {
         self.surface.as_ref().map(|(surface, _)| self.context.usage(surface, window))
     }
 
-    /// As [`Self::context`], with the size from which on old results leave.
+    /// As [`Self::context`], with the size from which on old results leave, and what would be freed.
     #[must_use]
     pub fn context_under(&self, window: Option<u64>, policy: ContextPolicy) -> Option<ContextUsage> {
         let (surface, _) = self.surface.as_ref()?;
         let masks_above = window.map(|window| keeps_up_to(window, policy.prune_at, surface.max_output));
-        let (masking_frees, steps_free) = frees(&self.context, surface, window, policy);
-        let steps_free = Some(steps_free);
-        self.context(window).map(|usage| ContextUsage { masks_above, masking_frees, steps_free, ..usage })
+        let usage = self.context.usage(surface, window);
+        let (masking_frees, steps_free) = frees(&self.context, surface, &usage, policy);
+        Some(ContextUsage { masks_above, masking_frees, steps_free: Some(steps_free), ..usage })
     }
 
     /// What the session has used.

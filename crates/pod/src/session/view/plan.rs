@@ -3,7 +3,7 @@
 use super::is_of_model;
 use super::shown::ShownItems;
 use crate::record::{KeptItem, NotificationQueued, Pruned, View, ViewLevel, ViewParameters};
-use crate::session::context::{ContextMeter, ContextPolicy, bytes, keeps_up_to, share};
+use crate::session::context::{ContextMeter, ContextPolicy, ContextUsage, bytes, keeps_up_to, share};
 use crate::session::fold::SessionState;
 use llm_worker::projection::Surface;
 use llm_worker::{CallId, Item};
@@ -66,13 +66,13 @@ pub(crate) struct ViewTries {
 pub(in crate::session) fn frees(
     meter: &ContextMeter,
     surface: &Surface,
-    window: Option<u64>,
+    usage: &ContextUsage,
     policy: ContextPolicy,
 ) -> (Option<u64>, u64) {
     let protected = |of: u64| policy.protect_tokens.min(of / PROTECTED);
     let freed = |steps: bool, of: u64| meter.leaves_at_most(steps).saturating_sub(protected(of));
-    let masking = window.map(|window| freed(false, window.saturating_sub(meter.stays(surface))));
-    (masking, freed(true, meter.usage(surface, window).used))
+    let masking = usage.window.map(|window| freed(false, window.saturating_sub(meter.stays(surface))));
+    (masking, freed(true, usage.used))
 }
 
 impl NextRequest<'_> {
