@@ -261,7 +261,8 @@ pub(crate) struct SendArgs {
     #[arg(long)]
     pub(crate) deny_parked: bool,
     /// Run INPUT as a shell command of yours, in a turn of its own that asks no model. The pod runs it as it runs a call of
-    /// the model; the model sees the command and its output with its next request
+    /// the model; the model sees the command and its output with its next request. With --wait, the output is printed, and a command that
+    /// fails ends yoi with 1
     #[arg(long, conflicts_with_all = ["steer", "deny_parked"])]
     pub(crate) run: bool,
     /// Name of this input: if the pod has already accepted an input with the same KEY, print the number of that input and

@@ -39,8 +39,12 @@ fn a_command_on_the_screen_runs_and_the_model_reads_of_it_later() {
 #[test]
 fn a_script_sends_one_and_a_pod_without_bash_says_what_to_do() {
     let (scene, host) = scene(&[], &[]);
-    scene.yoi(&["send", "p", "--run", "--wait", "echo made > made"]).ends(0);
-    assert_eq!(scene.read("made"), "made\n");
+    let made = scene.yoi(&["send", "p", "--run", "--wait", "echo made | tee made"]).ends(0);
+    assert_eq!((scene.read("made").as_str(), made.out.as_str()), ("made\n", "made\n"));
+    let failed = scene.yoi(&["send", "p", "--run", "--wait", "echo why; exit 3"]).ends(1).says(&["error: exit 3 in "]);
+    assert_eq!(failed.out, "why\n");
+    let told = scene.yoi(&["send", "p", "--run", "--wait", "--json", "exit 4"]).ends(1).json();
+    assert_eq!((&told["status"], &told["input"]), (&json!("error"), &json!(3)));
     let both = scene.yoi(&["send", "p", "--run", "--steer", "ls"]).ends(2);
     assert!(both.err.contains("--run and --steer cannot be used together"), "{}", both.err);
     host.end(Signal::TERM);
