@@ -106,8 +106,7 @@ impl Screen {
         notes.extend(self.completion_rows(columns, (rows / 4).max(1)));
         let fixed = composer.rows.len() + notes.len() + 1 + usize::from(rows >= RULED_FROM);
         if let Some((asked, number)) = self.question() {
-            let transcript = if self.asking.focus || rows < RULED_FROM { 1 } else { 4 };
-            let room = rows.saturating_sub(fixed + transcript);
+            let room = rows.saturating_sub(fixed + self.above_question(self.asking.focus, rows));
             above.truncate(room.saturating_sub(8));
             let (room, takes) = (room.saturating_sub(above.len()), self.takes_answer());
             above.extend(self.asking.lines(&asked, number, takes, (columns, room), now_ms));
@@ -117,7 +116,8 @@ impl Screen {
                 above.extend(rows);
             }
         } else if self.asks_of_context() {
-            let room = rows.saturating_sub(fixed + above.len() + 1);
+            let kept = self.above_question(self.full.focus || self.panel.is_none(), rows);
+            let room = rows.saturating_sub(fixed + above.len() + kept);
             let takes = self.takes_answer();
             above.extend(self.full.lines(self.model.status(), takes, (columns, room), now_ms));
         }
@@ -136,6 +136,15 @@ impl Screen {
         let mode = self.vi.as_ref().filter(|_| self.role == Role::Driver).map(ViKeys::mode);
         bottom.rows.push(status::line(self.model.status(), mode, &state, columns));
         bottom
+    }
+
+    /// Rows above a question. A panel that a person opened has half of the terminal until the question has the keys.
+    fn above_question(&self, focus: bool, rows: usize) -> usize {
+        match (focus, self.panel) {
+            (false, Some(_)) => rows / 2,
+            (false, None) if rows >= RULED_FROM => 4,
+            _ => 1,
+        }
     }
 
     /// Between the transcript and what stands below it; says when its end is not seen.

@@ -63,6 +63,23 @@ fn letters_act_300_ms_after_the_screen_said_that_they_do() {
 }
 
 #[test]
+fn a_panel_has_half_of_the_terminal_until_the_question_has_the_keys() {
+    let long: String = (1..=30).map(|n| format!("step {n:02}\n")).collect();
+    for (columns, height) in [(40, 12), (80, 24)] {
+        let (mut screen, now) = question(&json!({ "command": long }), columns, height);
+        screen.key(Key::F(1), now + 10);
+        let begins = |screen: &mut Screen, at| {
+            let rows = rows(screen, columns, height, at);
+            assert!(rows[0].starts_with("── keys"), "{rows:?}");
+            rows.iter().position(|row| row.starts_with("? approval 1")).unwrap()
+        };
+        assert_eq!(begins(&mut screen, now + 20), usize::from(height / 2) + usize::from(height >= 16));
+        screen.key(Key::F(4), now + 30);
+        assert_eq!(begins(&mut screen, now + 40), 1 + usize::from(height >= 16));
+    }
+}
+
+#[test]
 fn what_arrives_as_a_whole_is_no_answer() {
     let (mut screen, now) = make();
     screen.several_keys();
