@@ -5,6 +5,8 @@
 mod around;
 #[path = "feature_docs/enricher.rs"]
 mod enricher;
+#[path = "feature_docs/json_service.rs"]
+mod json_service;
 #[path = "feature_docs/settings.rs"]
 mod settings;
 
@@ -366,8 +368,8 @@ fn the_documents_code_is_code_that_runs() {
     let dependencies = &dependencies[dependencies.find("[dependencies]").unwrap()..];
     assert!(toml.iter().any(|block| block == dependencies), "the dependencies are not those of the template");
     let compiled = read("docs/template/src/lib.rs") + &read("docs/template/tests/review_first.rs") + &read(file!());
-    let beside =
-        ["around", "enricher", "settings"].map(|file| read(&format!("crates/testkit/tests/feature_docs/{file}.rs")));
+    let beside = ["around", "enricher", "json_service", "settings"]
+        .map(|file| read(&format!("crates/testkit/tests/feature_docs/{file}.rs")));
     let compiled = compiled + &beside.concat() + &read("docs/program/src/main.rs");
     let lines: Vec<&str> = compiled.lines().map(str::trim).collect();
     for line in code.iter().flat_map(|block| block.lines()).map(str::trim).filter(|line| !line.is_empty()) {

@@ -5,10 +5,11 @@
 
 pub use super::{
     BackgroundTaskContext, CapabilityRequest, DurableState, EnrichKey, FeatureAlertSink, FeatureDescriptor, FeatureId,
-    FeatureInstallContext, FeatureInstallError, FeatureModule, FeatureNotifySink, HookKey, HostCapability, PodActivity,
-    PodAtRun, Restart, RunningNotes, ServiceDeclaration, ServiceEventKey, ServiceEventSink, ServiceFuture,
-    ServiceHandle, ServiceKey, ServiceRequirement, Staging, StateKey, StateScope, TaskError, TaskHandle, TaskKey,
-    TaskResult, ToolCategory, ToolEnricher, ToolKey, ToolSchema, TriggerKind, WrapKey,
+    FeatureInstallContext, FeatureInstallError, FeatureModule, FeatureNotifySink, HookKey, HostCapability, JsonCall,
+    JsonService, PodActivity, PodAtRun, Restart, RunningNotes, ServiceAccess, ServiceDeclaration, ServiceEventKey,
+    ServiceEventSink, ServiceFault, ServiceFuture, ServiceHandle, ServiceKey, ServiceRequirement, Staging, StateKey,
+    StateScope, TaskError, TaskHandle, TaskKey, TaskResult, ToolCategory, ToolEnricher, ToolKey, ToolSchema,
+    TriggerKind, WrapKey,
 };
 pub use crate::control::AlertLevel;
 pub use crate::hook::{
@@ -43,5 +44,11 @@ impl From<SinkError> for ToolError {
 impl From<ServiceError> for ToolError {
     fn from(error: ServiceError) -> Self {
         Self::new(error.kind(), error.to_string())
+    }
+}
+
+impl From<ServiceFault> for ToolError {
+    fn from(fault: ServiceFault) -> Self {
+        Self::new(fault.kind, fault.message)
     }
 }

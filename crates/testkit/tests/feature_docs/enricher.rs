@@ -2,7 +2,7 @@
 //! its category and narrows it.
 
 use pod::feature::author::*;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use testkit::{FeatureHost, FnTool, conformance};
 
@@ -54,12 +54,19 @@ impl ToolEnricher for Labels {
         schema.choices("labels", ["ui", "core"]);
         Ok(())
     }
+
+    fn arguments(&self, _tool: &str, arguments: &mut Map<String, Value>) -> Result<(), String> {
+        if let Some(Value::Array(labels)) = arguments.get_mut("labels") {
+            labels.dedup();
+        }
+        Ok(())
+    }
 }
 
 #[test]
 fn the_tool_is_there_with_the_tracker_and_takes_its_labels() {
     let mut host = FeatureHost::new().permit_all().with(Filing).install(Tracker);
-    assert_eq!(host.call("FileIssue", json!({"labels": ["ui"]})).text(), "ui");
+    assert_eq!(host.call("FileIssue", json!({"labels": ["ui", "ui"]})).text(), "ui");
     let refused = host.call("FileIssue", json!({"labels": ["new"]})).text();
     assert!(refused.contains("/labels/0: "), "{refused}");
     assert_eq!(host.report().enriched[0].properties, ["labels"]);
