@@ -1,4 +1,4 @@
-//! The feature of the program: it tells how long its secret is, shows it, and reads a line from an endpoint.
+//! The features of the program. One is always skipped; the other one tells how long its secret is, shows it, and reads a line from an endpoint.
 
 use pod::feature::author::*;
 use std::time::Duration;
@@ -29,6 +29,24 @@ impl FeatureModule for Keeper {
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
         let (secret, endpoints) = (ctx.services().secret("tracker")?, ctx.services().endpoints().ok());
         ctx.tools().implement(&TELL, &Arc::new(Live { secret, endpoints }), Live::tell).map(drop)
+    }
+}
+
+/// It needs a service that nobody provides, and is skipped, whatever it is granted.
+pub(crate) struct Waiting;
+
+impl FeatureModule for Waiting {
+    fn descriptor(&self) -> FeatureDescriptor {
+        let missing: ServiceKey<dyn JsonService> = ServiceKey::new("test.missing.v1");
+        FeatureDescriptor::builder(FeatureId::user("waiting"))
+            .version("0.1.0")
+            .requires(ServiceRequirement::required(missing, "^1"))
+            .request(CapabilityRequest::required(SECRET, "to be known to the tracker"))
+            .build()
+    }
+
+    fn install(&self, _: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        Ok(())
     }
 }
 

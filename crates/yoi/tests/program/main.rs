@@ -5,7 +5,7 @@
 mod keeper;
 mod scene;
 
-use keeper::Keeper;
+use keeper::{Keeper, Waiting};
 use pod::feature::HostCapability;
 use scene::Scene;
 use std::io::Write;
@@ -21,16 +21,21 @@ const VALUE: &str = "s3cr3t-of-the-tracker";
 fn main() -> ExitCode {
     if std::env::var_os(ROLE).is_some() {
         let granted = [HostCapability::tool("*")];
-        return yoi::Program::new().feature(Arc::new(Keeper), &granted).main(std::env::args_os());
+        let program = yoi::Program::new().feature(Arc::new(Keeper), &granted).feature(Arc::new(Waiting), &[]);
+        return program.main(std::env::args_os());
     }
     if std::env::args().any(|argument| argument == "--list") {
         return ExitCode::SUCCESS;
     }
     let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
-    let tests: [(&str, fn()); 6] = [
+    let tests: [(&str, fn()); 7] = [
         ("a_denial_prints_the_grant_that_works", a_denial_prints_the_grant_that_works),
         ("a_secret_comes_from_each_place_and_is_shown_nowhere", a_secret_comes_from_each_place_and_is_shown_nowhere),
         ("a_missing_secret_stops_its_feature_alone", a_missing_secret_stops_its_feature_alone),
+        (
+            "a_secret_is_read_for_a_feature_that_runs_and_holds_it",
+            a_secret_is_read_for_a_feature_that_runs_and_holds_it,
+        ),
         ("the_starter_reads_secrets_and_the_host_holds_them", the_starter_reads_secrets_and_the_host_holds_them),
         ("an_endpoint_of_a_person_is_reached", an_endpoint_of_a_person_is_reached),
         ("a_projects_file_grants_nothing", a_projects_file_grants_nothing),
@@ -96,6 +101,20 @@ fn a_missing_secret_stops_its_feature_alone() {
     assert!(scene.yoi(&["features"]).ends(78).err.contains("webhook_file"));
     scene.config(&format!("[secrets]\ntracker = \"{VALUE}\"\n"));
     assert!(!scene.yoi(&["features"]).ends(78).err.contains(VALUE));
+}
+
+fn a_secret_is_read_for_a_feature_that_runs_and_holds_it() {
+    let scene = Scene::new();
+    let ran = scene.home().join("ran");
+    let secret = format!("[secrets]\ntracker = {{ command = [\"touch\", \"{}\"] }}\n", ran.display());
+    scene.write("project/answers.jsonl", "{\"text\":\"done\"}\n");
+    let off = GRANT.replace("grant", "enabled = false\ngrant");
+    let skipped = GRANT.replace("keeper", "waiting");
+    for (grant, reads) in [("", false), (off.as_str(), false), (skipped.as_str(), false), (GRANT, true)] {
+        scene.config(&format!("{grant}{secret}"));
+        scene.yoi(&["run", "-m", "scripted:answers.jsonl", "go"]).ends(0);
+        assert_eq!(ran.exists(), reads, "with {grant:?}");
+    }
 }
 
 fn the_starter_reads_secrets_and_the_host_holds_them() {
