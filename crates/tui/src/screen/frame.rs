@@ -7,6 +7,7 @@ use super::composer::vi::ViKeys;
 use super::exchange::{ConnectionState, Frame, ScreenSize};
 use super::layout::Written;
 use super::panels::{self, PanelKind};
+use super::processes::any_runs;
 use super::state::{Screen, Selected};
 use super::status;
 use super::viewport::{self, Anchor, SeenLine};
@@ -92,7 +93,9 @@ impl Screen {
             None => 1,
         });
         let retry = self.retry.changes_in(now_ms).filter(|_| live && status.model_wait.is_some());
-        let waits = [turn.map(to_second), request.map(to_second), expiry, toast, retry];
+        let ages = live && self.panel == Some(PanelKind::Status) && any_runs(status);
+        let age = ages.then(|| to_second(0));
+        let waits = [turn.map(to_second), request.map(to_second), expiry, toast, retry, age];
         waits.into_iter().flatten().filter(|wait| *wait < u64::MAX).min()
     }
 
@@ -280,6 +283,7 @@ impl Screen {
             }
             PanelKind::Context => ("next request", panels::context(self.model.status(), columns)),
             PanelKind::Status => {
+                self.measure_jobs(now_ms);
                 let mut lines = panels::status(self.model.status(), now_ms, columns);
                 let (may_stop, before) = (self.may_stop(), lines.len());
                 let (rows, chosen) = self.processes.lines(self.model.status(), may_stop, now_ms, columns);

@@ -48,7 +48,7 @@ impl Screen {
             Key::Ctrl('c') => self.leave(now_ms),
             Key::F(1) => self.open_panel(PanelKind::Keys),
             Key::F(2) => self.open_features(),
-            Key::F(3) => self.open_status(),
+            Key::F(3) => self.open_status(now_ms),
             Key::F(5) => self.open_panel(PanelKind::Context),
             Key::F(4) => self.answer_question(),
             Key::Ctrl('f') => self.search_begin(""),
@@ -115,12 +115,17 @@ impl Screen {
         self.panel = if self.panel == Some(panel) { None } else { Some(panel) };
     }
 
-    /// With the memory of the jobs, which the pod tells when it is asked.
-    fn open_status(&mut self) {
+    fn open_status(&mut self, now_ms: u64) {
         self.open_panel(PanelKind::Status);
-        if self.panel.is_some() && self.connection == ConnectionState::Live {
+        if self.panel.is_some() {
             self.processes = Processes::default();
-            self.processes.wants_memory(self.model.status());
+            self.measure_jobs(now_ms);
+        }
+    }
+
+    /// Asks for the memory of the jobs, unless that was done just now.
+    pub(super) fn measure_jobs(&mut self, now_ms: u64) {
+        if self.connection == ConnectionState::Live && self.processes.measures(self.model.status(), now_ms) {
             self.outbox.push(Intent::FetchStatus);
         }
     }

@@ -23,14 +23,22 @@ pub(super) struct Processes {
     chosen: Option<Running>,
     /// Asked, and whether the question was seen.
     asks: Option<bool>,
-    /// The newest job whose memory the pod was asked for.
-    asked_memory: u64,
+    /// When the pod was asked for the memory of its jobs.
+    measured_ms: Option<u64>,
 }
+
+/// The memory of jobs is asked for again after this time.
+const MEASURED_MS: u64 = 2000;
 
 /// Everything that can be stopped, in the order of the panel.
 fn running(status: &Status) -> Vec<Running> {
     let runs = status.tasks.iter().filter_map(|task| task.run.as_ref()).map(|run| Running::Run(run.run));
     runs.chain(status.jobs.iter().map(|job| Running::Job(job.job))).collect()
+}
+
+/// Whether there is something whose age is shown.
+pub(super) fn any_runs(status: &Status) -> bool {
+    !running(status).is_empty()
 }
 
 impl Processes {
@@ -67,12 +75,13 @@ impl Processes {
         (self.chosen, self.asks) = (all.get(at).copied(), None);
     }
 
-    /// Whether to ask the pod for the memory of a job that began meanwhile: once for each.
-    pub(super) fn wants_memory(&mut self, status: &Status) -> bool {
-        let newest = status.jobs.iter().filter(|job| job.memory.is_none()).map(|job| job.job).max().unwrap_or(0);
-        let wants = newest > self.asked_memory;
-        self.asked_memory = self.asked_memory.max(newest);
-        wants
+    /// Whether to ask the pod for the memory of its jobs now, which it tells with its status.
+    pub(super) fn measures(&mut self, status: &Status, now_ms: u64) -> bool {
+        let is_due = self.measured_ms.is_none_or(|at| now_ms.abs_diff(at) >= MEASURED_MS) && !status.jobs.is_empty();
+        if is_due {
+            self.measured_ms = Some(now_ms);
+        }
+        is_due
     }
 
     /// Several keys came at once: nobody has read a question.

@@ -431,10 +431,6 @@ impl Screen {
             self.tell(&format!("approval {id}: {text}"), Tone::Waiting);
         }
         self.full.follow(self.model.status());
-        let is_open = self.panel == Some(PanelKind::Status) && self.connection == ConnectionState::Live;
-        if is_open && self.processes.wants_memory(self.model.status()) {
-            self.outbox.push(Intent::FetchStatus);
-        }
         let waiting = &self.model.status().approvals;
         let first = waiting.first().map(|waiting| waiting.approval);
         let known = first.filter(|id| self.fold.questions.contains_key(id));

@@ -10,7 +10,7 @@ use tui::{
 };
 
 fn press(screen: &mut Screen, key: Key) -> Vec<Intent> {
-    screen.key(key, BEGIN).into_iter().filter(|intent| !matches!(intent, Intent::SetDraft(_))).collect()
+    screen.key(key, BEGIN + 9_000).into_iter().filter(|intent| !matches!(intent, Intent::SetDraft(_))).collect()
 }
 
 fn presses(screen: &mut Screen, keys: &[Key]) {
@@ -294,24 +294,26 @@ fn a_slash_searches_where_a_part_of_the_transcript_is_selected() {
 }
 
 #[test]
-fn the_status_of_a_pod_that_was_asked_is_taken() {
+fn the_memory_of_jobs_is_asked_for_while_the_panel_is_open() {
     let mut screen = screen_of(&running(), Role::Driver);
-    press(&mut screen, Key::F(3));
+    let open = BEGIN + 9_000;
+    assert_eq!(press(&mut screen, Key::F(3)), [Intent::FetchStatus]);
     let mut status = running();
     status.jobs[1].memory = Some(5 << 10);
     screen.event(&Event::Status(Box::new(status.clone())));
     assert!(frame(&mut screen).contains("5 KiB"));
-    assert_eq!(screen.intents(), []);
-    // A job that begins while the panel is open is asked about once.
-    status.jobs[1] = serde_json::from_value({
-        let mut job = serde_json::to_value(&running().jobs[1]).unwrap();
-        job["job"] = json!(6);
-        job
-    })
-    .unwrap();
-    let began = Event::Status(Box::new(status));
-    screen.event(&began);
-    assert_eq!(screen.intents(), [Intent::FetchStatus]);
-    screen.event(&began);
-    assert_eq!(screen.intents(), []);
+    for (after, asked) in [(1_999, vec![]), (2_000, vec![Intent::FetchStatus]), (3_999, vec![])] {
+        screen.frame(size(80, 24), open + after);
+        assert_eq!(screen.intents(), asked, "{after}");
+    }
+    assert_eq!(screen.redraw_in(open + 4_300), Some(700), "ages are in seconds");
+    screen.connection(ConnectionState::Lost("the pod closed it".to_owned()));
+    screen.frame(size(80, 24), open + 60_000);
+    assert_eq!((screen.intents(), screen.redraw_in(open + 60_000)), (vec![], None));
+    // Without a job nothing is asked, and nothing changes by time.
+    (status.jobs, status.tasks) = (Vec::new(), Vec::new());
+    let mut screen = screen_of(&status, Role::Driver);
+    assert_eq!(press(&mut screen, Key::F(3)), []);
+    screen.frame(size(80, 24), open + 60_000);
+    assert_eq!((screen.intents(), screen.redraw_in(open + 60_000)), (vec![], None));
 }
