@@ -12,13 +12,14 @@ use super::temp::TempBase;
 use super::{env, filter, rules};
 use crate::{Ambient, Door, Error, ErrorKind, Workspace};
 use landlock::{RulesetCreated, RulesetStatus};
+use rustix::fs::MemfdFlags;
 use rustix::process::Pid;
 use rustix::thread::CapabilitySet;
 use seccompiler::BpfProgram;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io;
+use std::io::{self, Seek, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -31,6 +32,8 @@ const STACK: usize = 256 * 1024;
 /// The longest tag and call, in bytes.
 const MAX_TAG: usize = 256;
 const MAX_CALL: usize = 64;
+/// The longest standard input, in bytes.
+const MAX_INPUT: usize = 1 << 20;
 
 /// The capabilities that root's children keep: to open files and to change their own identity, but not to change owners
 /// of files. With SETUID they can become another user and change permissions as that user. An ordinary user's children
@@ -232,7 +235,7 @@ impl Spawner {
         command.arg0(&job.program).args(&job.args).current_dir(&job.cwd).process_group(0);
         command.env_clear().envs(self.shared.env.vars()).envs(caches.iter().flat_map(|dir| env::caches(dir)));
         command.env("TMPDIR", temp.path()).env(MARK, &mark);
-        command.stdin(Stdio::from(self.shared.null.try_clone().map_err(failed)?));
+        command.stdin(self.input(job).map_err(failed)?);
         command.stdout(Stdio::from(writer.try_clone().map_err(failed)?)).stderr(Stdio::from(writer));
         let git = self.git.as_ref().map(GitGuard::watch);
         let resources = ChildResources { temp, slot: RunningCall::take(), guard, git };
@@ -249,6 +252,17 @@ impl Spawner {
         let started = answered.await.map_err(|_| lost())?.map_err(|error| explain(job, &path, error))?;
         let exit = ExitWatch::of(started.pid()).map_err(failed)?;
         Ok((started, exit, reader, beyond))
+    }
+
+    /// What the child reads: a file in memory, which needs nobody to write into a pipe.
+    fn input(&self, job: &Job) -> io::Result<Stdio> {
+        if job.input.is_empty() {
+            return self.shared.null.try_clone().map(Stdio::from);
+        }
+        let mut file = File::from(rustix::fs::memfd_create("input", MemfdFlags::CLOEXEC)?);
+        file.write_all(&job.input)?;
+        file.rewind()?;
+        Ok(Stdio::from(file))
     }
 
     /// Finds the program's path before confinement, so that errors concern this path and nothing is searched under
@@ -362,6 +376,10 @@ fn check(job: &Job) -> Result<(), Error> {
             ErrorKind::FixInput,
             format!("call {:?}: 1 to {MAX_CALL} of [A-Za-z0-9_-] are wanted", job.call),
         ));
+    }
+    if job.input.len() > MAX_INPUT {
+        let text = format!("the input of a program has {} bytes; at most {MAX_INPUT} are allowed", job.input.len());
+        return Err(Error::new(ErrorKind::FixInput, text));
     }
     let meta = job.cwd.metadata().map_err(|error| Error::io("run in", &job.cwd, error))?;
     if meta.is_dir() && job.cwd.is_absolute() {

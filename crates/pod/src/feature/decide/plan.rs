@@ -173,6 +173,8 @@ pub(crate) struct Declared {
     pub(crate) descriptor: FeatureDescriptor,
     /// The digest of code that is not part of this program.
     pub(crate) body: Option<String>,
+    /// Whether this build can run its kind of code.
+    pub(crate) is_supported: bool,
 }
 
 /// Plans all features. `declared` must be sorted by [`sort_key`]; the plan's features are in the same order.
@@ -458,16 +460,11 @@ fn obstacles(at: usize, declared: &Declared, all: &[&Declared]) -> Vec<FeatureDi
             |p: &String| FeatureDiagnostic::new(DiagnosticCode::InvalidDescriptor, id, format!("{id}: {p}"));
         return problems.iter().map(diagnostic).collect();
     }
-    match runtime {
-        FeatureRuntimeKind::Builtin => Vec::new(),
-        FeatureRuntimeKind::ExternalProcess
-        | FeatureRuntimeKind::McpBridge
-        | FeatureRuntimeKind::WasmPlaceholder
-        | FeatureRuntimeKind::DeclarativePlaceholder => {
-            let message = format!("{id} needs the runtime {runtime:?}, which this build does not support");
-            vec![FeatureDiagnostic::new(DiagnosticCode::NoAdapter, id, message)]
-        }
+    if declared.is_supported {
+        return Vec::new();
     }
+    let message = format!("{id} needs the runtime {runtime:?}, which this build does not support");
+    vec![FeatureDiagnostic::new(DiagnosticCode::NoAdapter, id, message)]
 }
 
 fn body_problem(body: &str) -> Option<String> {

@@ -34,8 +34,9 @@ const MAX_REQUIRED: usize = 16;
 const MAX_ENRICHERS: usize = 8;
 const MAX_SERVED: usize = 8;
 
-/// How a feature's code runs. All but `Builtin` are refused in plans until their adapter exists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// How a feature's code runs. All but `Builtin` are refused in plans, unless their adapter is in this build:
+/// [`FeatureRegistryBuilder::runtime`](crate::feature::FeatureRegistryBuilder::runtime).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FeatureRuntimeKind {
@@ -48,7 +49,8 @@ pub enum FeatureRuntimeKind {
     /// A WebAssembly component.
     WasmPlaceholder,
     /// Data without code.
-    DeclarativePlaceholder,
+    #[serde(alias = "declarative_placeholder")]
+    Declarative,
 }
 
 /// A feature's identity and everything it would contribute.

@@ -1,0 +1,142 @@
+//! A feature of a package as a module of the registry: each call of a tool runs its program, confined as every command.
+
+use crate::manifest::DeclaredFeature;
+use crate::program::ToolProgram;
+use authority::{ChildExit, Job, Spawner, Workspace};
+use llm_worker::{ErrorKind, ToolContext, ToolError, ToolOutput, ToolResult};
+use pod::feature::{
+    FeatureDescriptor, FeatureInstallContext, FeatureInstallError, FeatureModule, HostCapability, ToolContribution,
+};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The time before the host's deadline at which a program is ended, so that the call still returns a result.
+const MARGIN: Duration = Duration::from_secs(5);
+
+/// The exit code by which a program says that a later call may succeed, as in `sysexits.h`.
+const TEMPORARY: i32 = 75;
+
+/// Says whether the package still is what was granted.
+type Unchanged = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+
+/// A feature of a granted package.
+pub struct DeclarativeFeature {
+    declared: DeclaredFeature,
+    package: PathBuf,
+    digest: String,
+    unchanged: Unchanged,
+}
+
+impl DeclarativeFeature {
+    /// A feature whose programs find the package at `package`. `digest` is that of its granted content; `unchanged` is asked
+    /// before each call.
+    pub fn new(
+        declared: DeclaredFeature,
+        package: PathBuf,
+        digest: String,
+        unchanged: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        Self { declared, package, digest, unchanged: Arc::new(unchanged) }
+    }
+}
+
+impl FeatureModule for DeclarativeFeature {
+    fn descriptor(&self) -> FeatureDescriptor {
+        self.declared.descriptor.clone()
+    }
+
+    fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
+        let DeclaredFeature { descriptor, programs } = &self.declared;
+        if programs.is_empty() {
+            return Ok(());
+        }
+        let workspace = ctx.services().fs(HostCapability::WORKSPACE)?;
+        for tool in &descriptor.declared_tools {
+            let Some(program) = programs.get(&tool.name) else { continue };
+            let runner = Arc::new(Runner {
+                program: program.clone(),
+                spawner: ctx.services().programs(program.network)?,
+                workspace: workspace.clone(),
+                package: self.package.clone(),
+                unchanged: Arc::clone(&self.unchanged),
+            });
+            let run = move |arguments, cx| Arc::clone(&runner).run(arguments, cx);
+            ctx.tools().register(ToolContribution::declared(descriptor.id.clone(), tool, run))?;
+        }
+        Ok(())
+    }
+
+    fn source(&self) -> Cow<'static, str> {
+        self.package.display().to_string().into()
+    }
+
+    fn body(&self) -> Option<String> {
+        Some(self.digest.clone())
+    }
+}
+
+/// What one tool needs for its calls.
+struct Runner {
+    program: ToolProgram,
+    spawner: Spawner,
+    workspace: Workspace,
+    package: PathBuf,
+    unchanged: Unchanged,
+}
+
+impl Runner {
+    /// Runs the program once: the arguments on its standard input as JSON, and in its words where the manifest says so.
+    async fn run(self: Arc<Self>, arguments: Value, cx: ToolContext) -> ToolResult {
+        (self.unchanged)().map_err(|why| ToolError::new(ErrorKind::Denied, why))?;
+        let input = arguments.to_string().into_bytes();
+        let Value::Object(arguments) = arguments else {
+            return Err(ToolError::new(ErrorKind::FixInput, "the arguments are no JSON object"));
+        };
+        let fix = |why: String| ToolError::new(ErrorKind::FixInput, why);
+        let deadline = cx.deadline.checked_sub(MARGIN).filter(|left| !left.is_zero()).unwrap_or(cx.deadline);
+        let job = Job {
+            program: self.program.program.clone().into(),
+            args: self.program.words(&arguments, &self.package).map_err(fix)?,
+            cwd: self.workspace.cwd().to_owned(),
+            call: cx.call.to_string(),
+            deadline,
+            input,
+        };
+        let mut unwritten = None;
+        let write = |bytes: &[u8]| {
+            cx.host.write_output(bytes).map_err(|error| {
+                let text = error.message.clone();
+                unwritten = Some(error);
+                io::Error::other(text)
+            })
+        };
+        let ended = self.spawner.run(job, write, &cx.cancel).await;
+        match (unwritten, ended) {
+            (Some(error), _) => Err(error),
+            (None, Ok(ended)) => outcome(ended.how, ended.took, deadline),
+            (None, Err(error)) => Err(tools::refused(&error)),
+        }
+    }
+}
+
+/// What the end of a program means for its call.
+fn outcome(how: ChildExit, took: Duration, deadline: Duration) -> ToolResult {
+    let took = took.as_secs_f64();
+    let (kind, message) = match how {
+        ChildExit::Exit(0) => {
+            return Ok(ToolOutput { summary: format!("exit 0 in {took:.1} s"), ..ToolOutput::default() });
+        }
+        ChildExit::Exit(TEMPORARY) => (ErrorKind::Unavailable, format!("exit {TEMPORARY} in {took:.1} s: try later")),
+        ChildExit::Exit(status) => (ErrorKind::FixInput, format!("exit {status} in {took:.1} s")),
+        ChildExit::Signal(signal) => (ErrorKind::FixInput, format!("ended by signal {signal} after {took:.1} s")),
+        ChildExit::Deadline => {
+            (ErrorKind::Exhausted, format!("stopped at its time limit of {} s", deadline.as_secs_f64().round()))
+        }
+        ChildExit::Cancelled => (ErrorKind::Cancelled, format!("cancelled after {took:.1} s")),
+    };
+    Err(ToolError::new(kind, message))
+}
