@@ -14,8 +14,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The time before the host's deadline at which a program is ended, so that the call still returns a result.
+/// The longest time before the host's deadline at which a program is ended, so that the call still returns a result; at most a
+/// quarter of the deadline.
 const MARGIN: Duration = Duration::from_secs(5);
+
+/// Most output of one call, in bytes; a program that writes more is ended.
+const MAX_OUTPUT: usize = 16 << 20;
 
 /// The exit code by which a program says that a later call may succeed, as in `sysexits.h`.
 const TEMPORARY: i32 = 75;
@@ -97,7 +101,7 @@ impl Runner {
             return Err(ToolError::new(ErrorKind::FixInput, "the arguments are no JSON object"));
         };
         let fix = |why: String| ToolError::new(ErrorKind::FixInput, why);
-        let deadline = cx.deadline.checked_sub(MARGIN).filter(|left| !left.is_zero()).unwrap_or(cx.deadline);
+        let deadline = cx.deadline.saturating_sub(MARGIN.min(cx.deadline / 4));
         let job = Job {
             program: self.program.program.clone().into(),
             args: self.program.words(&arguments, &self.package).map_err(fix)?,
@@ -106,9 +110,16 @@ impl Runner {
             deadline,
             input,
         };
-        let mut unwritten = None;
+        let (mut unwritten, mut written) = (None, 0_usize);
         let write = |bytes: &[u8]| {
-            cx.host.write_output(bytes).map_err(|error| {
+            written = written.saturating_add(bytes.len());
+            let bounded = match written {
+                0..=MAX_OUTPUT => cx.host.write_output(bytes),
+                _ => {
+                    Err(ToolError::new(ErrorKind::Exhausted, format!("ended: it wrote over {} MiB", MAX_OUTPUT >> 20)))
+                }
+            };
+            bounded.map_err(|error| {
                 let text = error.message.clone();
                 unwritten = Some(error);
                 io::Error::other(text)

@@ -23,6 +23,9 @@ const MAX_AUTHORS: usize = 16;
 /// Longest metadata, in bytes of JSON.
 const MAX_METADATA: usize = 4 * 1024;
 
+/// Other names of tools, by package and then by the name in the manifest.
+pub type Renames = BTreeMap<String, BTreeMap<String, String>>;
+
 /// A manifest that was read. Each feature stands for itself: one that cannot be read costs no other.
 #[derive(Clone, Debug)]
 pub struct Manifest {
@@ -80,16 +83,17 @@ pub enum BadManifest {
 }
 
 impl Manifest {
-    /// Reads a manifest for a host of version `yoi`. `rename` gives tools other names.
+    /// Reads a manifest for a host of version `yoi`. `renames` gives tools of packages other names: by package, then by tool.
     ///
     /// # Errors
     /// It is too long or not valid, or needs another version of yoi. What is wrong with one feature stands in its place.
-    pub fn read(text: &str, yoi: &Version, rename: &BTreeMap<String, String>) -> Result<Self, BadManifest> {
+    pub fn read(text: &str, yoi: &Version, renames: &Renames) -> Result<Self, BadManifest> {
         let invalid = |why: String| BadManifest::Invalid(authority::text::escape_line(&why).into_owned());
         if text.len() > MAX_MANIFEST {
             return Err(BadManifest::TooLong(text.len()));
         }
-        let mut table: toml::Table = text.parse().map_err(|error: toml::de::Error| invalid(error.message().to_owned()))?;
+        let mut table: toml::Table =
+            text.parse().map_err(|error: toml::de::Error| invalid(error.message().to_owned()))?;
         let package = table.remove("package").ok_or_else(|| invalid("[package] is missing".to_owned()))?;
         let package: Package = read(package).map_err(|why| invalid(format!("[package]: {why}")))?;
         package.problem().map_or(Ok(()), |why| Err(invalid(format!("[package]: {why}"))))?;
@@ -104,6 +108,8 @@ impl Manifest {
         if let Some(key) = table.keys().next() {
             return Err(invalid(format!("`{key}` is not known; [package] and [features.NAME] are")));
         }
+        let none = BTreeMap::new();
+        let rename = renames.get(&package.name).unwrap_or(&none);
         let read = |(name, feature): (String, toml::Value)| {
             let feature = DeclaredFeature::read(&package, &name, feature, rename);
             (name, feature.map_err(|why| authority::text::escape_line(&why).into_owned()))
@@ -119,6 +125,9 @@ impl Package {
         let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if name.is_empty() || name.len() > 32 || !name.bytes().all(fits) {
             return Some("`name` is 1 to 32 bytes of [a-z0-9-]".to_owned());
+        }
+        if name == "strict" {
+            return Some("`strict` is a key of [plugins], so no package has this name".to_owned());
         }
         if authors.len() > MAX_AUTHORS {
             return Some(format!("at most {MAX_AUTHORS} authors are allowed"));
@@ -192,8 +201,7 @@ fn complete(tool: &mut Value) {
         schema.sort_all_objects();
         *schema = schema.to_string().into();
     }
-    tool.entry("deadline_ms")
-        .or_insert_with(|| u64::try_from(DEFAULT_DEADLINE.as_millis()).unwrap_or(u64::MAX).into());
+    tool.entry("deadline_ms").or_insert_with(|| u64::try_from(DEFAULT_DEADLINE.as_millis()).unwrap_or(u64::MAX).into());
     tool.insert("foreign".to_owned(), true.into());
 }
 

@@ -4,6 +4,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::ffi::OsString;
+use std::fmt;
 use std::path::Path;
 
 /// Most words behind the program, and the longest of them in bytes.
@@ -81,6 +82,28 @@ impl ToolProgram {
     pub fn words(&self, arguments: &Map<String, Value>, package: &Path) -> Result<Vec<OsString>, String> {
         let filled = self.words.iter().map(|word| fill(word, arguments, package));
         filled.filter_map(Result::transpose).collect()
+    }
+}
+
+/// As a manifest has it, on one line.
+impl fmt::Display for ToolProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut line = self.program.clone();
+        for word in &self.words {
+            line.push(' ');
+            for piece in word {
+                match piece {
+                    Piece::Text(text) => line.push_str(text),
+                    Piece::Package => line.push_str("{package}"),
+                    Piece::Argument(name) => {
+                        line.push('{');
+                        line.push_str(name);
+                        line.push('}');
+                    }
+                }
+            }
+        }
+        f.write_str(&authority::text::escape_line(&line))
     }
 }
 
@@ -162,6 +185,8 @@ mod tests {
         let given = json!({ "q": hostile, "n": 3, "list": ["x", 1] });
         let expected = ["/at/s.py", &format!("--q={hostile}"), "-n3", "a{b}", "--", "[\"x\",1]", hostile];
         assert_eq!(words(&args, &given).unwrap(), expected);
+        let shown = program(&["{package}/s.py", "--q={q}", "a\nb"]).unwrap().to_string();
+        assert_eq!(shown, "p {package}/s.py --q={q} a\\nb");
         let fewer = json!({ "q": "-rf", "n": null });
         assert_eq!(words(&args, &fewer).unwrap(), ["/at/s.py", "--q=-rf", "a{b}", "--", "-rf"]);
         assert_eq!(words(&["--q={q}"], &json!({ "q": "{n}{package}" })).unwrap(), ["--q={n}{package}"]);

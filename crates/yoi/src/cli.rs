@@ -1,9 +1,11 @@
 //! The command line: commands, options and their help. Runs nothing and opens nothing.
 
+mod plugin;
 mod texts;
 
 mod values;
 
+pub(crate) use self::plugin::{PluginAction, PluginNewArgs};
 pub(crate) use self::values::Span;
 use self::values::{argument, dollars, key, seq, size, steps, time};
 use crate::allow::AllowRule;
@@ -40,6 +42,7 @@ impl Cli {
         let (path, args) = match self.command.as_ref()? {
             Command::Help(args) => (None, args),
             Command::Feature(FeatureAction::Help(args)) => (Some("feature"), args),
+            Command::Plugin(PluginAction::Help(args)) => (Some("plugin"), args),
             Command::Config(ConfigAction::Help(args)) => (Some("config"), args),
             _ => return None,
         };
@@ -110,15 +113,18 @@ pub(crate) enum Command {
     /// Create a Rust crate for a new feature
     #[command(subcommand)]
     Feature(FeatureAction),
+    /// List, check, create, add and remove plugins, which are packages of tools
+    #[command(subcommand)]
+    Plugin(PluginAction),
     /// Check the environment, configuration, models, sandbox and journals
     Doctor(JsonArgs),
     /// Show, check or create the configuration
     #[command(subcommand, after_help = VARIABLES)]
     Config(ConfigAction),
-    /// List or grant the entries of the project's yoi.toml that need your consent
+    /// List or grant what needs your consent: entries of the project's yoi.toml, and plugins
     #[command(after_help = PENDING)]
     Grant(GrantArgs),
-    /// List the entries of the project's yoi.toml that you granted, or revoke grants
+    /// List what you granted, entries of the project's yoi.toml and plugins, or revoke grants
     Revoke(RevokeArgs),
     /// List the models that you can use now, and show how to set up others
     Models(JsonArgs),

@@ -77,6 +77,11 @@ impl Env {
         self.xdg("XDG_CONFIG_HOME", ".config")
     }
 
+    /// `$XDG_CACHE_HOME/yoi`.
+    pub(crate) fn cache_dir(&self) -> Result<PathBuf, Failure> {
+        self.xdg("XDG_CACHE_HOME", ".cache")
+    }
+
     /// A path for people and reports: below the home or configuration directory by that, not by its place on this
     /// machine.
     pub(crate) fn shown(&self, path: &Path) -> String {

@@ -1,3 +1,5 @@
+//! Manifests that are read, and what is wrong with others.
+
 use super::*;
 use pod::feature::{TouchKind, TouchRule};
 
@@ -54,10 +56,7 @@ fn a_manifest_declares_features_as_any_module() {
     let tool = &maps.descriptor.declared_tools[0];
     assert!(tool.foreign);
     assert_eq!(tool.touches, [TouchRule::fixed(TouchKind::Host, "maps.example.org")]);
-    assert_eq!(
-        &*tool.schema,
-        r#"{"properties":{"place":{"type":"string"}},"required":["place"],"type":"object"}"#
-    );
+    assert_eq!(&*tool.schema, r#"{"properties":{"place":{"type":"string"}},"required":["place"],"type":"object"}"#);
     let asked: Vec<String> =
         maps.descriptor.requested_capabilities.iter().map(|asked| asked.capability.to_string()).collect();
     assert_eq!(asked.len(), 2, "{asked:?}");
@@ -98,6 +97,7 @@ fn a_bad_package_has_no_features() {
         (without("[package]", "[pack]"), "[package] is missing"),
         (without("name = \"acme\"", "name = \"Acme\""), "[a-z0-9-]"),
         (without("name = \"acme\"", "name = \"../up\""), "[a-z0-9-]"),
+        (without("name = \"acme\"", "name = \"strict\""), "no package has this name"),
         (without("version = \"1.2.3\"", "version = \"1\""), "version"),
         (without("A <a@example.org>", "A\\u001b[2J"), "control characters"),
         (without("license", "licence"), "licence"),
@@ -116,6 +116,10 @@ fn a_bad_package_has_no_features() {
 #[test]
 fn a_person_gives_tools_other_names() {
     let rename = BTreeMap::from([("acme_find".to_owned(), "find_place".to_owned())]);
+    let other = Renames::from([("other".to_owned(), rename.clone())]);
+    let read = Manifest::read(GOOD, &Version::new(0, 2, 0), &other).unwrap();
+    assert!(read.features["maps"].as_ref().unwrap().programs.contains_key("acme_find"));
+    let rename = Renames::from([("acme".to_owned(), rename)]);
     let read = Manifest::read(GOOD, &Version::new(0, 2, 0), &rename).unwrap();
     let maps = read.features["maps"].as_ref().unwrap();
     assert_eq!(maps.descriptor.declared_tools[0].name, "find_place");

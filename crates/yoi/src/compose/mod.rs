@@ -5,6 +5,7 @@ pub(crate) mod grants;
 mod key_command;
 pub(crate) mod keys;
 pub(crate) mod model;
+pub(crate) mod packages;
 mod recording;
 pub(crate) mod roots;
 pub(crate) mod secrets;
@@ -24,10 +25,11 @@ use authority::{
     Spawner, Workspace,
 };
 use llm_worker::Cost;
+use packages::Packages;
 use pod::control::{self, LimitSources, Permission, RunLimits};
 use pod::feature::{
-    CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostReport, HostSandbox,
-    HostServices, InstallPlan, PodLink,
+    CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, FeatureRuntimeKind, HostCapability,
+    HostReport, HostSandbox, HostServices, InstallPlan, PodLink,
 };
 use pod::host::SystemText;
 use pod::permission::{Person, Policy, SandboxState};
@@ -60,6 +62,7 @@ pub(crate) struct Composed {
     /// Those features that a person switched on.
     on: BTreeSet<FeatureId>,
     webhook: Option<Sourced<PathBuf>>,
+    packages: Packages,
     access: Access,
     builder: FeatureRegistryBuilder,
     confinement: Confinement,
@@ -90,8 +93,9 @@ pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Adde
     let now = SandboxState { mode: mode.into(), enforced: authority::support().in_force(mode.into()) };
     let policy = rules(config)?;
     let host = host(config, &policy, mode, now);
-    let Switched { policy: capabilities, modules, on, webhook } = switched(config)?;
+    let Switched { policy: capabilities, modules, on, webhook, packages } = switched(config, env)?;
     let builder = FeatureRegistryBuilder::new(capabilities.clone()).with_all(modules).host(host);
+    let builder = packages.report(builder.runtime(FeatureRuntimeKind::Declarative));
     let written = std::iter::once(workspace.project().to_path_buf()).chain(added.write.iter().cloned());
     let confinement = Confinement { mode: mode.into(), read: added.read.clone(), write: written.collect() };
     let permission = Permission { policy, workspace: workspace.clone(), sandbox: now, person: Person::Never };
@@ -104,6 +108,7 @@ pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Adde
         capabilities,
         on,
         webhook,
+        packages,
         access,
         builder,
         confinement,
@@ -170,6 +175,7 @@ impl Composed {
     ) -> Result<Installed, Failure> {
         let (keys, secrets) = secrets;
         let git = git::guard(ambient, env, &self.permission)?;
+        self.confinement.read.extend(self.packages.copied());
         let spawner = self.spawner(ambient, env, tag)?.map(|spawner| match &git {
             Some(git) => spawner.with_git_guard(Arc::clone(git)),
             None => spawner,

@@ -10,8 +10,15 @@ use std::ffi::OsStr;
 use std::str::FromStr;
 
 /// The variables that are read.
-const VARIABLES: [&str; 6] =
-    ["YOI_MODEL", "YOI_MAX_STEPS", "YOI_MAX_COST", "YOI_MAX_TOKENS", "YOI_TOOL_CONCURRENCY", "YOI_SANDBOX"];
+const VARIABLES: [&str; 7] = [
+    "YOI_MODEL",
+    "YOI_MAX_STEPS",
+    "YOI_MAX_COST",
+    "YOI_MAX_TOKENS",
+    "YOI_TOOL_CONCURRENCY",
+    "YOI_SANDBOX",
+    "YOI_PLUGIN_DIR",
+];
 
 /// How far a name may be from one of them and still be taken for a slip of the hand.
 const TYPO: usize = 2;

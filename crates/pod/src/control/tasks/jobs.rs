@@ -263,7 +263,8 @@ mod tests {
         let keep = move |_: &[u8]| seen.send(thread::current().id()).map_err(io::Error::other);
         let deadline = Duration::from_secs(60);
         let (program, args) = ("sh".into(), vec!["-c".into(), "echo said".into()]);
-        let job = authority::Job { program, args, cwd: "/".into(), call: "job-1".to_owned(), deadline, input: Vec::new() };
+        let job =
+            authority::Job { program, args, cwd: "/".into(), call: "job-1".to_owned(), deadline, input: Vec::new() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let child = spawner.spawn(job).await.unwrap();

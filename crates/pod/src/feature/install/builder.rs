@@ -9,6 +9,7 @@ use crate::feature::decide::policy::CapabilityPolicy;
 use crate::feature::decide::report::HostReport;
 use crate::feature::declare::descriptor::{FeatureDescriptor, FeatureRuntimeKind};
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic};
+use crate::feature::declare::id::FeatureId;
 use crate::feature::live::registry::FeatureRegistry;
 use crate::foreign::installs::{CallbackEnd, InstallCallback, Runner};
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,6 +31,7 @@ pub struct FeatureRegistryBuilder {
     limit: Duration,
     probe: Option<RegistrarProbe>,
     declared: Option<Declarations>,
+    problems: Vec<FeatureDiagnostic>,
 }
 
 /// The modules whose descriptors are known, in plan order, and the problems of the others.
@@ -43,7 +45,16 @@ impl FeatureRegistryBuilder {
     pub fn new(policy: CapabilityPolicy) -> Self {
         let host = HostReport::default();
         let (modules, runtimes) = (Vec::new(), BTreeSet::from([FeatureRuntimeKind::Builtin]));
-        Self { policy, modules, runtimes, host, limit: CALLBACK_LIMIT, probe: None, declared: None }
+        Self {
+            policy,
+            modules,
+            runtimes,
+            host,
+            limit: CALLBACK_LIMIT,
+            probe: None,
+            declared: None,
+            problems: Vec::new(),
+        }
     }
 
     /// Adds a module. The order of adding has no effect.
@@ -62,6 +73,13 @@ impl FeatureRegistryBuilder {
     pub fn runtime(mut self, kind: FeatureRuntimeKind) -> Self {
         self.runtimes.insert(kind);
         self.declared = None;
+        self
+    }
+
+    /// Adds a problem to the report: why a package, or a feature of one, is not among the modules.
+    pub fn problem(mut self, feature: Option<FeatureId>, message: &str) -> Self {
+        let problem = FeatureDiagnostic::general(DiagnosticCode::InvalidDescriptor, message);
+        self.problems.push(FeatureDiagnostic { feature_id: feature, ..problem });
         self
     }
 
@@ -90,7 +108,8 @@ impl FeatureRegistryBuilder {
             None => declare(&self.modules, &self.runtimes, self.limit),
         };
         let features: Vec<_> = declared.features.iter().map(|(d, _)| d).collect();
-        let plan = plan::plan(&features, &self.policy, self.host.clone(), declared.lost.clone());
+        let problems = declared.lost.iter().chain(&self.problems).cloned().collect();
+        let plan = plan::plan(&features, &self.policy, self.host.clone(), problems);
         self.declared = Some(declared);
         plan
     }

@@ -209,13 +209,7 @@ fn each_obstacle_has_its_code_and_names_both_sides() {
             InstallOutcome::Skipped,
             &[],
         ),
-        (
-            "user:u",
-            vec![runtime(FeatureRuntimeKind::Declarative)],
-            vec![C::NoAdapter],
-            InstallOutcome::Skipped,
-            &[],
-        ),
+        ("user:u", vec![runtime(FeatureRuntimeKind::Declarative)], vec![C::NoAdapter], InstallOutcome::Skipped, &[]),
         (
             "user:u",
             vec![wants(CapabilityRequest::required)],

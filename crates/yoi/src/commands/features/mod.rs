@@ -65,7 +65,8 @@ pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
         }
         (Some(name), None, _) => recorded(&Starts::read(name, env, &[])?)?,
         (None, _, Some(name)) => {
-            let (config, declared) = (Config::load(env)?, program::declared());
+            let config = Config::load(env)?;
+            let declared = config.declared();
             match explain_task::find(name, &declared)? {
                 Some((feature, task)) => {
                     let route = TaskRoute::of(feature, task, &config, env)?;

@@ -1,0 +1,108 @@
+//! What the plugins that were found come to: features of granted packages run, those of others stand in the plan as off.
+
+use super::switches::Off;
+use crate::config::Config;
+use crate::env::Env;
+use crate::plugins::{CopyPlace, FoundPackage, Standing};
+use plugin::DeclaredFeature;
+use pod::feature::{CapabilityPolicy, FeatureId, FeatureModule, FeatureRegistryBuilder, HostCapability};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What grants a plugin its capabilities.
+const GRANT: &str = "`yoi grant`";
+
+/// How the reason begins for which a feature of a plugin is off.
+pub(crate) const OFF: &str = "plugin: ";
+
+/// Most features of packages without a grant that stand in a plan: there is no bound to what a project brings.
+const MAX_OFF: usize = 64;
+
+/// The packages of a start.
+#[derive(Default)]
+pub(crate) struct Packages {
+    granted: Vec<(Arc<FoundPackage>, String)>,
+    copies: Option<CopyPlace>,
+    problems: Vec<(Option<FeatureId>, String)>,
+}
+
+impl Packages {
+    /// Adds what is wrong with packages to the report of a registry.
+    pub(super) fn report(&self, builder: FeatureRegistryBuilder) -> FeatureRegistryBuilder {
+        self.problems.iter().fold(builder, |builder, (id, what)| builder.problem(id.clone(), what))
+    }
+
+    /// Copies the granted packages; gives the directories that children read. Calls into a package that cannot be copied are
+    /// refused.
+    pub(super) fn copied(&self) -> Vec<PathBuf> {
+        let copy = |copies: &CopyPlace| {
+            self.granted.iter().filter_map(|(package, digest)| copies.copy(&package.dir, digest).ok()).collect()
+        };
+        self.copies.as_ref().map(copy).unwrap_or_default()
+    }
+}
+
+/// Adds the features of all packages to the modules of a start, and what they may do to its policy.
+pub(super) fn decided(
+    config: &Config,
+    env: &Env,
+    mut policy: CapabilityPolicy,
+    modules: &mut Vec<Arc<dyn FeatureModule>>,
+    packages: &mut Packages,
+) -> CapabilityPolicy {
+    let copies = CopyPlace::of(env);
+    packages.copies = copies.as_ref().ok().cloned();
+    packages.problems = config.plugins.problems.iter().map(|what| (None, what.clone())).collect();
+    let mut off = 0_usize;
+    for package in &config.plugins.found {
+        packages.problems.extend(problems(package, env));
+        if package.features().next().is_none() {
+            continue;
+        }
+        let standing = match (package.standing(env), &copies) {
+            (Standing::Granted { digest }, Ok(copies)) => Ok((digest, copies)),
+            (Standing::Granted { .. }, Err(why)) => Err(why.clone()),
+            (other, _) => Err(other.obstacle().unwrap_or_default()),
+        };
+        for feature in package.features() {
+            match &standing {
+                Ok((digest, copies)) => {
+                    modules.push(Arc::new(package.module(feature, digest, copies)));
+                    policy = granted(policy, feature);
+                }
+                Err(why) if off < MAX_OFF => {
+                    off += 1;
+                    modules.push(Arc::new(Off(feature.descriptor.clone())));
+                    policy = policy.disable(feature.descriptor.id.clone(), format!("{OFF}{why}"));
+                }
+                Err(_) => {}
+            }
+        }
+        if let Ok((digest, _)) = standing {
+            packages.granted.push((Arc::clone(package), digest.clone()));
+        }
+    }
+    policy
+}
+
+/// Why features of a package cannot be used, whatever was granted.
+pub(crate) fn problems(package: &FoundPackage, env: &Env) -> Vec<(Option<FeatureId>, String)> {
+    let manifest = match &package.manifest {
+        Ok(manifest) => manifest,
+        Err(why) => return vec![(None, format!("plugin {} ({}): {why}", package.name, env.shown(&package.dir)))],
+    };
+    let problem = |(name, feature): (&String, &Result<DeclaredFeature, String>)| {
+        let id = format!("plugin:{}/{name}", package.name);
+        let why = feature.as_ref().err()?;
+        Some((id.parse().ok(), format!("{}: {why}", authority::text::escape_line(&id))))
+    };
+    manifest.features.iter().filter_map(problem).collect()
+}
+
+/// The person granted the package, so each feature gets what it requests.
+fn granted(policy: CapabilityPolicy, feature: &DeclaredFeature) -> CapabilityPolicy {
+    let descriptor = &feature.descriptor;
+    let requested = descriptor.requested_capabilities.iter().map(|request| request.capability.clone());
+    let all = requested.chain([HostCapability::tool("*")]);
+    all.fold(policy, |policy, capability| policy.grant(descriptor.id.clone(), capability, GRANT))
+}

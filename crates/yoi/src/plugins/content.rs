@@ -1,0 +1,142 @@
+//! The files of a package: digested, and copied to where no child can change them.
+
+use crate::env::Env;
+use crate::plain_file::{self, Links};
+use plugin::{Content, MAX_BYTES, MAX_FILES};
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// How many copies this process began.
+static COPIES: AtomicU32 = AtomicU32::new(0);
+
+/// How deep directories of a package may lie in each other.
+const MAX_DEPTH: usize = 16;
+
+/// In the package itself it is no part of the content: git changes it, and the copy does not have it.
+const GIT: &str = ".git";
+
+/// Reads all files of a package; `each` gets the path, whether it can be executed, and the bytes.
+///
+/// # Errors
+/// A link, a file that is neither a directory nor regular, a name that is not UTF-8, or a package that is too large.
+pub(super) fn read(
+    dir: &Path,
+    mut each: impl FnMut(&str, bool, &[u8]) -> Result<(), String>,
+) -> Result<Content, String> {
+    let (mut content, mut left, mut dirs) = (Content::default(), MAX_BYTES, 0_usize);
+    let mut open = vec![(String::new(), 0)];
+    while let Some((below, depth)) = open.pop() {
+        let shown = |name: &str| authority::text::escape_line(name).into_owned();
+        let entries = fs::read_dir(dir.join(&below)).map_err(|error| format!("{}: {error}", shown(&below)))?;
+        for entry in entries {
+            let entry = entry.map_err(|error| format!("{}: {error}", shown(&below)))?;
+            let name = entry.file_name();
+            let name = name.to_str().ok_or_else(|| format!("a name in `{}` is not UTF-8", shown(&below)))?;
+            if depth == 0 && name == GIT {
+                continue;
+            }
+            let path = if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") };
+            let unfit = |why: &str| format!("{}: {why}", shown(&path));
+            let kind = entry.file_type().map_err(|error| unfit(&error.to_string()))?;
+            if kind.is_dir() {
+                dirs += 1;
+                if depth >= MAX_DEPTH || dirs > MAX_FILES {
+                    return Err(unfit("too many directories, or too deep"));
+                }
+                open.push((path, depth + 1));
+                continue;
+            }
+            let (executable, bytes) = file(&entry.path(), left).map_err(|why| unfit(&why))?;
+            left = left.saturating_sub(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+            each(&path, executable, &bytes)?;
+            content.add(path, executable, &bytes).map_err(|why| why.to_string())?;
+        }
+    }
+    Ok(content)
+}
+
+/// Whether a file can be executed, and its bytes.
+fn file(path: &Path, most: u64) -> Result<(bool, Vec<u8>), String> {
+    let file = plain_file::open(path, Links::Refused)?.ok_or("it is not there any more")?;
+    let mode = file.metadata().map_err(|error| error.to_string())?.permissions().mode();
+    Ok((mode & 0o111 != 0, plain_file::whole(file, most)?))
+}
+
+/// Writes the content of a package into another directory; `modes` are those of its files and of what can be executed.
+pub(super) fn write(package: &Path, to: &Path, modes: (u32, u32)) -> Result<Content, String> {
+    read(package, |path, executable, bytes| {
+        let (path, mode) = (to.join(path), if executable { modes.1 } else { modes.0 });
+        let made = path.parent().map_or(Ok(()), |dir| private_dirs().create(dir));
+        let file = made.and_then(|()| OpenOptions::new().write(true).create_new(true).mode(mode).open(path));
+        file.and_then(|mut file| file.write_all(bytes)).map_err(|error| format!("its copy cannot be written: {error}"))
+    })
+}
+
+/// Makes directories for this user alone.
+fn private_dirs() -> DirBuilder {
+    let mut private = DirBuilder::new();
+    private.recursive(true).mode(0o700);
+    private
+}
+
+/// Where the copies of granted packages are, by their digests: below the cache directory, which children neither write nor,
+/// but for these packages, read.
+#[derive(Clone, Debug)]
+pub(crate) struct CopyPlace(PathBuf);
+
+impl CopyPlace {
+    /// # Errors
+    /// The cache directory is the one of the configuration or of the state, which no child may read.
+    pub(crate) fn of(env: &Env) -> Result<Self, String> {
+        let place = |dir: Result<PathBuf, crate::exit::Failure>| dir.map_err(|failure| failure.message);
+        let cache = place(env.cache_dir())?;
+        if [place(env.state_dir())?, place(env.config_dir())?].contains(&cache) {
+            return Err("XDG_CACHE_HOME is also the directory of configuration or state".to_owned());
+        }
+        Ok(Self(cache.join("packages")))
+    }
+
+    /// Where the copy of the content with this digest is, or will be.
+    pub(crate) fn at(&self, digest: &str) -> PathBuf {
+        self.0.join(digest)
+    }
+
+    /// Copies a package, unless that was done before.
+    ///
+    /// # Errors
+    /// The package has another digest, or the copy cannot be written.
+    pub(crate) fn copy(&self, package: &Path, digest: &str) -> Result<PathBuf, String> {
+        let to = self.at(digest);
+        if read(&to, |_, _, _| Ok(())).is_ok_and(|there| there.digest() == digest) {
+            return Ok(to);
+        }
+        let failed = |error: std::io::Error| format!("its copy cannot be written: {error}");
+        let private = private_dirs();
+        private.create(&self.0).map_err(failed)?;
+        let count = COPIES.fetch_add(1, Ordering::Relaxed);
+        let next = self.0.join(format!("new-{}-{count}", std::process::id()));
+        // What a process of this id left there goes.
+        drop(authority::remove_dir(&ambient::claim(), &next));
+        private.create(&next).map_err(failed)?;
+        let copied = write(package, &next, (0o400, 0o500)).and_then(|content| match content.digest() == digest {
+            true => Ok(()),
+            false => Err("it changed while it was copied".to_owned()),
+        });
+        let placed = copied.and_then(|()| {
+            self.remove(digest);
+            fs::rename(&next, &to).map_err(failed)
+        });
+        if placed.is_err() {
+            drop(authority::remove_dir(&ambient::claim(), &next));
+        }
+        placed.map(|()| to)
+    }
+
+    /// Removes a copy; calls that use it are refused from then on.
+    pub(crate) fn remove(&self, digest: &str) {
+        drop(authority::remove_dir(&ambient::claim(), &self.at(digest)));
+    }
+}

@@ -1,0 +1,111 @@
+//! One package that was found, and whether the person granted what it is now.
+
+use super::content::{self, CopyPlace};
+use super::grants::PackageGrant;
+use crate::env::Env;
+use plugin::{Content, DeclarativeFeature, DeclaredFeature, Manifest};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// A directory with a manifest.
+pub(crate) struct FoundPackage {
+    /// The package's name, or that of its entry or directory where the manifest does not read.
+    pub(crate) name: String,
+    /// Its directory, without links.
+    pub(crate) dir: PathBuf,
+    /// What names it: a directory of packages, or a file and line.
+    pub(crate) source: String,
+    /// What it declares, or why nothing of it is used.
+    pub(crate) manifest: Result<Manifest, String>,
+    standing: OnceLock<Standing>,
+}
+
+/// What the person's grants make of a package.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Its content is what was granted.
+    Granted {
+        digest: String,
+    },
+    NotGranted,
+    /// These files are not as they were granted.
+    Changed(Vec<String>),
+    /// Its files, or the grant, cannot be read.
+    Unreadable(String),
+}
+
+impl FoundPackage {
+    pub(super) fn new(name: String, dir: PathBuf, source: String, manifest: Result<Manifest, String>) -> Self {
+        Self { name, dir, source, manifest, standing: OnceLock::new() }
+    }
+
+    /// The content as it is now.
+    pub(crate) fn content(&self) -> Result<Content, String> {
+        content::read(&self.dir, |_, _, _| Ok(()))
+    }
+
+    /// Writes its content into an empty directory.
+    pub(crate) fn copy_to(&self, dir: &Path) -> Result<(), String> {
+        content::write(&self.dir, dir, (0o600, 0o700)).map(drop)
+    }
+
+    /// Compares the content with what was granted, once. Opens no file of a package that was never granted.
+    pub(crate) fn standing(&self, env: &Env) -> &Standing {
+        self.standing.get_or_init(|| match PackageGrant::load(env, &self.dir) {
+            Err(failure) => Standing::Unreadable(failure.message),
+            Ok(None) => Standing::NotGranted,
+            Ok(Some(grant)) => match self.content() {
+                Err(why) => Standing::Unreadable(why),
+                Ok(content) if content.digest() == grant.digest => Standing::Granted { digest: grant.digest },
+                Ok(content) => Standing::Changed(content.since(&grant.files)),
+            },
+        })
+    }
+
+    /// The features that can be read.
+    pub(crate) fn features(&self) -> impl Iterator<Item = &DeclaredFeature> {
+        self.manifest.iter().flat_map(|manifest| manifest.features.values().flatten())
+    }
+
+    /// A feature of the granted package, whose programs see the copy.
+    pub(crate) fn module(&self, declared: &DeclaredFeature, digest: &str, copies: &CopyPlace) -> DeclarativeFeature {
+        let (dir, copy, granted) = (self.dir.clone(), copies.at(digest), digest.to_owned());
+        let unchanged = move || {
+            let is_granted = |dir| content::read(dir, |_, _, _| Ok(())).is_ok_and(|now| now.digest() == granted);
+            match is_granted(&dir) && is_granted(&copy) {
+                true => Ok(()),
+                false => Err(
+                    "this plugin changed since a person granted it; it runs again after `yoi grant` and a new start"
+                        .to_owned(),
+                ),
+            }
+        };
+        DeclarativeFeature::new(declared.clone(), copies.at(digest), digest.to_owned(), unchanged)
+    }
+}
+
+/// Without the standing, which is found later than the rest.
+impl fmt::Debug for FoundPackage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, dir, source, manifest, standing: _ } = self;
+        f.debug_struct("FoundPackage")
+            .field("name", name)
+            .field("dir", dir)
+            .field("source", source)
+            .field("manifest", manifest)
+            .finish()
+    }
+}
+
+impl Standing {
+    /// Why nothing of the package is installed, for reports; none where it is granted.
+    pub(crate) fn obstacle(&self) -> Option<String> {
+        match self {
+            Self::Granted { .. } => None,
+            Self::NotGranted => Some("not granted; `yoi grant` lists it".to_owned()),
+            Self::Changed(_) => Some("changed since it was granted; `yoi grant` lists the files".to_owned()),
+            Self::Unreadable(why) => Some(why.clone()),
+        }
+    }
+}
