@@ -88,7 +88,7 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "yoi::cli", may: &["allow", "attachment", "bad_value", "candidates", "config"] },
         // a file that describes an agent
         Room { name: "yoi::agent", may: &["compose", "config", "env", "exit", "plain_file"] },
-        Room { name: "yoi::launch", may: &["agent", "allow", "attachment", "cli", "config", "exit"] },
+        Room { name: "yoi::launch", may: &["agent", "allow", "attachment", "cli", "config", "env", "exit"] },
         // what people see; knows no command
         Room { name: "yoi::show", may: &["exit", "look"] },
         // the control channel; knows no command and no configuration
@@ -97,7 +97,7 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "yoi::terminal", may: &[] },
         // a pod in this process; knows no flag, no command and no terminal
         Room { name: "yoi::hosting", may: &["agent", "compose", "config", "env", "exit", "host_log", "instructions", "launch", "look", "pods", "project", "socket"] },
-        Room { name: "yoi::commands", may: &["agent", "cli", "compose", "config", "env", "exit", "host_log", "hosting", "launch", "look", "nearest", "plugins", "pods", "program", "project", "show", "socket", "terminal"] },
+        Room { name: "yoi::commands", may: &["agent", "cli", "compose", "config", "env", "exit", "host_log", "hosting", "launch", "look", "nearest", "plain_file", "plugins", "pods", "program", "project", "show", "socket", "terminal"] },
     ]),
     ("session-store", &[
         Room { name: "session-store::disk", may: &[] },

@@ -113,7 +113,7 @@ pub(crate) enum Command {
     /// Create a Rust crate for a new feature
     #[command(subcommand)]
     Feature(FeatureAction),
-    /// List, check, create, add and remove plugins, which are packages of tools
+    /// List, check, test, create, add and remove plugins, which are packages of tools
     #[command(subcommand)]
     Plugin(PluginAction),
     /// Check the environment, configuration, models, sandbox and journals
@@ -241,6 +241,12 @@ pub(crate) struct PodFlags {
     /// Do not read AGENTS.md or CLAUDE.md
     #[arg(long)]
     pub(crate) no_instructions: bool,
+    /// Look for plugins in the directories in DIR, too (repeatable)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plugin_dir: Vec<String>,
+    /// Do not start when a plugin is found and not installed
+    #[arg(long)]
+    pub(crate) strict_plugins: bool,
     #[command(flatten)]
     pub(crate) attached: AttachFlags,
     /// Go on although a feature that can refuse calls, or one that is required, is gone or has other settings than at the last

@@ -13,6 +13,8 @@ pub(crate) enum PluginAction {
     Show(PluginShowArgs),
     /// Check the package in DIR, without running any of it
     Check(PluginDirArgs),
+    /// Run the examples in DIR/tests, confined as calls are; it is you who runs the programs of the package, granted or not
+    Test(PluginTestArgs),
     /// Create a package with one tool, which works as it is
     New(PluginNewArgs),
     /// Copy the package in DIR to the plugins of your configuration; it runs after you grant it with `yoi grant`
@@ -43,6 +45,15 @@ pub(crate) struct PluginShowArgs {
 pub(crate) struct PluginDirArgs {
     /// The directory with the file plugin.toml
     pub(crate) dir: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PluginTestArgs {
+    /// The directory with the file plugin.toml
+    pub(crate) dir: PathBuf,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

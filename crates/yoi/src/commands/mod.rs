@@ -30,6 +30,7 @@ mod output_schema;
 mod person;
 mod pin;
 mod plugin;
+mod plugin_test;
 mod ps;
 mod rm;
 mod run;

@@ -1,7 +1,8 @@
-//! `yoi plugin`: what plugins there are, what each would run, and packages created, checked, added and removed. Runs none.
+//! `yoi plugin`: what plugins there are, what each would run, and packages created, checked, added and removed.
 
 use super::grant_plugin;
 use super::person::only_a_person;
+use super::plugin_test;
 use crate::cli::{PluginAction, PluginNewArgs};
 use crate::compose::packages;
 use crate::config::Config;
@@ -31,6 +32,7 @@ pub(crate) fn run(action: &PluginAction, env: &Env) -> Result<Exit, Failure> {
         PluginAction::List(args) => list(args.json, env),
         PluginAction::Show(args) => show(&args.name, args.json, env),
         PluginAction::Check(args) => check(&args.dir, env),
+        PluginAction::Test(args) => plugin_test::run(&args.dir, args.json, env),
         PluginAction::New(args) => new(args, env),
         PluginAction::Add(args) => add(&args.dir, env),
         PluginAction::Remove(args) => remove(&args.name, env),

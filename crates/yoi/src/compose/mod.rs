@@ -161,6 +161,12 @@ impl Composed {
         self.builder.plan()
     }
 
+    /// The same, where children also read this directory.
+    pub(crate) fn reading(mut self, dir: PathBuf) -> Self {
+        self.confinement.read.push(dir);
+        self
+    }
+
     /// Installs the features for the session whose children carry `tag`. Where children cannot be confined, the shell
     /// is left out, and the report says why. The words of `secrets`, the keys of models and what features are granted,
     /// are kept out of all that features hand over.

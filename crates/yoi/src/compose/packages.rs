@@ -3,9 +3,13 @@
 use super::switches::Off;
 use crate::config::Config;
 use crate::env::Env;
+use crate::exit::{Exit, Failure};
 use crate::plugins::{CopyPlace, FoundPackage, Standing};
 use plugin::DeclaredFeature;
-use pod::feature::{CapabilityPolicy, FeatureId, FeatureModule, FeatureRegistryBuilder, HostCapability};
+use pod::feature::{
+    CapabilityPolicy, FeatureId, FeatureModule, FeatureRegistryBuilder, FeatureRuntimeKind, HostCapability,
+    InstallOutcome, InstallPlan, PlannedFeature,
+};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -69,6 +73,10 @@ pub(super) fn decided(
                 Ok((digest, copies)) => {
                     modules.push(Arc::new(package.module(feature, digest, copies)));
                     policy = granted(policy, feature);
+                    let id = &feature.descriptor.id;
+                    if config.strict_plugins.value && !is_off(config, id) {
+                        policy = policy.require(id.clone(), &config.strict_plugins.source);
+                    }
                 }
                 Err(why) if off < MAX_OFF => {
                     off += 1;
@@ -83,6 +91,37 @@ pub(super) fn decided(
         }
     }
     policy
+}
+
+/// Whether the person switched a feature off.
+fn is_off(config: &Config, id: &FeatureId) -> bool {
+    config.features.get(&id.to_string()).is_some_and(|switches| switches.off().is_some())
+}
+
+/// Ends a start for which every plugin that is found must be installed, if one is not.
+pub(crate) fn strict(config: &Config, plan: &InstallPlan, env: &Env) -> Result<(), Failure> {
+    if !config.strict_plugins.value {
+        return Ok(());
+    }
+    let mut missing = config.plugins.problems.clone();
+    for package in &config.plugins.found {
+        missing.extend(problems(package, env).into_iter().map(|(_, problem)| problem));
+        let obstacle = package.features().next().and_then(|_| package.standing(env).obstacle());
+        missing.extend(obstacle.map(|why| format!("plugin {}: {why}", package.name)));
+    }
+    let skipped = |feature: &&PlannedFeature| {
+        feature.runtime == FeatureRuntimeKind::Declarative && feature.outcome == InstallOutcome::Skipped
+    };
+    let why = |feature: &PlannedFeature| {
+        feature.diagnostics.first().map_or_else(|| feature.feature_id.to_string(), |found| found.message.clone())
+    };
+    missing.extend(plan.features.iter().filter(skipped).map(why));
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let what = format!("{}: a plugin is not installed: {}", config.strict_plugins.source, missing.join("; "));
+    Err(Failure::new(Exit::Config, what)
+        .help("grant the plugins with `yoi grant`, fix or remove them, or start without this setting"))
 }
 
 /// Why features of a package cannot be used, whatever was granted.

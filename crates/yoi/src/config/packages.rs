@@ -67,6 +67,21 @@ impl Config {
         granted
     }
 
+    /// Adds directories of packages, before those of the project.
+    pub(crate) fn add_plugin_dirs<'a>(
+        &mut self,
+        dirs: impl Iterator<Item = &'a Path>,
+        env: &Env,
+    ) -> Result<(), Failure> {
+        let dirs: Vec<_> = dirs.map(|dir| (env.cwd.join(dir), "--plugin-dir".to_owned())).collect();
+        if !dirs.is_empty() {
+            let project = self.plugin_places.dirs.len().saturating_sub(1);
+            self.plugin_places.dirs.splice(project..project, dirs);
+            self.plugins = Plugins::find(&self.plugin_places, env);
+        }
+        Ok(())
+    }
+
     /// Looks for plugins in all places.
     pub(super) fn find_plugins(&mut self, env: &Env) -> Result<(), Failure> {
         let own = env.config_dir()?.join(DIR);

@@ -4,7 +4,7 @@ use super::context::HostContext;
 use super::messages::Messages;
 use super::session_location::{SessionLocation, WantedSession};
 use crate::compose::model::{self, Built, ModelChoice, OFFLINE};
-use crate::compose::packages::OFF;
+use crate::compose::packages::{self, OFF};
 use crate::compose::roots::Added;
 use crate::compose::secrets::ResolvedSecrets;
 use crate::compose::{Composed, compose};
@@ -63,6 +63,7 @@ impl HostContext<'_> {
         };
         let plan = composed.plan();
         invalid_settings(&plan, config)?;
+        packages::strict(config, &plan, env)?;
         let roots: Vec<&Path> = composed.workspace.roots().map(|(root, _)| root).collect();
         let place = SessionLocation::choose(wanted, config, env, &composed.project.root, &roots)?;
         // A pod that is there gets the report, also of a plan that will not do: it stands in its journal then.

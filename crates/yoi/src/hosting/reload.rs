@@ -45,7 +45,7 @@ impl Hosting<'_> {
     /// On another thread: the control thread waits for no file.
     async fn read_again(&self) -> Result<Config, Failure> {
         let (env, launch) = (self.context.env.clone(), self.context.launch.clone());
-        let reading = tokio::task::spawn_blocking(move || launch.over(Config::load(&env)?));
+        let reading = tokio::task::spawn_blocking(move || launch.over(Config::load(&env)?, &env));
         let late = |_| Failure::new(Exit::Unavailable, format!("its files were not read within {} s", READ.as_secs()));
         let read = timeout(READ, reading).await.map_err(late)?;
         read.map_err(|broken| Failure::new(Exit::Internal, broken.to_string()))?

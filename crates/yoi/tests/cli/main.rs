@@ -59,6 +59,7 @@ mod notify_person;
 mod output_schema;
 mod oversized_answers;
 mod person;
+mod plugin_stac;
 mod plugins;
 mod pod_budget;
 mod pod_in_use;

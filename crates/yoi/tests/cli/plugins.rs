@@ -1,6 +1,6 @@
 //! Plugins: found, granted by a person, called by a model; what changed runs nothing; what is wrong costs itself only.
 
-use crate::scene::Scene;
+use crate::scene::{Scene, finish};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -335,4 +335,85 @@ fn a_check_names_every_problem() {
 fn the_page_shows_the_manifest_of_the_example() {
     let page = include_str!("../../../../docs/PLUGINS.md");
     assert!(page.contains(include_str!("../../../../docs/plugins/hello/plugin.toml")));
+}
+
+#[test]
+fn a_strict_start_needs_every_plugin() {
+    let scene = Scene::new();
+    let strict = ["run", "--strict-plugins", "list the files"];
+    scene.yoi(&strict).ends(0);
+    own(&scene, "acme", SCRIPT);
+    write(&scene.path("config/yoi/plugins/bad"), "[package", SCRIPT);
+    scene.yoi(&["run", "list the files"]).ends(0);
+    let says = ["--strict-plugins: a plugin is not installed", "plugin acme: not granted", "plugin bad "];
+    scene.yoi(&strict).ends(78).says(&says);
+    let mut command = scene.command(&["run", "list the files"]);
+    finish(command.env("YOI_STRICT_PLUGINS", "1").spawn().unwrap()).ends(78).says(&["YOI_STRICT_PLUGINS: "]);
+    let mut command = scene.command(&["run", "list the files"]);
+    finish(command.env("YOI_STRICT_PLUGINS", "yes").spawn().unwrap()).ends(78).says(&["must be 0 or 1"]);
+    scene.write("yoi.toml", "[plugins]\nstrict = true\n");
+    scene.yoi(&["run", "list the files"]).ends(78).says(&["project/yoi.toml:2: a plugin is not installed"]);
+    fs::remove_dir_all(scene.path("config/yoi/plugins/bad")).unwrap();
+    scene.yoi(&["grant", "--all"]).ends(0);
+    scene.yoi(&strict).ends(0);
+    // A project can ask for more, not for less.
+    scene.config("[plugins]\nstrict = true\n").write("yoi.toml", "[plugins]\nstrict = false\n");
+    own(&scene, "other", SCRIPT);
+    scene.yoi(&["run", "list the files"]).ends(78).says(&["plugin other: not granted"]);
+    scene.config("[plugins]\nstrict = true\n[features.\"plugin:taken/main\"]\nenabled = false\n");
+    fs::remove_dir_all(scene.path("config/yoi/plugins/other")).unwrap();
+    write(&scene.path("config/yoi/plugins/taken"), &manifest("taken", "Read"), SCRIPT);
+    scene.yoi(&["grant", "--all"]).ends(0);
+    scene.yoi(&["run", "list the files"]).ends(0);
+    scene.config("[plugins]\nstrict = true\n");
+    scene.yoi(&["run", "list the files"]).ends(78).says(&["has the same name as a tool of builtin:files"]);
+}
+
+#[test]
+fn a_command_line_adds_directories_of_plugins() {
+    let scene = Scene::new();
+    let dir = scene.path("more");
+    write(&dir.join("acme"), &manifest("acme", "acme_greet"), SCRIPT);
+    write(&dir.join("below/other"), &manifest("other", "other_greet"), SCRIPT);
+    assert!(feature(&scene, "plugin:acme/main").is_none());
+    let with = |args: &[&str]| finish(scene.command(args).env("YOI_PLUGIN_DIR", &dir).spawn().unwrap());
+    let listed = with(&["plugin", "list"]).ends(0).prints(&["acme 1.0.0  not granted"]);
+    assert!(!listed.out.contains("other"), "one level only: {}", listed.out);
+    with(&["grant", "--all"]).ends(0);
+    let calls = json!({ "calls": [{ "name": "acme_greet", "arguments": { "who": "you" } }] });
+    let model = scene.script("m.jsonl", &[calls, json!({ "text": "done" })]);
+    let dir = dir.to_str().unwrap();
+    scene.yoi(&["run", "--pod", "p", "-m", &model, "--plugin-dir", dir, "--allow", "acme_greet", "go"]).ends(0);
+    let records = scene.records("p");
+    let result = records.iter().find(|record| record["k"] == "tool_finished").unwrap();
+    assert!(result["outcome"]["content"].as_str().unwrap().contains("hello --who=you"), "{result}");
+    let started = records.iter().find(|record| record["k"] == "host_started").unwrap();
+    assert_eq!(started["launch"]["plugin_dirs"], json!([dir]));
+    scene.yoi(&["run", "-m", &model, "--allow", "acme_greet", "go"]).ends(78).says(&["there is no tool `acme_greet`"]);
+}
+
+#[test]
+fn the_examples_of_a_package_are_run_confined() {
+    let scene = Scene::new();
+    for dir in [HELLO, concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/plugins/stac")] {
+        let mut command = scene.command(&["plugin", "test", dir]);
+        let done = finish(command.env("PATH", "/usr/local/bin:/usr/bin:/bin").spawn().unwrap());
+        done.ends(0).prints(&["ok      ", " passed, 0 failed"]);
+    }
+    assert!(fs::read_dir(scene.path("home/.cache/yoi/packages")).unwrap().next().is_none(), "no copy is left");
+    let outside = scene.path("outside");
+    let script = format!("echo x > '{}'\necho end\n", outside.display());
+    let dir = write(&scene.file("acme"), &manifest("acme", "acme_greet"), &script);
+    fs::create_dir(dir.join("tests")).unwrap();
+    let examples = json!([
+        { "tool": "acme_greet", "arguments": { "who": "x" }, "contains": "end" },
+        { "tool": "acme_greet", "arguments": { "who": "x" }, "equals": "end" },
+        { "tool": "acme_greet", "arguments": { "who": "x" }, "exit": 3 },
+        { "tool": "none", "arguments": {} },
+    ]);
+    fs::write(dir.join("tests/a.json"), examples.to_string()).unwrap();
+    let done = scene.yoi(&["plugin", "test", "acme", "--json"]).ends(1).json();
+    let passed: Vec<bool> = done["examples"].as_array().unwrap().iter().map(|end| end["passed"] == true).collect();
+    assert_eq!(passed, [true, false, false, false], "{done}");
+    assert!(!outside.exists());
 }

@@ -96,7 +96,7 @@ fn is_of_pod(args: &FeaturesArgs) -> bool {
 fn planned(args: &FeaturesArgs, env: &Env) -> Result<(Value, Page), Failure> {
     let agent = args.agent.as_deref().map(|file| Agent::load(file, &args.arg, env)).transpose()?;
     let launch = LaunchOptions::attaching(&args.attached).with_agent(agent);
-    let (ambient, config) = (ambient::claim(), launch.over(Config::load(env)?)?);
+    let (ambient, config) = (ambient::claim(), launch.over(Config::load(env)?, env)?);
     let mut composed = compose(&ambient, &config, env, Added::default())?;
     let no_shell = composed.spawner(&ambient, env, "features")?.err();
     let plan = composed.plan();
