@@ -55,6 +55,12 @@ impl Content {
         all.finalize().to_hex().to_string()
     }
 
+    /// Whether it has exactly this file.
+    #[must_use]
+    pub fn has(&self, path: &str, bytes: &[u8]) -> bool {
+        self.files.get(path).is_some_and(|file| file.blake3 == blake3::hash(bytes))
+    }
+
     /// One line for each file, as it is kept with a grant: `x` or `-`, the digest, the path.
     pub fn lines(&self) -> impl Iterator<Item = (String, String)> {
         self.files.iter().map(|(path, file)| (path.clone(), file.to_string()))
@@ -94,6 +100,7 @@ mod tests {
     #[test]
     fn each_byte_bit_and_name_counts() {
         let one = content(&[("a", false, "x"), ("b/c", true, "y")]);
+        assert!(one.has("a", b"x") && !one.has("a", b"y") && !one.has("b", b"x"));
         assert_eq!(one.digest(), content(&[("b/c", true, "y"), ("a", false, "x")]).digest());
         for other in [
             content(&[("a", false, "x"), ("b/c", true, "z")]),

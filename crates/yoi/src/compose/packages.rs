@@ -22,6 +22,9 @@ pub(crate) const OFF: &str = "plugin: ";
 /// Most features of packages without a grant that stand in a plan: there is no bound to what a project brings.
 const MAX_OFF: usize = 64;
 
+/// Most problems in a report, for the same reason.
+const MAX_PROBLEMS: usize = 64;
+
 /// The packages of a start.
 #[derive(Default)]
 pub(crate) struct Packages {
@@ -33,7 +36,7 @@ pub(crate) struct Packages {
 impl Packages {
     /// Adds what is wrong with packages to the report of a registry.
     pub(super) fn report(&self, builder: FeatureRegistryBuilder) -> FeatureRegistryBuilder {
-        self.problems.iter().fold(builder, |builder, (id, what)| builder.problem(id.clone(), what))
+        self.problems.iter().take(MAX_PROBLEMS).fold(builder, |builder, (id, what)| builder.problem(id.clone(), what))
     }
 
     /// Copies the granted packages; gives the directories that children read. Calls into a package that cannot be copied are
@@ -115,6 +118,7 @@ pub(crate) fn strict(config: &Config, plan: &InstallPlan, env: &Env) -> Result<(
     let why = |feature: &PlannedFeature| {
         feature.diagnostics.first().map_or_else(|| feature.feature_id.to_string(), |found| found.message.clone())
     };
+    missing.truncate(MAX_PROBLEMS);
     missing.extend(plan.features.iter().filter(skipped).map(why));
     if missing.is_empty() {
         return Ok(());

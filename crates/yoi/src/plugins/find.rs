@@ -46,7 +46,7 @@ pub(crate) struct Plugins {
 impl Plugins {
     /// Looks in all places.
     pub(crate) fn find(places: &Places, env: &Env) -> Self {
-        let mut finding = Finding { places, env, names: BTreeSet::new(), bytes: 0, plugins: Self::default() };
+        let mut finding = Finding::new(places, env);
         for NamedPackage { name, path, source } in &places.entries {
             finding.package(path, source, Some(name));
         }
@@ -74,7 +74,7 @@ impl Plugins {
 /// The package in a directory, whatever else is found.
 pub(crate) fn at(dir: &Path, env: &Env) -> Arc<FoundPackage> {
     let places = Places::default();
-    let mut finding = Finding { places: &places, env, names: BTreeSet::new(), bytes: 0, plugins: Plugins::default() };
+    let mut finding = Finding::new(&places, env);
     finding.package(dir, "", None);
     let nothing = || FoundPackage::new(String::new(), dir.to_owned(), String::new(), Err("it is not there".to_owned()));
     finding.plugins.found.pop().unwrap_or_else(|| Arc::new(nothing()))
@@ -86,7 +86,15 @@ struct Finding<'a> {
     /// Of packages that count.
     names: BTreeSet<String>,
     bytes: usize,
+    /// Whether there are more packages than are read.
+    is_full: bool,
     plugins: Plugins,
+}
+
+impl<'a> Finding<'a> {
+    fn new(places: &'a Places, env: &'a Env) -> Self {
+        Self { places, env, names: BTreeSet::new(), bytes: 0, is_full: false, plugins: Plugins::default() }
+    }
 }
 
 impl Finding<'_> {
@@ -109,8 +117,11 @@ impl Finding<'_> {
     /// One package. `entry` is the name that a configuration has for it.
     fn package(&mut self, path: &Path, source: &str, entry: Option<&str>) {
         if self.plugins.found.len() >= MAX_PACKAGES {
-            let what = format!("{}: only {MAX_PACKAGES} plugins are read", self.env.shown(path));
-            self.plugins.problems.push(what);
+            if !self.is_full {
+                let what = format!("{}: only {MAX_PACKAGES} plugins are read", self.env.shown(path));
+                self.plugins.problems.push(what);
+            }
+            self.is_full = true;
             return;
         }
         let named = path.file_name().map(|name| authority::escape(Path::new(name))).unwrap_or_default();
@@ -120,14 +131,15 @@ impl Finding<'_> {
             Ok((dir, manifest))
         });
         let (dir, manifest) = match found {
-            Ok((dir, manifest)) => (dir, self.counts(manifest, entry)),
+            Ok((dir, (manifest, text))) => (dir, self.counts(manifest, entry).map(|manifest| (manifest, text))),
             Err(why) => (path.to_owned(), Err(why)),
         };
-        let name = manifest.as_ref().map_or(name, |manifest| manifest.package.name.clone());
+        let name = manifest.as_ref().map_or(name, |(manifest, _)| manifest.package.name.clone());
         self.plugins.found.push(Arc::new(FoundPackage::new(name, dir, source.to_owned(), manifest)));
     }
 
-    fn manifest(&mut self, dir: &Path) -> Result<Manifest, String> {
+    /// A manifest and its text.
+    fn manifest(&mut self, dir: &Path) -> Result<(Manifest, String), String> {
         let file = plain_file::open(&dir.join(MANIFEST), Links::Refused).map_err(|why| format!("{MANIFEST} {why}"))?;
         let file = file.ok_or_else(|| format!("there is no {MANIFEST}"))?;
         let most = u64::try_from(MAX_MANIFEST).unwrap_or(u64::MAX);
@@ -138,7 +150,8 @@ impl Finding<'_> {
         }
         let text = String::from_utf8(bytes).map_err(|_| format!("{MANIFEST} is not UTF-8"))?;
         let version = Version::parse(env!("CARGO_PKG_VERSION")).map_err(|error| error.to_string())?;
-        Manifest::read(&text, &version, &self.places.renames).map_err(|why| why.to_string())
+        let manifest = Manifest::read(&text, &version, &self.places.renames).map_err(|why| why.to_string())?;
+        Ok((manifest, text))
     }
 
     /// The first package of a name counts, under its own name only.

@@ -3,7 +3,7 @@
 use super::content::{self, CopyPlace};
 use super::grants::PackageGrant;
 use crate::env::Env;
-use plugin::{Content, DeclarativeFeature, DeclaredFeature, Manifest};
+use plugin::{Content, DeclarativeFeature, DeclaredFeature, MANIFEST, Manifest};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -18,6 +18,8 @@ pub(crate) struct FoundPackage {
     pub(crate) source: String,
     /// What it declares, or why nothing of it is used.
     pub(crate) manifest: Result<Manifest, String>,
+    /// The text of the manifest.
+    text: String,
     standing: OnceLock<Standing>,
 }
 
@@ -36,13 +38,26 @@ pub(crate) enum Standing {
 }
 
 impl FoundPackage {
-    pub(super) fn new(name: String, dir: PathBuf, source: String, manifest: Result<Manifest, String>) -> Self {
-        Self { name, dir, source, manifest, standing: OnceLock::new() }
+    pub(super) fn new(
+        name: String,
+        dir: PathBuf,
+        source: String,
+        manifest: Result<(Manifest, String), String>,
+    ) -> Self {
+        let (manifest, text) = match manifest {
+            Ok((manifest, text)) => (Ok(manifest), text),
+            Err(why) => (Err(why), String::new()),
+        };
+        Self { name, dir, source, manifest, text, standing: OnceLock::new() }
     }
 
-    /// The content as it is now.
+    /// The content as it is now, with the manifest that was read: another one may declare other programs.
     pub(crate) fn content(&self) -> Result<Content, String> {
-        content::read(&self.dir, |_, _, _| Ok(()))
+        let content = content::read(&self.dir, |_, _, _| Ok(()))?;
+        match content.has(MANIFEST, self.text.as_bytes()) {
+            true => Ok(content),
+            false => Err(format!("{MANIFEST} changed while it was read; try again")),
+        }
     }
 
     /// Writes its content into an empty directory.
@@ -88,7 +103,7 @@ impl FoundPackage {
 /// Without the standing, which is found later than the rest.
 impl fmt::Debug for FoundPackage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, dir, source, manifest, standing: _ } = self;
+        let Self { name, dir, source, manifest, text: _, standing: _ } = self;
         f.debug_struct("FoundPackage")
             .field("name", name)
             .field("dir", dir)

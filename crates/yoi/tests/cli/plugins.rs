@@ -3,6 +3,7 @@
 use crate::scene::{Scene, finish};
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// A package with one feature and one tool, whose program is the script `run.sh`.
@@ -416,4 +417,78 @@ fn the_examples_of_a_package_are_run_confined() {
     let passed: Vec<bool> = done["examples"].as_array().unwrap().iter().map(|end| end["passed"] == true).collect();
     assert_eq!(passed, [true, false, false, false], "{done}");
     assert!(!outside.exists());
+}
+
+/// Many packages without a grant: no file of one is opened but its manifest, nothing is run, and reports stay small.
+#[test]
+fn packages_without_a_grant_cost_a_manifest_each() {
+    let scene = Scene::new();
+    for number in 0..80 {
+        let dir = scene.file(&format!(".yoi/plugins/p{number:02}"));
+        let bad = "\n[features.bad]\nhooks = 3\n";
+        write(&dir, &format!("{}{bad}", manifest(&format!("p{number:02}"), &format!("p{number}_greet"))), SCRIPT);
+        // Opening it would wait for a writer for ever, reading it would fail.
+        crate::scene::fifo(&dir.join("fifo"));
+        fs::set_permissions(dir.join("run.sh"), fs::Permissions::from_mode(0o000)).unwrap();
+    }
+    let opened = opens(&[scene.file(".yoi/plugins/p00"), scene.file(".yoi/plugins/p33")]);
+    let plan = scene.yoi(&["features", "--json"]).ends(0).json();
+    let text = plan.to_string();
+    assert!(text.contains("only 64 plugins are read"), "{text}");
+    let declarative = plan["features"].as_array().unwrap().iter().filter(|feature| feature["runtime"] == "declarative");
+    assert_eq!(declarative.count(), 64);
+    assert!(plan["diagnostics"].as_array().unwrap().len() <= 64);
+    scene.yoi(&["run", "list the files"]).ends(0);
+    assert_eq!(opened(), ["plugin.toml"; 4], "each of two commands reads both manifests");
+    assert!(!scene.path("home/.cache/yoi/packages").exists(), "nothing was copied");
+}
+
+#[test]
+fn a_grant_that_others_can_write_does_not_count() {
+    let scene = Scene::new();
+    own(&scene, "acme", SCRIPT);
+    scene.yoi(&["grant", "--all"]).ends(0);
+    assert_eq!(outcome(&scene, "plugin:acme/main"), "installed");
+    let grants = scene.path("state/yoi/grants/plugins");
+    let file = fs::read_dir(&grants).unwrap().next().unwrap().unwrap().path();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+    assert_eq!(outcome(&scene, "plugin:acme/main"), "disabled");
+    assert!(table(&scene).contains("others can write it (mode 666)"));
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(outcome(&scene, "plugin:acme/main"), "installed");
+    // A grant is for one directory: the same content elsewhere needs its own.
+    let other = grants.join(format!("{}.json", "0".repeat(64)));
+    fs::rename(&file, other).unwrap();
+    assert_eq!(outcome(&scene, "plugin:acme/main"), "disabled");
+}
+
+#[test]
+fn a_command_of_a_pod_grants_no_plugin() {
+    let scene = Scene::new();
+    own(&scene, "acme", SCRIPT);
+    let yoi = env!("CARGO_BIN_EXE_yoi");
+    for args in ["grant --all", "plugin add x", "plugin remove acme", "plugin test x"] {
+        let pod = args.replace(' ', "-");
+        let (is_error, text) = called_once(&scene, &pod, "Bash", json!({ "command": format!("{yoi} {args}") }));
+        assert!(is_error || text.contains("a run cannot"), "{args}: {text}");
+    }
+    assert_eq!(outcome(&scene, "plugin:acme/main"), "disabled");
+}
+
+/// What is opened in these directories from now on: names, and nothing for a directory itself.
+fn opens(dirs: &[PathBuf]) -> impl Fn() -> Vec<String> + use<> {
+    use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
+    let watch = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).unwrap();
+    for dir in dirs {
+        add_watch(&watch, dir, WatchFlags::OPEN).unwrap();
+    }
+    move || {
+        let mut space = [std::mem::MaybeUninit::uninit(); 16 * 1024];
+        let mut reader = Reader::new(&watch, &mut space);
+        let mut names = Vec::new();
+        while let Ok(event) = reader.next() {
+            names.push(event.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default());
+        }
+        names
+    }
 }
