@@ -295,7 +295,13 @@ pub fn registry(workspace: Workspace, link: PodLink) -> FeatureRegistry {
 
 fn permission(workspace: Workspace) -> Permission {
     let now = SandboxState { mode: SandboxMode::WorkspaceWrite, enforced: true };
-    let terms = HostTerms { read: "Read", shell: "Bash", jobs: "JobStart", remedy: |remedy| format!("{remedy:?}") };
+    let terms = HostTerms {
+        read: "Read",
+        shell: "Bash",
+        jobs: "JobStart",
+        run: |command| serde_json::json!({ "command": command }).to_string(),
+        remedy: |remedy| format!("{remedy:?}"),
+    };
     Permission { policy: Policy::new(terms, Vec::new()), workspace, sandbox: now, person: Person::Never }
 }
 

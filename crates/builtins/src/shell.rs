@@ -19,6 +19,12 @@ const BASH: ToolKey<bash::Args> =
 const READ_OUTPUT: ToolKey<read_output::Args> =
     ToolKey::new(read_output::NAME, read_output::EFFECT, read_output::ABOUT).touching(read_output::touches);
 
+/// The arguments with which Bash runs a command of a person. Who waits can cancel it, so it has the longest timeout.
+#[must_use]
+pub fn run_by_person(command: &str) -> String {
+    serde_json::json!({ "command": command, "timeout_s": bash::MAX_TIMEOUT_S }).to_string()
+}
+
 /// The feature that adds the tools to run shell commands and to page their output.
 #[derive(Debug)]
 pub struct ShellFeature;

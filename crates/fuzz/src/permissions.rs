@@ -94,7 +94,13 @@ impl Case {
             let own = rules.iter().filter(|(layer, _)| *layer == number).map(|(_, rule)| rule.clone()).collect();
             Layer::new(number.to_string(), own).expect("rules that were read one by one")
         };
-        let terms = HostTerms { read: "Read", shell: "Bash", jobs: "JobStart", remedy: |remedy| format!("{remedy:?}") };
+        let terms = HostTerms {
+            read: "Read",
+            shell: "Bash",
+            jobs: "JobStart",
+            run: |command| serde_json::json!({ "command": command }).to_string(),
+            remedy: |remedy| format!("{remedy:?}"),
+        };
         let policy = Policy::new(terms, (0..LAYERS).map(layer).collect());
         let feature = FeatureId::builtin("fuzz");
         let touches = std::slice::from_ref(touch);

@@ -19,7 +19,7 @@ pub enum Fact<P: Payload> {
     /// An item that the host added: user or system.
     Note(P::Note),
     /// An item of the model's answer, or one that the turn added: reasoning, assistant, tool call or system. Never a
-    /// result.
+    /// result. A tool call is the model's, or the [`NewCall`] that the turn started with.
     Item(Item),
     /// The answer is complete.
     Response {
@@ -211,11 +211,20 @@ pub enum Delta {
     },
 }
 
-/// A call that the model proposed, for the host to judge.
+/// A call that the host supplies in place of an answer of the model; see [`crate::Turn::start_call`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewCall {
+    /// The tool's name.
+    pub name: String,
+    /// Raw argument text, as a model would write it.
+    pub arguments: String,
+}
+
+/// A call that was proposed, for the host to judge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallView {
     pub id: CallId,
-    /// The tool's name as the model wrote it; need not exist.
+    /// The tool's name as it was written; need not exist.
     pub name: String,
     /// Raw argument text; need not be JSON.
     pub arguments: String,

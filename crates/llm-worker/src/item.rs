@@ -94,6 +94,18 @@ pub enum Item {
     },
 }
 
+/// What an item *user* begins with that is about a command of a person: the call behind it is that person's. It is part of
+/// the format of journals, whose items are made with it.
+pub const COMMAND_WORDS: &str = "I entered this command myself, so the call that follows is mine and not yours:";
+
+impl Item {
+    /// Whether the call behind it is one of a person.
+    #[must_use]
+    pub fn is_command(&self) -> bool {
+        matches!(self, Self::User { text } if text.starts_with(COMMAND_WORDS))
+    }
+}
+
 /// A provider's signature of reasoning, or the reasoning itself in encrypted form, to be sent back byte for byte. It
 /// covers the items before it, so only the model and the surface that it was made for accept it; a projection omits it
 /// for any other.

@@ -15,7 +15,9 @@ pub mod projection;
 pub mod tool;
 pub mod turn;
 
-pub use effect::{CallVerdict, CallView, Delta, Effect, Fact, Gated, Input, Outcome, RequestFact, ToolRun, TurnStop};
+pub use effect::{
+    CallVerdict, CallView, Delta, Effect, Fact, Gated, Input, NewCall, Outcome, RequestFact, ToolRun, TurnStop,
+};
 pub use error::ErrorKind;
 pub use history::{Counters, History, HistoryError};
 pub use item::{CallId, Item, ProviderSignature, ResultStatus, SealedReasoning, ToolOutcome};

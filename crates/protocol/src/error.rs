@@ -76,7 +76,7 @@ kinds! {
     Closing = -32011,
     /// What the pod may use is used up: `resume` with `more` grants it once more.
     Budget = -32014,
-    /// A tool that a client called failed, with the reason.
+    /// A tool that a client called failed, or the pod has no tool for commands; with the reason.
     Failed = -32012,
 }
 

@@ -109,6 +109,10 @@ methods! {
     SetDraft = "draft" -> Done,
     /// Ends the running turn; of an input: withdraws it, or ends its turn.
     Cancel = "cancel" -> Done,
+    /// Ends a job with all of its processes. Answered once its end is durable.
+    StopJob = "stop_job" -> Done,
+    /// Asks a run of a background task to end. Its record tells when it has.
+    StopRun = "stop_run" -> Done,
     /// Holds the pod: no turn begins, and the running one waits before its next request.
     Pause = "pause" -> Done,
     /// Ends a hold.
@@ -147,6 +151,8 @@ impl Method {
             | Self::Compact(Compact { cmd_id, .. })
             | Self::SetDraft(SetDraft { cmd_id, .. })
             | Self::Cancel(Cancel { cmd_id, .. })
+            | Self::StopJob(StopJob { cmd_id, .. })
+            | Self::StopRun(StopRun { cmd_id, .. })
             | Self::Pause(Pause { cmd_id })
             | Self::Resume(Resume { cmd_id, more: _ })
             | Self::Undo(Undo { cmd_id, .. })
@@ -557,6 +563,20 @@ pub struct Draft {
 pub struct Cancel {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<u64>,
+    pub cmd_id: String,
+}
+
+/// Parameters of `stop_job`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StopJob {
+    pub job: u64,
+    pub cmd_id: String,
+}
+
+/// Parameters of `stop_run`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StopRun {
+    pub run: u64,
     pub cmd_id: String,
 }
 

@@ -264,6 +264,8 @@ mirrors! {
     InputQueued {
         input: u64,
         text: String,
+        /// A shell command of a person, which is the text behind its `!`.
+        run?: bool,
         /// `queue` if absent.
         mode?: String,
         /// The `cmd_id` that the client gave.
@@ -411,6 +413,8 @@ mirrors! {
         question: String,
         rule: String,
         gates?: Vec<AskingGate>,
+        /// What its command line runs.
+        command?: AskedCommand,
         sandbox: String,
         /// The rules that would allow such calls without a question.
         rules?: Vec<Value>,
@@ -425,6 +429,23 @@ mirrors! {
         at_ms: u64,
         /// The whole time, in milliseconds.
         after_ms: u64,
+    }
+    /// The parts of a command line, as they were judged; part of [`ApprovalRequested`].
+    AskedCommand {
+        /// The argument that has the command line.
+        field: String,
+        parts: Vec<CommandPart>,
+        /// How many more there are.
+        more?: u64,
+    }
+    /// A simple command; part of [`AskedCommand`].
+    CommandPart {
+        /// In one line, cut if it is long.
+        text: String,
+        /// Where its program stands in the argument, if that is certain: its first byte, and the byte behind it.
+        at?: [u64; 2],
+        /// Whether a rule asks because of it.
+        asks?: bool,
     }
     /// A gate that asks; part of [`ApprovalRequested`].
     AskingGate {

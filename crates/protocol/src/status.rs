@@ -99,6 +99,12 @@ pub struct ContextStatus {
     /// Old results leave before a request with more tokens; absent if the window is unknown: then nothing leaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub masks_above: Option<u64>,
+    /// Tokens that masking all old results would free now: an estimate. Absent if the window is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub masking_frees: Option<u64>,
+    /// Tokens that the method `compact` would free now with old steps: an estimate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps_free: Option<u64>,
     /// How many results have left the requests so far; each is read again by its call.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_results: u64,
@@ -211,6 +217,9 @@ pub struct Queued {
     pub mode: DeliveryMode,
     /// Its first 200 characters.
     pub text: String,
+    /// It is a command of a person.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub run: bool,
 }
 
 /// A background task of a feature.
@@ -282,6 +291,9 @@ pub struct JobStatus {
     pub since_ms: u64,
     /// When it is stopped at the latest: wall clock, milliseconds since 1970.
     pub until_ms: u64,
+    /// The resident memory of its processes in bytes, as it was read newest; absent before it was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -300,4 +312,7 @@ pub enum DeliveryMode {
     Steer,
     /// As `steer`; until it is taken, each call that waits for a person is denied. Needs the role `approver`.
     DenyParked,
+    /// The text is a shell command of the person: as `queue`, and its turn runs the command as a call of the model would
+    /// run, and asks no model. An input that waits has `queue` and `run`.
+    Run,
 }

@@ -255,11 +255,16 @@ impl Model for Scripted {
 }
 
 /// The number of answers in a history. An answer is reasoning, text and calls, in that order and each optional: an item
-/// out of this order starts the next answer, and so does an item that is not the model's.
+/// out of this order starts the next answer, and so does an item that is not the model's. A call of a person is no answer.
 fn answers_in(items: &[Item]) -> usize {
     let mut count = 0;
     let mut place = 0;
+    let mut is_of_person = false;
     for item in items {
+        let is_call = std::mem::replace(&mut is_of_person, item.is_command());
+        if is_call {
+            continue;
+        }
         let here = match item {
             Item::Reasoning { .. } => 1,
             Item::Assistant { .. } => 2,

@@ -59,7 +59,7 @@ impl PartWalk {
     fn term(&mut self, value: &str) {
         if ["${", "$(", "$[", "`", "<(", ">("].iter().any(|opener| value.contains(opener)) {
             let mut found = WordFindings::default();
-            self.again(value, &mut found);
+            self.again(value, None, &mut found);
             if value.contains('`') && value.contains('\\') {
                 found.add(OpaqueReason::Hidden("backquotes"));
             }

@@ -17,6 +17,7 @@ mod git;
 mod known;
 mod names;
 mod opaque;
+mod places;
 mod resolve;
 mod scripts;
 mod second;

@@ -5,6 +5,7 @@ use crate::bounds::one_line;
 use crate::command_line::{Assignment, CommandLine, Function, Part, RedirectKind, Redirection};
 use crate::expansion::{live, only_numbers, parameter};
 use crate::opaque::OpaqueReason;
+use crate::places::Places;
 use crate::resolve;
 use crate::second::{self, Reading};
 use crate::variables;
@@ -17,7 +18,8 @@ pub(crate) const MAX_DEPTH: usize = 128;
 
 /// Parses `text`, which is within the limits.
 pub(crate) fn script(text: &str) -> Result<CommandLine, OpaqueReason> {
-    let mut walk = PartWalk { script: CommandLine::default(), depth: 0, readings: Vec::new() };
+    let (script, places) = (CommandLine::default(), Places::new(text));
+    let mut walk = PartWalk { script, depth: 0, readings: Vec::new(), places };
     for node in &parsed(text)? {
         walk.node(node, None);
     }
@@ -38,6 +40,7 @@ pub(crate) struct PartWalk {
     pub(crate) depth: usize,
     /// Each command as it is written, to be compared with another reading.
     readings: Vec<Reading>,
+    places: Places,
 }
 
 /// Findings about the words of one command.
@@ -264,7 +267,9 @@ impl PartWalk {
             found.add(OpaqueReason::Hidden("a word that is not known"));
             return Word::hidden("…");
         };
-        let (word, inside) = word::read(value, parts);
+        let (mut word, inside) = word::read(value, parts);
+        let (first, bytes) = self.places.word(node, value).unzip();
+        word.set_place(bytes);
         if inside.escaped_backquote {
             found.add(OpaqueReason::Hidden("backquotes"));
         }
@@ -272,15 +277,16 @@ impl PartWalk {
             found.add(OpaqueReason::Hidden("a subscript"));
         }
         if inside.unparsed {
-            self.again(value, found);
+            self.again(value, first, found);
         } else {
-            self.inside(parts, found);
+            self.inside(parts, first, found);
         }
         word
     }
 
-    /// Parses the content of nested substitutions, which the parser leaves as text.
-    pub(crate) fn again(&mut self, text: &str, found: &mut WordFindings) {
+    /// Parses the content of nested substitutions, which the parser leaves as text; `first`: its first character, if that
+    /// is known.
+    pub(crate) fn again(&mut self, text: &str, first: Option<usize>, found: &mut WordFindings) {
         if self.depth >= MAX_DEPTH {
             found.add(OpaqueReason::TooDeep);
             return;
@@ -294,7 +300,8 @@ impl PartWalk {
                     if word::read(value, parts).1.unparsed {
                         found.add(OpaqueReason::Hidden("an expansion"));
                     }
-                    self.inside(parts, found);
+                    // The text is one word, but for odd characters.
+                    self.inside(parts, first.filter(|_| value == text), found);
                 }
             }
             _ => found.add(OpaqueReason::Hidden("an expansion")),
@@ -302,14 +309,25 @@ impl PartWalk {
         self.depth -= 1;
     }
 
-    fn inside(&mut self, parts: &[Node], found: &mut WordFindings) {
+    /// The parts of a word; `at`: the first character of the next one, if it is known.
+    fn inside(&mut self, parts: &[Node], mut at: Option<usize>, found: &mut WordFindings) {
         for part in parts {
+            let next = match &part.kind {
+                NodeKind::WordLiteral { value } => self.places.passed(at, value),
+                NodeKind::ParamExpansion { param, op: None, .. } => [format!("${param}"), format!("${{{param}}}")]
+                    .iter()
+                    .find_map(|written| self.places.passed(at, written)),
+                _ => None,
+            };
             match &part.kind {
+                NodeKind::CommandSubstitution { command, .. } | NodeKind::ProcessSubstitution { command, .. } => {
+                    let outside = self.places.enter(at);
+                    self.node(command, None);
+                    at = self.places.leave(outside);
+                    continue;
+                }
                 NodeKind::WordLiteral { .. } | NodeKind::AnsiCQuote { .. } | NodeKind::BraceExpansion { .. } => {
                     self.text_inside(part, found);
-                }
-                NodeKind::CommandSubstitution { command, .. } | NodeKind::ProcessSubstitution { command, .. } => {
-                    self.node(command, None);
                 }
                 NodeKind::ParamExpansion { param, op, arg } => parameter(param, op.as_deref(), arg.as_deref(), found),
                 NodeKind::ParamLength { param } => parameter(param, None, None, found),
@@ -322,6 +340,7 @@ impl PartWalk {
                 // An indirect name, or what no word should have.
                 _ => found.add(OpaqueReason::Hidden("an expansion")),
             }
+            at = next;
         }
     }
 

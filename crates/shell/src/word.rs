@@ -1,6 +1,7 @@
 //! Words without their quotes, and whether they contain expansions.
 
 use rable::{Node, NodeKind};
+use std::ops::Range;
 
 /// A word of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub struct Word {
     matches: bool,
     /// Whether it certainly begins with a character that starts no option.
     leads: bool,
+    /// The bytes of the text where it stands, if that is certain.
+    place: Option<Range<usize>>,
 }
 
 impl Word {
@@ -35,9 +38,20 @@ impl Word {
         &self.raw
     }
 
+    /// The bytes of the parsed text where the word stands; none if that is not certain.
+    #[must_use]
+    pub fn place(&self) -> Option<Range<usize>> {
+        self.place.clone()
+    }
+
+    pub(crate) fn set_place(&mut self, place: Option<Range<usize>>) {
+        self.place = place;
+    }
+
     /// A word known only at run time.
     pub(crate) fn hidden(raw: &str) -> Self {
-        Self { raw: raw.to_owned(), bare: raw.to_owned(), literal: false, splits: true, matches: true, leads: false }
+        let (raw, bare, place) = (raw.to_owned(), raw.to_owned(), None);
+        Self { raw, bare, literal: false, splits: true, matches: true, leads: false, place }
     }
 
     /// Whether it may become several words, or none, which moves the words after it.
@@ -57,7 +71,8 @@ impl Word {
     pub(crate) fn tail(&self, from: usize) -> Self {
         let bare = self.bare.get(from..).unwrap_or_default().to_owned();
         let leads = !bare.starts_with(['-', '+']) && self.literal;
-        Self { raw: bare.clone(), bare, literal: self.literal, splits: self.splits, matches: self.matches, leads }
+        let Self { literal, splits, matches, .. } = *self;
+        Self { raw: bare.clone(), bare, literal, splits, matches, leads, place: None }
     }
 }
 
@@ -123,7 +138,7 @@ pub(crate) fn read(raw: &str, parts: &[Node]) -> (Word, Inside) {
     let leads = lead.map_or(literal, |c| !matches!(c, '-' | '+'));
     let splits = (reader.splits || braces.expand()) && !literal;
     let matches = reader.matches && !literal;
-    (Word { raw: raw.to_owned(), bare, literal, splits, matches, leads }, reader.inside)
+    (Word { raw: raw.to_owned(), bare, literal, splits, matches, leads, place: None }, reader.inside)
 }
 
 #[derive(Default)]

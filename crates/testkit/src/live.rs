@@ -8,7 +8,6 @@ use crate::clock::ManualClock;
 use crate::latch::PATIENCE;
 use crate::points::Killed;
 use crate::rig::PodUnderTest;
-use llm_worker::effect::Outcome;
 use pod::control::{Activity, ActorEnd, BackgroundTaskView, Callbacks, Client, Event, Outbox, PodStatus};
 use pod::foreign::MAX_THREADS;
 use pod::host::{self, HostError};
@@ -210,8 +209,7 @@ impl LivePod {
             Activity::Idle if status.held.is_some() => true,
             Activity::Idle => {
                 let state = self.folded(status.folded);
-                let owed = matches!(state.last_outcome, Some(Outcome::Interrupted | Outcome::Waiting))
-                    || state.notices.values().any(|n| n.wake);
+                let owed = state.is_interrupted() || state.notices.values().any(|n| n.wake);
                 status.queued.is_empty() && !owed
             }
             Activity::Working { .. } | Activity::Closing => false,

@@ -118,8 +118,13 @@ impl PodRun {
 }
 
 /// The terms of a host without flags: a remedy is its debug text, which tests search for.
-pub const TERMS: HostTerms =
-    HostTerms { read: "Read", shell: "Bash", jobs: "JobStart", remedy: |remedy| format!("{remedy:?}") };
+pub const TERMS: HostTerms = HostTerms {
+    read: "Read",
+    shell: "Bash",
+    jobs: "JobStart",
+    run: |command| serde_json::json!({ "command": command }).to_string(),
+    remedy: |remedy| format!("{remedy:?}"),
+};
 
 impl PodUnderTest {
     /// A pod with this script and these tools, in a memory file system if there is one.

@@ -1,7 +1,6 @@
 //! Arguments of a call as a person reads them. Knows no tool.
 
 use authority::text::escape_line;
-use authority::text::escape_strict;
 use serde_json::Value;
 
 /// Arguments that say what a call is about, the first first.
@@ -36,13 +35,6 @@ pub fn fields(arguments: &str) -> Vec<(String, String)> {
     let is_plain = |text: &&str| serde_json::from_str::<Value>(text).is_err();
     let text = |value: Value| value.as_str().filter(is_plain).map_or_else(|| value.to_string(), str::to_owned);
     fields.into_iter().map(|(name, value)| (escape_line(&name).into_owned(), text(value))).collect()
-}
-
-/// As [`fields`], for a question: joiners are visible escapes, too.
-#[must_use]
-pub fn asked_fields(arguments: &str) -> Vec<(String, String)> {
-    let strict = |text: String| escape_strict(&text).into_owned();
-    fields(arguments).into_iter().map(|(name, value)| (strict(name), strict(value))).collect()
 }
 
 /// The texts that an argument replaces, and those that it puts there, if that is what it says.

@@ -2,6 +2,7 @@
 
 use crate::count::{count, duration};
 use crate::diff::diff;
+use crate::for_people::for_people;
 use crate::line::Line;
 use crate::style::Tone;
 use std::time::Duration;
@@ -35,6 +36,8 @@ pub enum CallBody<'a> {
     Nothing,
     /// The last lines; all of it after a failure.
     Output(&'a str),
+    /// What a person wants to read: as much of it as after a failure.
+    Asked(&'a str),
     /// A unified diff.
     Diff(&'a str),
 }
@@ -147,20 +150,23 @@ impl CallCell<'_> {
         let room = width.saturating_sub(margin().width()).max(1);
         match self.body {
             CallBody::Nothing => Vec::new(),
-            CallBody::Diff(text) => {
-                diff(text, room, DIFF).iter().flat_map(|line| line.chop(width, &margin(), &margin())).collect()
-            }
-            CallBody::Output(text) => {
-                let most = if self.state == CallState::Ok { TAIL } else { FAILED };
+            CallBody::Diff(text) => diff(self.subject.trim(), text, room, DIFF)
+                .iter()
+                .flat_map(|line| line.chop(width, &margin(), &margin()))
+                .collect(),
+            CallBody::Output(text) | CallBody::Asked(text) => {
+                let is_tail = self.state == CallState::Ok && matches!(self.body, CallBody::Output(_));
+                let text = for_people(text);
+                let most = if is_tail { TAIL } else { FAILED };
                 let lines: Vec<&str> = text.trim_end().lines().filter(|line| !line.is_empty()).collect();
                 let left = lines.len().saturating_sub(most);
                 let note = (left > 0).then(|| Line::of(&format!("… {}", count(left as u64, "more line")), Tone::Dim));
                 let lines = lines.get(left..).unwrap_or_default().iter();
-                let tone = if self.state == CallState::Ok { Tone::Dim } else { Tone::Plain };
+                let tone = if is_tail { Tone::Dim } else { Tone::Plain };
                 let shown = lines.map(|line| Line::of_output(line, tone));
-                let indented = |line: Line| match self.state {
-                    CallState::Ok => line.cut(room).chop(width, &margin(), &margin()),
-                    _ => line.wrap(width, &margin(), &margin()),
+                let indented = |line: Line| match is_tail {
+                    true => line.cut(room).chop(width, &margin(), &margin()),
+                    false => line.wrap(width, &margin(), &margin()),
                 };
                 note.into_iter().chain(shown).flat_map(indented).collect()
             }

@@ -20,6 +20,18 @@ pub fn left_context(level: &str, results: u64, parts: &[(String, u64)]) -> Strin
     format!("{what}: {}", parts.collect::<Vec<_>>().join(", "))
 }
 
+/// An amount of memory: `812 KiB`, `14 MiB`, `1.5 GiB`.
+pub(crate) fn bytes(number: u64) -> String {
+    match number >> 10 {
+        kib @ 0..1024 => format!("{kib} KiB"),
+        kib @ 1024..1_048_576 => format!("{} MiB", kib >> 10),
+        kib => {
+            let tenths = kib.saturating_mul(10) >> 20;
+            format!("{}.{} GiB", tenths / 10, tenths % 10)
+        }
+    }
+}
+
 /// A length of time in at most two units: `0.4 s`, `12 s`, `3 min 5 s`, `2 h`, `12 d 4 h`.
 #[must_use]
 pub fn duration(time: Duration) -> String {

@@ -1,19 +1,22 @@
-//! A unified diff with the numbers of its lines and the words that differ.
+//! A unified diff with the numbers of its lines, the colours of its code and the words that differ.
 
 use crate::changed_words::changed_words;
 use crate::count::count;
+use crate::highlight;
 use crate::line::Line;
 use crate::style::Tone;
 
-/// The lines of a unified diff in at most `width` columns, at most `most` of them and a note. Long lines are cut.
+/// The lines of a unified diff in at most `width` columns, at most `most` of them and a note. Long lines are cut. The name
+/// of the file says which code it is; another text may stand in its place.
 #[must_use]
-pub fn diff(text: &str, width: usize, most: usize) -> Vec<Line> {
+pub fn diff(name: &str, text: &str, width: usize, most: usize) -> Vec<Line> {
     let digits = text.lines().filter_map(hunk).map(|(old, new)| old.max(new)).max().map_or(1, |last| {
         // A hunk is short: its last line has as many digits as the number after all lines.
         (last + text.lines().count()).to_string().len()
     });
     let mut rows = rows(text);
     let more = rows.len().saturating_sub(most);
+    colour(&mut rows, name, text);
     mark_pairs(&mut rows);
     rows.truncate(most);
     let mut lines: Vec<Line> = rows.into_iter().map(|row| row.line(digits)).collect();
@@ -70,6 +73,42 @@ fn rows(text: &str) -> Vec<Row> {
     rows
 }
 
+/// Gives the code of both sides its colours, which go with those of the diff: a text is not green in a line that goes.
+fn colour(rows: &mut [Row], name: &str, text: &str) {
+    let Some(mut old) = highlight::of_file(name, text) else { return };
+    let mut new = old.clone();
+    for row in rows {
+        let side = row.tone;
+        let code = match side {
+            Tone::Removed => old.line(&row.code),
+            Tone::Added => new.line(&row.code),
+            _ if row.number.is_some() => {
+                old.line(&row.code);
+                new.line(&row.code)
+            }
+            _ => {
+                old.anew();
+                new.anew();
+                continue;
+            }
+        };
+        row.code = beside(code, side);
+    }
+}
+
+/// Code with its colours as it stands on a side of a diff.
+pub(crate) fn beside(code: Line, side: Tone) -> Line {
+    code.retoned(|tone| match (tone, side) {
+        (Tone::Keyword, Tone::Dim) => Tone::DimKeyword,
+        (Tone::Quoted | Tone::Number, Tone::Dim) => Tone::DimNumber,
+        (Tone::Keyword, _) => Tone::Keyword,
+        (Tone::Quoted | Tone::Number, _) => Tone::Number,
+        (Tone::Comment, Tone::Added) => Tone::AddedComment,
+        (Tone::Comment, Tone::Removed) => Tone::RemovedComment,
+        _ => side,
+    })
+}
+
 /// Marks the words that differ where as many lines replace as many others.
 fn mark_pairs(rows: &mut [Row]) {
     for block in rows.chunk_by_mut(|row, next| row.tone == next.tone || next.tone == Tone::Added) {
@@ -80,9 +119,8 @@ fn mark_pairs(rows: &mut [Row]) {
         };
         for (old, new) in olds.iter_mut().zip(news) {
             if let Some((from, to)) = changed_words(&old.code.text(), &new.code.text()) {
-                old.code =
-                    old.code.toned(&[(from.start, old.tone), (from.end, Tone::RemovedWord), (usize::MAX, old.tone)]);
-                new.code = new.code.toned(&[(to.start, new.tone), (to.end, Tone::AddedWord), (usize::MAX, new.tone)]);
+                old.code = old.code.marked(&from, Tone::RemovedWord);
+                new.code = new.code.marked(&to, Tone::AddedWord);
             }
         }
     }

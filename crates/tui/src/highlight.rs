@@ -27,19 +27,34 @@ pub(crate) fn highlight(tag: &str, lines: Vec<Line>) -> Vec<Line> {
     lines.iter().map(|line| scanner.line(line)).collect()
 }
 
+/// The code of a file, by its name; none where its language is not known, or there is too much of it.
+pub(crate) fn of_file(name: &str, text: &str) -> Option<Scanner> {
+    let file = name.rsplit('/').next().unwrap_or_default();
+    let (_, extension) = file.rsplit_once('.').filter(|(_, extension)| !extension.contains([' ', ',', '{', '\t']))?;
+    let is_small = text.len() <= MAX_BYTES && text.lines().count() <= MAX_LINES;
+    Some(Scanner { language: language(extension)?, open: None }).filter(|_| is_small)
+}
+
 fn language(tag: &str) -> Option<&'static Language> {
     let tag = tag.split([' ', ',', '{', '\t']).next().unwrap_or_default().to_ascii_lowercase();
     LANGUAGES.iter().find(|language| language.tags.contains(&tag.as_str()))
 }
 
-struct Scanner {
+/// Reads code line by line.
+#[derive(Clone)]
+pub(crate) struct Scanner {
     language: &'static Language,
     /// What the line before left open.
     open: Option<&'static Enclosed>,
 }
 
 impl Scanner {
-    fn line(&mut self, line: &Line) -> Line {
+    /// What the lines before left open does not count any more.
+    pub(crate) fn anew(&mut self) {
+        self.open = None;
+    }
+
+    pub(crate) fn line(&mut self, line: &Line) -> Line {
         let text = line.text();
         let (mut at, mut pieces) = (0, Vec::new());
         while let Some((before, rest)) = text.split_at_checked(at).filter(|(_, rest)| !rest.is_empty()) {

@@ -4,11 +4,13 @@
 //! there may be colours, and prints. A [`Span`] is made of any text: characters that mislead become visible escapes.
 
 pub mod arguments;
+mod asked_command;
 mod call;
 mod changed_words;
 mod count;
 mod diff;
 mod finished;
+mod for_people;
 mod highlight;
 mod line;
 mod markdown;
@@ -18,16 +20,18 @@ mod style;
 mod table;
 mod tail;
 
+pub use asked_command::{AskedField, asked_fields, asked_parts};
 pub use call::{CallBody, CallCell, CallState, unrepeated};
 pub use count::{count, duration, left_context};
 pub use diff::diff;
 pub use finished::finished;
+pub use for_people::for_people;
 pub use line::{Line, Span, columns};
 pub use markdown::markdown;
 pub use note::{Paragraph, joined, labelled};
 pub use screen::{
-    ConnectionState, Frame, Intent, Key, PodEntry, Reply, Screen, ScreenSize, context_kind, context_masking,
-    context_part, short_model,
+    ConnectionState, FeatureChange, FeatureEntry, FeatureList, Frame, Intent, Key, PodEntry, Reply, Screen, ScreenSize,
+    context_gain, context_kind, context_masking, context_part, short_model,
 };
 pub use style::{Theme, Tone};
 pub use tail::output_tail;

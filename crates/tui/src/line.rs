@@ -2,6 +2,7 @@
 
 use crate::style::{Theme, Tone};
 use authority::text::escape_line;
+use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -102,6 +103,12 @@ impl Line {
     #[must_use]
     pub fn text(&self) -> String {
         self.spans.iter().map(|span| span.text.as_str()).collect()
+    }
+
+    /// Its texts, each with its meaning.
+    #[cfg(test)]
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = (&str, Tone)> {
+        self.spans.iter().map(|span| (span.text.as_str(), span.tone))
     }
 
     /// The line for a terminal, without a line feed.
@@ -223,6 +230,24 @@ impl Line {
             toned.put(Cluster { text, width: 0, tone });
         }
         toned
+    }
+
+    /// The same text with other meanings, each by what it is.
+    pub(crate) fn retoned(mut self, other: impl Fn(Tone) -> Tone) -> Line {
+        self.spans.iter_mut().for_each(|span| span.tone = other(span.tone));
+        self
+    }
+
+    /// The same text with another meaning of these bytes.
+    pub(crate) fn marked(&self, bytes: &Range<usize>, mark: Tone) -> Line {
+        let (mut pieces, mut end) = (Vec::new(), 0);
+        for span in &self.spans {
+            let (begin, tone) = (end, span.tone);
+            end += span.text.len();
+            let inside = |at: usize| at.clamp(begin, end);
+            pieces.extend([(inside(bytes.start), tone), (inside(bytes.end), mark), (end, tone)]);
+        }
+        self.toned(&pieces)
     }
 
     fn put(&mut self, cluster: Cluster<'_>) {

@@ -32,6 +32,14 @@ pub enum Tone {
     AddedWord,
     /// In a diff: a word that the line behind does not have.
     RemovedWord,
+    /// In a diff: a comment of a line that comes.
+    AddedComment,
+    /// In a diff: a comment of a line that goes.
+    RemovedComment,
+    /// In a diff: a word of the language in a line that stays.
+    DimKeyword,
+    /// In a diff: a text or a number in a line that stays.
+    DimNumber,
 }
 
 /// How meanings look. The caller decides whether there may be colours.
@@ -69,6 +77,10 @@ impl Theme {
             Tone::AddedWord => "4;32",
             Tone::Removed => "31",
             Tone::RemovedWord => "4;31",
+            Tone::AddedComment => "2;32",
+            Tone::RemovedComment => "2;31",
+            Tone::DimKeyword => "2;35",
+            Tone::DimNumber => "2;36",
             Tone::Failed => "1;31",
             Tone::Refused => "33",
             Tone::Waiting => "1;35",

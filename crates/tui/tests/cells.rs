@@ -34,8 +34,8 @@ fn all(text: &str, width: usize) -> Vec<Line> {
     let margin = Line::of("  • ", Tone::Dim);
     let mut lines = markdown(text, width, Theme::Plain);
     lines.extend(markdown(text, width, Theme::Colour));
-    lines.extend(diff(text, width, 20));
-    lines.extend(diff(&format!("@@ -1,2 +1,2 @@\n-{text}\n+{text}"), width, 20));
+    lines.extend(diff("a.rs", text, width, 20));
+    lines.extend(diff("a.py", &format!("@@ -1,2 +1,2 @@\n-{text}\n+{text}"), width, 20));
     for state in [CallState::Running, CallState::Waiting, CallState::Ok, CallState::Failed, CallState::Refused] {
         for body in [CallBody::Nothing, CallBody::Output(text), CallBody::Diff(text)] {
             lines.extend(cell(body, state, "Bash", text, width));

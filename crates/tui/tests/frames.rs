@@ -118,13 +118,13 @@ fn calls() {
 
 #[test]
 fn a_diff_is_bounded() {
-    insta::assert_snapshot!(frames(|width| diff(EDIT, width, 7)));
+    insta::assert_snapshot!(frames(|width| diff("", EDIT, width, 7)));
 }
 
 #[test]
 fn words_that_differ_are_marked() {
     let marked = |text: &str| -> String {
-        let shown: String = diff(text, 60, 20).iter().map(|line| line.ansi(Theme::Colour) + "\n").collect();
+        let shown: String = diff("", text, 60, 20).iter().map(|line| line.ansi(Theme::Colour) + "\n").collect();
         let ends = [("\u{1b}[4;31m", "<"), ("\u{1b}[4;32m", "<"), ("\u{1b}[31m", ""), ("\u{1b}[32m", "")];
         ends.iter().fold(shown, |shown, (from, to)| shown.replace(from, to)).replace("\u{1b}[0m", "|")
     };
@@ -134,6 +134,25 @@ fn words_that_differ_are_marked() {
     // Nobody knows which line replaces which.
     let uneven = marked("@@ -1,2 +1,1 @@\n-let width = 3;\n-two\n+let width = 42;\n");
     assert!(!uneven.contains('<'), "{uneven}");
+}
+
+#[test]
+fn the_code_of_a_diff_has_its_colours() {
+    let text = "@@ -1,4 +1,4 @@\n /* one\n two */ let x = 1;\n-let width = \"a\"; // old\n+let width = \"b\"; // new\n";
+    let text = format!(
+        "{text}@@ -90,2 +90,2 @@\n-/* open\n+fn f() {{}}\n let y = 2; // last\n@@ -190,1 +190,0 @@\n-let z = 3;\n"
+    );
+    let shown = |name: &str, theme| -> Vec<String> {
+        diff(name, &text, 60, 20).iter().map(|line| line.ansi(theme).replace('\u{1b}', "^")).collect()
+    };
+    insta::assert_snapshot!(shown("src/a.rs", Theme::Colour).join("\n"));
+    // No language is known, and there is more than is looked at.
+    for name in ["src/a", "a.nothing", "", ".rs/a"] {
+        assert!(!shown(name, Theme::Colour).concat().contains("^[35m"), "{name}");
+    }
+    let long = format!("@@ -1,1 +1,1 @@\n+let x = 1;\n+{}\n", "x".repeat(64 << 10));
+    assert!(!diff("a.rs", &long, 60, 20).iter().any(|line| line.ansi(Theme::Colour).contains("\u{1b}[35m")));
+    assert!(shown("a.rs", Theme::Plain).iter().all(|line| !line.contains('^')));
 }
 
 #[test]
@@ -160,7 +179,7 @@ fn colours_have_meanings() {
         Theme::Colour,
     );
     let mut lines = answer;
-    lines.extend(diff(EDIT, 60, 6));
+    lines.extend(diff("", EDIT, 60, 6));
     for state in [
         CallState::Running,
         CallState::Waiting,

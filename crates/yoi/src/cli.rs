@@ -272,6 +272,11 @@ pub(crate) struct SendArgs {
     /// Deny every call that waits for approval, and deliver the input at the next step of the turn
     #[arg(long)]
     pub(crate) deny_parked: bool,
+    /// Run INPUT as a shell command of yours, in a turn of its own that asks no model. The pod runs it as it runs a call of
+    /// the model; the model sees the command and its output with its next request. With --wait, the output is printed, and a command that
+    /// fails ends yoi with 1
+    #[arg(long, conflicts_with_all = ["steer", "deny_parked"])]
+    pub(crate) run: bool,
     /// Name of this input: if the pod has already accepted an input with the same KEY, print the number of that input and
     /// send nothing
     #[arg(long, value_name = "KEY", value_parser = key)]

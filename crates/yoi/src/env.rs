@@ -41,6 +41,11 @@ impl Env {
         })
     }
 
+    #[cfg(test)]
+    pub(crate) fn with(vars: &[(&str, &Path)]) -> Self {
+        Self { vars: vars.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(), ..Self::default() }
+    }
+
     /// A variable that is set and not empty.
     pub(crate) fn var(&self, name: &str) -> Option<&OsStr> {
         self.vars.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())

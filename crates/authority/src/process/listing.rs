@@ -2,6 +2,7 @@
 
 use super::descendants::MARK;
 use super::label::{self, Label};
+use super::memory;
 use super::processes::{self, Process};
 use crate::Ambient;
 use crate::text::{Lines, escape_within};
@@ -133,9 +134,7 @@ fn uptime() -> Option<Duration> {
 
 /// The resident memory of a process in bytes; shared pages count in each process.
 pub fn resident_memory(_: &Ambient, pid: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?.trim().strip_suffix("kB")?;
-    kib.trim().parse::<u64>().ok()?.checked_mul(1_024)
+    memory::resident(pid)
 }
 
 fn command(pid: Pid) -> io::Result<String> {

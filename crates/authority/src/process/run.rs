@@ -7,7 +7,7 @@ use super::processes;
 use super::spawner::Spawner;
 use super::started::RunningChild;
 use crate::{Door, Error, ErrorKind};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
@@ -139,6 +139,10 @@ impl SpawnedChild {
     /// The number of its main process.
     pub fn pid(&self) -> u32 {
         self.child.pid().as_raw_nonzero().get().unsigned_abs()
+    }
+
+    pub(super) fn pid_of_main(&self) -> Pid {
+        self.child.pid()
     }
 
     /// When its main process started, in ticks since boot; 0 if it is not known.

@@ -1,7 +1,7 @@
 //! Running: output, deadlines, cancellation, revocation, and what is left behind.
 
 use super::shared::{self, LONG, Place, probe};
-use authority::{ChildExit, DRAIN, ErrorKind, GRACE, SandboxMode, Spawner};
+use authority::{ChildExit, DRAIN, ErrorKind, GRACE, SandboxMode, Spawner, resident_memory};
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -50,6 +50,24 @@ async fn a_child_reads_its_input_to_the_end() {
         let job = authority::Job { input: vec![0; (1 << 20) + 1], ..place.job("cat", &[]) };
         assert_eq!(shared::run(&spawner, job).await.unwrap_err().kind(), ErrorKind::FixInput);
     }
+}
+
+#[tokio::test]
+async fn the_memory_of_a_child_is_that_of_its_processes() {
+    let (place, spawner) = free();
+    let child = spawner.spawn(place.job("sh", &["-c", "sleep 300 & sleep 300 & echo ready; wait"])).await.unwrap();
+    let (memory, pid, cancel) = (child.memory().unwrap(), child.pid(), CancellationToken::new());
+    let mut seen = None;
+    let ready = |_: &[u8]| {
+        let alone = resident_memory(&ambient::claim(), pid).unwrap();
+        seen = memory.resident().map(|all| (alone, all));
+        cancel.cancel();
+        Ok(())
+    };
+    child.run(ready, &cancel).await.unwrap();
+    let (alone, all) = seen.unwrap();
+    assert!(alone > 0 && all > alone, "{alone} of {all}");
+    assert_eq!(memory.resident(), None, "it has ended");
 }
 
 #[tokio::test]

@@ -180,7 +180,8 @@ fn queue(status: &mut Status, body: &RecordBody) {
         RecordBody::InputQueued(accepted) => {
             let steers = accepted.mode.as_deref() == Some("steer");
             let mode = if steers { DeliveryMode::Steer } else { DeliveryMode::Queue };
-            queued.push(Queued { input: accepted.input, mode, text: shown(&accepted.text) });
+            let (text, run) = (shown(&accepted.text), accepted.run.unwrap_or_default());
+            queued.push(Queued { input: accepted.input, mode, text, run });
             queued.truncate(MAX_WAITING);
             resumed(status, "cancel");
         }

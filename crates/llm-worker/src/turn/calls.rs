@@ -3,9 +3,9 @@
 use super::answer::Answer;
 use super::phase::{CallState, Judging, Phase, Proposed, Review};
 use super::{Payload, Turn};
-use crate::effect::{CallVerdict, Fact, Outcome};
+use crate::effect::{CallVerdict, Fact, NewCall, Outcome};
 use crate::error::ErrorKind;
-use crate::item::{CallId, ResultStatus, ToolOutcome};
+use crate::item::{CallId, Item, ResultStatus, ToolOutcome};
 use crate::model::StopReason;
 
 const CUT: &str =
@@ -26,10 +26,7 @@ impl<P: Payload> Turn<P> {
         let goes_on = stop == StopReason::Paused && outcome == Outcome::Done;
         let review = self.review.take();
         let Some(mut judging) = answer.into_judging(stop, self.history.counters().calls, self.history.surface()) else {
-            let message = format!("the pod has used all of its {} tool call numbers", CallId::MAX);
-            let help = Some("use a new pod".to_owned());
-            self.end(Vec::new(), Outcome::ModelFailed { kind: ErrorKind::Exhausted, message, help });
-            return;
+            return self.end(Vec::new(), no_numbers());
         };
         if let Some(Review { authorization, halt }) = review {
             judging.answer.push(Fact::Judged(authorization));
@@ -63,6 +60,14 @@ impl<P: Payload> Turn<P> {
         }
     }
 
+    /// Has a call judged that no model proposed; it and these facts are one commit.
+    pub(super) fn supply(&mut self, mut facts: Vec<Fact<P>>, NewCall { name, arguments }: NewCall) {
+        let Some(id) = CallId::new(self.history.counters().calls + 1) else { return self.end(facts, no_numbers()) };
+        facts.push(Fact::Item(Item::ToolCall { id, name: name.clone(), arguments: arguments.clone() }));
+        let calls = vec![Proposed { id, name, arguments, state: CallState::Proposed }];
+        self.phase = Phase::Judging(Judging { answer: facts, calls });
+    }
+
     /// Called when every call is judged. Commits the answer, the verdicts, the starts and the results of calls that do
     /// not run, as one commit. When one verdict aborts the turn, nothing starts and this is the last commit.
     pub(super) fn start_calls(&mut self, judging: Judging<P>) {
@@ -80,6 +85,11 @@ impl<P: Payload> Turn<P> {
             }
         }
     }
+}
+
+fn no_numbers() -> Outcome {
+    let message = format!("the pod has used all of its {} tool call numbers", CallId::MAX);
+    Outcome::ModelFailed { kind: ErrorKind::Exhausted, message, help: Some("use a new pod".to_owned()) }
 }
 
 /// The facts of an answer whose calls are judged. If the turn ends with it, `halt` is the result of its calls that are

@@ -48,6 +48,8 @@
 //! - The parts of an answer keep their order where a seal proves it (see [`crate::SealedReasoning`]); otherwise
 //!   reasoning, text and calls are one after the other, each in one piece.
 //! - An unknown stop reason counts as an end: its calls are judged like any others.
+//! - A turn with a call of a person ([`Turn::start_call`]) begins at Judging, where the items and the call are the answer.
+//!   It ends as [`Outcome::Done`] when the call has its result, in place of the way back to BeforeGate.
 
 mod answer;
 mod calls;
@@ -68,7 +70,7 @@ pub use crate::payload::{Acknowledged, CommitRequest, Payload};
 pub use illegal::IllegalInput;
 pub use limits::{MAX_OVERFLOWS, TurnLimits};
 
-use crate::effect::{CallView, Effect, Fact, Outcome, ToolRun};
+use crate::effect::{CallView, Effect, Fact, NewCall, Outcome, ToolRun};
 use crate::history::{History, HistoryError};
 use crate::item::{CallId, Item};
 use crate::model::Usage;
@@ -172,6 +174,8 @@ pub struct Turn<P: Payload> {
     withdrawn: Withdrawn,
     /// A hold was asked for and not released.
     hold_wanted: bool,
+    /// The turn ends when its calls have their results: no request follows.
+    ends_with_calls: bool,
     /// What gates said of the answer that streams.
     review: Option<Review<P>>,
     /// Why the turn ends, once a commit could not be stored.
@@ -187,11 +191,27 @@ impl<P: Payload> Turn<P> {
     /// Starts a turn over this history with these user and system items. The items and the first request are one
     /// commit. If one item is of another kind, the turn ends at once with [`Outcome::Aborted`], and no item is kept.
     pub fn start(history: History, notes: Vec<P::Note>, limits: TurnLimits) -> Self {
+        Self::begin(history, notes, limits, Self::step)
+    }
+
+    /// Starts a turn that makes this call, which no model proposed, and sends no request. The items, the call and its
+    /// verdict are one commit. The turn ends as [`Outcome::Done`] when the call has its result. Otherwise as
+    /// [`Self::start`].
+    pub fn start_call(history: History, notes: Vec<P::Note>, call: NewCall, limits: TurnLimits) -> Self {
+        Self::begin(history, notes, limits, |turn, facts| turn.supply(facts, call)).ending_with_calls()
+    }
+
+    fn begin(
+        history: History,
+        notes: Vec<P::Note>,
+        limits: TurnLimits,
+        first: impl FnOnce(&mut Self, Vec<Fact<P>>),
+    ) -> Self {
         let mut turn = Self::before_its_start(history, limits);
         let mut facts = vec![Fact::TurnStarted];
         if notes.iter().all(|note| host_may_add(&P::item(note))) {
             facts.extend(notes.into_iter().map(Fact::Note));
-            turn.step(facts);
+            first(&mut turn, facts);
         } else {
             let reason = "a turn can begin with user and system items only".to_owned();
             turn.end(facts, Outcome::Aborted { reason });
@@ -211,6 +231,7 @@ impl<P: Payload> Turn<P> {
             notices: VecDeque::new(),
             withdrawn: Withdrawn::default(),
             hold_wanted: false,
+            ends_with_calls: false,
             review: None,
             unstorable: None,
             id: TURNS.fetch_add(1, Ordering::Relaxed),
@@ -225,6 +246,12 @@ impl<P: Payload> Turn<P> {
         let done = vec![Fact::TurnStarted];
         turn.phase = Phase::Running(RunningCalls { parked, done, ..RunningCalls::default() });
         turn
+    }
+
+    /// Has the turn end as [`Outcome::Done`] when its calls have their results, as after [`Self::start_call`].
+    pub fn ending_with_calls(mut self) -> Self {
+        self.ends_with_calls = true;
+        self
     }
 
     /// A turn that has ended, over the history behind it.

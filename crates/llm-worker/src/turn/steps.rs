@@ -46,7 +46,8 @@ impl<P: Payload> Turn<P> {
         self.phase = Phase::Ending(outcome);
     }
 
-    /// Continues when no call is open: with the next request, or with the end of a turn that only drains its calls.
+    /// Continues when no call is open: with the next request, or with the end of a turn that has none or only drains its
+    /// calls.
     /// Waits for the slot, so that results that arrived meanwhile are part of the same commit.
     pub(super) fn continue_when_idle(&mut self) {
         if !matches!(self.slot, CommitSlot::Idle) {
@@ -56,7 +57,10 @@ impl<P: Payload> Turn<P> {
             && running.idle()
         {
             let pending_facts = mem::take(&mut running.done);
-            self.step(pending_facts);
+            match self.ends_with_calls {
+                true => self.end(pending_facts, Outcome::Done),
+                false => self.step(pending_facts),
+            }
         } else if let Phase::Draining(running, outcome) = &mut self.phase
             && running.is_still()
         {

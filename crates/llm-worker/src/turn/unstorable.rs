@@ -3,7 +3,7 @@
 //!
 //! | the commit contains | what happens |
 //! |---|---|
-//! | an answer | it is dropped whole; none of its calls starts, and their numbers are given again |
+//! | an answer, or a call in place of one | it is dropped whole; none of its calls starts, and their numbers are given again |
 //! | notes, verdicts of gates, a request | they are dropped; results beside them are kept |
 //! | a person's answer for parked calls | it is dropped; those that it allowed get cancelled results |
 //! | results and nothing of the above | each is replaced by a short one with the same status |
@@ -17,7 +17,7 @@ use super::commit::CommitSlot;
 use super::phase::Phase;
 use super::{IllegalInput, Payload, Turn};
 use crate::effect::{Fact, Outcome, short};
-use crate::item::{CallId, ResultStatus, ToolOutcome};
+use crate::item::{CallId, Item, ResultStatus, ToolOutcome};
 use crate::payload::CommitRequest;
 use std::mem;
 
@@ -29,7 +29,9 @@ impl<P: Payload> Turn<P> {
         let staged = self.slot.take_flight(&request)?;
         // The end in a second such commit is the one that this function made for the first.
         let end_is_replaced = self.unstorable.is_some();
-        let has_answer = request.facts.iter().any(|fact| matches!(fact, Fact::Response { .. }));
+        // One of a model, or a call in place of one.
+        let of_answer = |fact: &Fact<P>| matches!(fact, Fact::Response { .. } | Fact::Item(Item::ToolCall { .. }));
+        let has_answer = request.facts.iter().any(of_answer);
         let is_kept = |fact: &Fact<P>| match fact {
             Fact::TurnStarted => true,
             Fact::Finished { .. } => !has_answer,

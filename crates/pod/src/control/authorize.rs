@@ -5,7 +5,8 @@ use super::calls::{given_up_on, taken_back};
 use super::commit::Journaled;
 use super::core::Core;
 use super::gates;
-use super::turn::{MAX_ARGUMENTS, MAX_CALLS};
+use super::limits::MAX_ARGUMENTS;
+use super::turn::MAX_CALLS;
 use crate::feature::{FeatureRegistry, ForeignContract, RegisteredTool, sanitize_lines};
 use crate::foreign::Callbacks;
 use crate::foreign::attribution;
@@ -104,6 +105,11 @@ impl Authorization {
             | CallVerdict::Abort { reason } => reason.clone(),
             CallVerdict::Allow(_) | CallVerdict::Ask(_) => String::new(),
         }
+    }
+
+    /// The project is another one: the turn of the call ends before anything runs.
+    pub(crate) fn project_replaced(reason: String) -> Self {
+        Self::by("host:project", CallVerdict::Abort { reason })
     }
 
     fn revoked(tool: &RegisteredTool) -> Self {
@@ -387,16 +393,17 @@ impl Authorizer {
         }
         let may_run = judged.decision.allows() || judged.decision.asks();
         let gate_may_ask = *person == Person::Later && self.registry.hooks().any::<PreToolCall>("");
-        let resources_digest = match judged.decision.asks() || may_run && gate_may_ask {
-            true => Policy::resources_digest(&facts, workspace, *sandbox),
-            false => String::new(),
-        };
+        let (mut resources_digest, mut command) = (String::new(), None);
+        if judged.decision.asks() || may_run && gate_may_ask {
+            resources_digest = Policy::resources_digest(&facts, workspace, *sandbox);
+            command = policy.asked_command(&facts, &prepared.canonical, workspace, *sandbox);
+        }
         let verdict = if may_run {
             CallVerdict::Allow(Box::new(self.allowed(call, registered, prepared)))
         } else {
             CallVerdict::Refuse { reason: said() }
         };
-        let asks = Asks { by_rule, resources_digest, proposal, by_gates: Vec::new() };
+        let asks = Asks { by_rule, resources_digest, proposal, command, by_gates: Vec::new() };
         Authorization { asks, ..Authorization::by(format!("{text} ({source})"), verdict) }
     }
 
@@ -424,7 +431,7 @@ impl Authorization {
             return self;
         }
         let CallVerdict::Allow(call) = &self.verdict else { return self };
-        let Asks { by_rule: _, resources_digest, proposal, by_gates } = &self.asks;
+        let Asks { by_rule: _, resources_digest, proposal, command, by_gates } = &self.asks;
         let Some(tool) = authorizer.registry.tools().get(&call.record.name) else { return self };
         let question = sanitize_lines(&self.asks.question(), MAX_PROBLEM, authorizer.registry.redactor());
         // A rule never overrides a gate.
@@ -443,6 +450,7 @@ impl Authorization {
             question,
             rule: self.rule.clone(),
             gates: by_gates.iter().map(|asked| asked.gate.clone()).collect(),
+            command: command.clone(),
             sandbox: sandbox_text(authorizer.permission.sandbox.mode, call.record.escalation).to_owned(),
             rules: proposal.rules.iter().filter_map(Rule::proposed).collect(),
             configurable: proposal.configurable,

@@ -3,8 +3,8 @@
 use super::around::MAX_REPEATS;
 use super::authorize;
 use super::call_output::{HELD, INLINE};
-use super::limits::RunLimits;
-use super::turn::{MAX_ANSWER, MAX_ARGUMENTS, MAX_CALLS};
+use super::limits::{MAX_ARGUMENTS, RunLimits};
+use super::turn::{MAX_ANSWER, MAX_CALLS};
 use crate::feature::{
     CALLBACK_LIMIT, DEFAULT_DEADLINE, HostGate, HostLimit, MAX_DEADLINE, MAX_FEATURES, MAX_GATES, MAX_NOTES,
     MAX_NOTIFICATION, MAX_PER_TURN, MAX_STATE, MAX_TRANSFORMS,

@@ -12,7 +12,7 @@ use super::pod_budget::PodLimits;
 use super::status::PodStatus;
 use super::submit_error::SubmitError;
 use super::turn_end::TurnEnd;
-use crate::feature::{FeatureRegistry, Lines, MAX_NOTIFICATION, MAX_PER_TURN, RegistryReport, check_text};
+use crate::feature::{FeatureRegistry, JobBoard, Lines, MAX_NOTIFICATION, MAX_PER_TURN, RegistryReport, check_text};
 use crate::hook::MAX_OUTPUT_SCHEMA;
 use crate::mailbox::events::Event;
 use crate::mailbox::live_output::{LiveOutputs, OutputFollower};
@@ -21,6 +21,7 @@ use crate::record::{
     ApprovalId, ApprovalResolved, ClientCall, CompactRequested, InputId, InputLimits, InputMode, Record, Who,
 };
 use crate::session::view::ContextPolicy;
+use authority::ChildMemory;
 use llm_worker::Price;
 use std::path::Path;
 use std::sync::Arc;
@@ -48,6 +49,8 @@ pub(super) enum Command {
         reply: Reply<()>,
     },
     Status(oneshot::Sender<PodStatus>),
+    /// Ends a run of a background task.
+    StopRun(u64, Reply<()>),
     Wait(InputId, EndWaiter),
     Approve(ApprovalAnswer, Reply<ApprovalResolved>),
     /// Takes back rules of these numbers.
@@ -112,6 +115,13 @@ impl NewText {
         }
     }
 
+    pub(super) fn set_text(&mut self, new: String) {
+        match self {
+            Self::Accept(submission) => submission.input.text = new,
+            Self::Edit { text, .. } => *text = new,
+        }
+    }
+
     /// Adds the words that ask for an answer that fits a schema.
     pub(super) fn ask_for(&mut self, schema: &str) {
         let text = match self {
@@ -159,6 +169,8 @@ pub(super) struct EndWaiter {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NewInput {
     pub text: String,
+    /// The text is a shell command of a person: its turn runs it with the tool for commands, and asks no model.
+    pub run: bool,
     pub mode: InputMode,
     /// The client's name of this input: if one with the same key was accepted, this is that one.
     pub key: Option<String>,
@@ -210,6 +222,7 @@ pub struct Client {
     limits: RunLimits,
     drivers: Drivers,
     tools: ClientTools,
+    jobs: JobBoard,
 }
 
 /// Creates a client and the actor's receiving end.
@@ -218,7 +231,8 @@ pub(super) fn client(core: &Core, limits: RunLimits) -> (Client, mpsc::Receiver<
     let (folded, transient) = (core.outbox.following(), core.outbox.transient());
     let (registry, drivers, outputs) = (core.registry.clone(), core.drivers.clone(), core.outbox.outputs().clone());
     let tools = ClientTools::new(core.registry.clone(), core.callbacks.clone());
-    (Client { commands, folded, transient, outputs, registry, limits, drivers, tools }, receiver)
+    let jobs = core.jobs.clone();
+    (Client { commands, folded, transient, outputs, registry, limits, drivers, tools, jobs }, receiver)
 }
 
 impl Client {
@@ -487,6 +501,33 @@ impl Client {
         let (reply, status) = oneshot::channel();
         self.commands.send(Command::Status(reply)).await.ok()?;
         answered(&self.commands, status).await
+    }
+
+    /// Ends a job with all of its processes. Returns once its end is durable.
+    ///
+    /// # Errors
+    /// No such job runs, or the pod has ended.
+    pub async fn stop_job(&self, job: u64, by: Option<Who>) -> Result<(), SubmitError> {
+        let client = by.map_or_else(|| "yoi".to_owned(), |who| who.client);
+        let control = self.jobs.stop(job, &client).ok_or(SubmitError::NoJob(job))?;
+        tokio::select! {
+            () = control.over.cancelled() => Ok(()),
+            () = self.commands.closed() => Err(SubmitError::Closed),
+        }
+    }
+
+    /// Asks a run of a background task to end. Its record tells when it has.
+    ///
+    /// # Errors
+    /// It does not run, or the pod has ended.
+    pub async fn stop_run(&self, run: u64) -> Result<(), SubmitError> {
+        let (reply, done) = oneshot::channel();
+        self.ask(Command::StopRun(run, reply), done).await
+    }
+
+    /// What reads the memory of the jobs that run.
+    pub(crate) fn job_memory(&self) -> Vec<(u64, ChildMemory)> {
+        self.jobs.memory()
     }
 
     /// Replaces limits, permission and prices, for the turns that begin from now on.

@@ -45,7 +45,7 @@ pub(crate) type Turn = llm_worker::turn::Turn<Journaled>;
 /// An item that the host adds.
 #[derive(Clone, Debug)]
 pub(crate) enum Note {
-    /// A queued input; the turn consumes it.
+    /// A queued input, with what the model reads; the turn consumes it.
     Input {
         input: InputId,
         text: String,
@@ -54,8 +54,8 @@ pub(crate) enum Note {
 }
 
 impl From<&QueuedInput> for Note {
-    fn from(QueuedInput { input, text, .. }: &QueuedInput) -> Self {
-        Self::Input { input: *input, text: text.to_string() }
+    fn from(queued: &QueuedInput) -> Self {
+        Self::Input { input: queued.input, text: queued.item_text() }
     }
 }
 

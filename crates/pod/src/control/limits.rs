@@ -6,6 +6,9 @@ use llm_worker::Cost;
 use llm_worker::effect::Outcome;
 use std::time::Duration;
 
+/// Limit on the bytes of one call's raw arguments. A record is at most 1 MiB, and JSON may need six bytes for one.
+pub(super) const MAX_ARGUMENTS: usize = 160 * 1024;
+
 /// What the configuration, a flag or a client allows each turn: requests, calls at once, cost, tokens, time. The turn machine has its own
 /// [`TurnLimits`](llm_worker::turn::TurnLimits), made from these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

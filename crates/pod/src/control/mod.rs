@@ -18,6 +18,7 @@ mod drivers;
 mod gates;
 mod limits;
 mod model_backoff;
+mod person_command;
 mod pipeline;
 mod pod_budget;
 mod queue;

@@ -3,7 +3,6 @@
 use crate::record::{HoldCause, InputId};
 use crate::session::fold::SessionState;
 use crate::session::queue::{InputQueue, QueuedInput};
-use llm_worker::effect::Outcome;
 
 /// Inputs that may wait for a turn.
 pub const MAX_QUEUED: usize = 64;
@@ -34,11 +33,13 @@ pub(super) fn next_turn(state: &SessionState, rule: TakeRule) -> Option<Vec<Inpu
         return None;
     }
     let waiting = || state.queued.iter().map(|waiting| waiting.input);
+    // A command of a person has a turn of its own.
+    let until_command = || state.queued.iter().take_while(|waiting| !waiting.run).map(|waiting| waiting.input);
     match rule {
         TakeRule::Stay if is_owed(state) => return Some(Vec::new()),
         TakeRule::Run { opened_at } if waiting().all(|input| input <= opened_at) => return None,
-        TakeRule::Run { opened_at } if waiting().any(|input| input <= opened_at) => {
-            return Some(waiting().take(MAX_QUEUED).collect());
+        TakeRule::Run { opened_at } if until_command().any(|input| input <= opened_at) => {
+            return Some(until_command().take(MAX_QUEUED).collect());
         }
         TakeRule::Stay | TakeRule::Run { .. } => {}
     }
@@ -59,9 +60,8 @@ fn first(queue: &InputQueue) -> Option<InputId> {
 /// Whether a turn without an input is owed: interrupted work goes on before anything else. A turn with an input delivers
 /// notifications, too, so they alone begin one only if no input waits.
 fn is_owed(state: &SessionState) -> bool {
-    let interrupted = matches!(state.last_outcome, Some(Outcome::Interrupted | Outcome::Waiting));
     let woken = state.queued.is_empty() && state.notices.values().any(|notice| notice.wake);
-    interrupted || woken
+    state.is_interrupted() || woken
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use super::client::{EndWaiter, NewText, QueueCommand, Reply, Submission, TurnCancel};
 use super::core::Core;
 use super::gates;
+use super::person_command;
 use super::pipeline::ActorCommit;
 use super::queue::MAX_QUEUED;
 use super::submit_error::SubmitError;
@@ -11,7 +12,8 @@ use super::turn_end::TurnEnd;
 use crate::hook::{GateOutcome, HookPoint, PromptSubmit, PromptView};
 use crate::permission::Remedy;
 use crate::record::{
-    Decision, HoldCause, InputEdited, InputId, InputMoved, InputQueued, InputWithdrawn, Output, Record, Resumed, Stored,
+    Decision, HoldCause, InputEdited, InputId, InputMode, InputMoved, InputQueued, InputWithdrawn, Output, Record,
+    Resumed, Stored, command_of,
 };
 use session_store::{BlobError, BlobRef};
 use std::collections::{BTreeMap, VecDeque};
@@ -187,10 +189,10 @@ impl Submissions {
         match command {
             QueueCommand::Text(NewText::Accept(submission)) => {
                 if let Some(new) = self.known(core, submission) {
-                    self.prepare(core, preamble, NewText::Accept(new));
+                    self.admit(core, preamble, NewText::Accept(new));
                 }
             }
-            QueueCommand::Text(new @ NewText::Edit { input, .. }) if waits(input) => self.prepare(core, preamble, new),
+            QueueCommand::Text(new @ NewText::Edit { input, .. }) if waits(input) => self.admit(core, preamble, new),
             QueueCommand::Withdraw { input, by, reply } if waits(input) => {
                 let record = InputWithdrawn { input, by }.into();
                 self.commit(core, preamble, vec![record], Committing::Withdrawn(input, reply));
@@ -241,6 +243,16 @@ impl Submissions {
             let error = if known { SubmitError::Over(input) } else { SubmitError::NotWaiting(input) };
             drop(end.reply.send(Err(error)));
         }
+    }
+
+    /// Prepares a text, unless it is a command that the pod cannot run.
+    fn admit(&mut self, core: &mut Core, preamble: &mut Vec<Record>, mut new: NewText) {
+        match as_command(core, &new) {
+            Ok(None) => {}
+            Ok(Some(command)) => new.set_text(command),
+            Err(error) => return new.refuse(error),
+        }
+        self.prepare(core, preamble, new);
     }
 
     /// Has the gates judge a text, and stores a large one.
@@ -338,6 +350,7 @@ impl Submissions {
                     InputQueued {
                         input,
                         text,
+                        run: new.run,
                         whole,
                         mode: new.mode,
                         limits: new.limits,
@@ -404,6 +417,35 @@ impl Submissions {
             Committing::Withdrawn(_, reply) | Committing::Changed(reply) => drop(reply.send(Err(error))),
             Committing::Refused(new, _) => new.refuse(error),
         }
+    }
+}
+
+/// The text of a person's command in the journal; none for another input.
+fn as_command(core: &Core, new: &NewText) -> Result<Option<String>, SubmitError> {
+    let terms = core.permission.policy.terms;
+    let wrong = |why: String| Err(SubmitError::Arguments(why));
+    match new {
+        NewText::Accept(Submission { input, .. }) if input.run => {
+            if input.mode != InputMode::Queue {
+                return wrong("a command has a turn of its own: no running turn takes it".to_owned());
+            }
+            if input.limits.is_some() || input.output_schema.is_some() {
+                return wrong("a command asks no model: it takes neither limits nor an output schema".to_owned());
+            }
+            if core.registry.tools().get(terms.shell).is_none() {
+                return Err(person_command::no_tool(&terms));
+            }
+            person_command::text(&terms, &input.text).map(Some)
+        }
+        NewText::Edit { input, text, .. } if core.state.queued.get(*input).is_some_and(|waiting| waiting.run) => {
+            match command_of(text) {
+                Some(command) => person_command::text(&terms, command).map(Some),
+                None => wrong(format!(
+                    "input {input} is a command: its text is `!` and a command; withdraw it to send another input"
+                )),
+            }
+        }
+        NewText::Accept(_) | NewText::Edit { .. } => Ok(None),
     }
 }
 

@@ -53,6 +53,12 @@ pub enum SubmitError {
     /// No pin has this number.
     #[error("there is no pin {0}")]
     NoPin(u64),
+    /// No job of this number runs.
+    #[error("no job {0} runs")]
+    NoJob(u64),
+    /// No run of a background task of this number is open.
+    #[error("no background task has the run {0} now")]
+    NoRun(u64),
     /// The text cannot be pinned, with the reason.
     #[error("{0}")]
     NotPinned(String),
@@ -68,6 +74,9 @@ pub enum SubmitError {
     /// No feature opens a tool of this name to clients, or such a call.
     #[error("{0}")]
     NoTool(String),
+    /// The pod has no tool for commands of a person; with the way out.
+    #[error("{0}")]
+    NoShell(String),
     /// The arguments of a call do not fit the tool.
     #[error("{0}")]
     Arguments(String),
@@ -104,10 +113,15 @@ impl SubmitError {
             | Self::NoConfigurableRule(_)
             | Self::NoRuleNumber(_)
             | Self::NoPin(_)
+            | Self::NoJob(_)
+            | Self::NoRun(_)
             | Self::NotPinned(_) => ErrorKind::FixInput,
-            Self::Closed | Self::Disk(_) | Self::Required(_) | Self::Budget(_) | Self::Unjudged(_) => {
-                ErrorKind::Unavailable
-            }
+            Self::Closed
+            | Self::Disk(_)
+            | Self::Required(_)
+            | Self::Budget(_)
+            | Self::Unjudged(_)
+            | Self::NoShell(_) => ErrorKind::Unavailable,
         }
     }
 }

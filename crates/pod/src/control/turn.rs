@@ -24,7 +24,8 @@ use super::budget::Budget;
 use super::calls::{CallEvent, Calls, Done};
 use super::commit::{Batch, Journaled, Note, Turn, TurnInfo};
 use super::core::{Core, Fatal};
-use super::limits::RunLimits;
+use super::limits::{MAX_ARGUMENTS, RunLimits};
+use super::person_command;
 use super::pipeline::{ActorCommit, CommitResult};
 use super::pod_budget::PodLimits;
 use super::status::Activity;
@@ -48,9 +49,6 @@ use std::collections::BTreeSet;
 use tokio::task::{JoinError, JoinSet};
 use tracing::field::Empty;
 use tracing::{Span, debug, info_span, warn};
-
-/// Limit on the bytes of one call's raw arguments. A record is at most 1 MiB, and JSON may need six bytes for one.
-pub(super) const MAX_ARGUMENTS: usize = 160 * 1024;
 
 /// Limit on the bytes of one answer: above the longest output of any provider, and text seldom needs escapes.
 pub(super) const MAX_ANSWER: usize = 768 * 1024;
@@ -94,6 +92,8 @@ pub(super) struct Running {
     /// What the session had used when the turn began.
     before: Spent,
     cancelled: bool,
+    /// It runs a command of a person.
+    is_command: bool,
     /// It had ended before the pod was opened.
     reopened: bool,
     /// Whether it was asked to wait before its next request.
@@ -200,7 +200,9 @@ impl Running {
     ) -> Self {
         core.pending.turn_began();
         let mut notes: Vec<Note> = notes.into_iter().map(Note::System).collect();
-        notes.extend(inputs.iter().filter_map(|input| core.state.queued.get(*input)).map(Note::from));
+        let queued = || inputs.iter().filter_map(|input| core.state.queued.get(*input));
+        notes.extend(queued().map(Note::from));
+        let command = queued().find_map(|input| person_command::call(&core.permission.policy.terms, input));
         let answers = TurnLimits {
             argument_bytes: MAX_ARGUMENTS,
             all_argument_bytes: MAX_CALLS,
@@ -211,12 +213,15 @@ impl Running {
         let (mut taking, own) = (inputs.to_vec(), inputs.len());
         taking.extend(core.state.continued().map(|before| before.input));
         let parked: BTreeSet<CallId> = core.state.parked().collect();
-        let (turn, deferred) = match parked.is_empty() {
-            true => (Turn::start(history, notes, answers), Vec::new()),
-            false => (Turn::go_on(history, parked, answers), notes),
+        let is_command = command.is_some() || core.state.continued().is_some_and(|before| before.run);
+        let (turn, deferred) = match (parked.is_empty(), command) {
+            (true, Some(call)) => (Turn::start_call(history, notes, call, answers), Vec::new()),
+            (true, None) => (Turn::start(history, notes, answers), Vec::new()),
+            (false, _) if is_command => (Turn::go_on(history, parked, answers).ending_with_calls(), notes),
+            (false, _) => (Turn::go_on(history, parked, answers), notes),
         };
         let (number, before) = (core.state.turns + 1, core.state.spent());
-        Self { deferred, taking, own, ..Self::of(core, turn, (number, generation), before, limits) }
+        Self { deferred, taking, own, is_command, ..Self::of(core, turn, (number, generation), before, limits) }
     }
 
     /// The newest turn, which has ended: the process ended before the gates at its end had answered.
@@ -258,6 +263,7 @@ impl Running {
             deferred: Vec::new(),
             before,
             cancelled: false,
+            is_command: false,
             reopened: false,
             holds: false,
             view_change: ViewChange::default(),
@@ -525,6 +531,14 @@ impl Running {
     }
 
     fn judge(&mut self, core: &Core, call: CallView) {
+        // Before a request, the project is looked at then.
+        if self.is_command
+            && let Err(replaced) = core.permission.workspace.check_roots()
+        {
+            let stopped = Authorization::project_replaced(replaced.to_string());
+            self.tasks.judges.spawn(async move { (call.id, Box::new(stopped)) });
+            return;
+        }
         let (id, authorizer) = (call.id, self.authorizer.with_rules(&core.state.approvals.rules));
         self.tasks.judges.spawn(async move { (id, Box::new(authorizer.judge(call).await)) });
     }

@@ -76,25 +76,38 @@ pub(super) fn status(status: PodStatus, pod: &str, host: &Host, clients: usize) 
 #[must_use]
 pub fn context(usage: ContextUsage) -> ContextStatus {
     let percent = usage.percent();
-    let ContextUsage { used, window, is_measured, cached, parts, masks_above, left_results, left } = usage;
+    let ContextUsage { used, window, is_measured: measured, cached, parts, masks_above, .. } = usage;
+    let ContextUsage { masking_frees, steps_free, left_results, left, .. } = usage;
     let part = |part: context::ContextContributor| {
         let context::ContextContributor { kind, name, feature, tokens, cached } = part;
         ContextPart { kind: word(&kind), name, feature, tokens, cached }
     };
     let (parts, left) = (parts.into_iter().map(part).collect(), left.into_iter().map(part).collect());
-    ContextStatus { used, window, percent, measured: is_measured, cached, parts, masks_above, left_results, left }
+    ContextStatus {
+        used,
+        window,
+        percent,
+        measured,
+        cached,
+        parts,
+        masks_above,
+        masking_frees,
+        steps_free,
+        left_results,
+        left,
+    }
 }
 
 /// A waiting input, as a status shows it.
 #[must_use]
 pub fn queued(queued: &QueuedInput) -> Queued {
-    let QueuedInput { input, mode, text, .. } = queued;
+    let QueuedInput { input, mode, text, run, .. } = queued;
     let mode = match mode {
         InputMode::Queue => DeliveryMode::Queue,
         InputMode::Steer => DeliveryMode::Steer,
         InputMode::DenyParked => DeliveryMode::DenyParked,
     };
-    Queued { input: *input, mode, text: text.chars().take(protocol::MAX_SHOWN).collect() }
+    Queued { input: *input, mode, text: text.chars().take(protocol::MAX_SHOWN).collect(), run: *run }
 }
 
 /// A call that waits for a person, as a status shows it.
@@ -193,7 +206,8 @@ pub fn job(began: &ChildProcess) -> JobStatus {
         JobStarter::Call(call) => (Some(call.to_string()), None),
         JobStarter::Run(run) => (None, Some(run)),
     };
-    JobStatus { job, feature, call, run, command, since_ms: at_ms, until_ms: at_ms.saturating_add(deadline_ms) }
+    let until_ms = at_ms.saturating_add(deadline_ms);
+    JobStatus { job, feature, call, run, command, since_ms: at_ms, until_ms, memory: None }
 }
 
 /// A value that is a word in JSON.
@@ -217,7 +231,7 @@ pub(super) fn same<T: DeserializeOwned + Default>(value: &impl Serialize) -> T {
 
 pub(super) fn mode(mode: DeliveryMode) -> InputMode {
     match mode {
-        DeliveryMode::Queue => InputMode::Queue,
+        DeliveryMode::Queue | DeliveryMode::Run => InputMode::Queue,
         DeliveryMode::Steer => InputMode::Steer,
         DeliveryMode::DenyParked => InputMode::DenyParked,
     }
@@ -264,11 +278,13 @@ pub(super) fn error(error: &SubmitError) -> Error {
         SubmitError::Blob(_) | SubmitError::Disk(_) => ErrorKind::Disk,
         SubmitError::TooLong(_) | SubmitError::Unstorable(_) => ErrorKind::TooLong,
         SubmitError::Refused(_) => ErrorKind::Refused,
-        SubmitError::ToolFailed(_) => ErrorKind::Failed,
+        SubmitError::ToolFailed(_) | SubmitError::NoShell(_) => ErrorKind::Failed,
         SubmitError::NoTool(_)
         | SubmitError::Arguments(_)
         | SubmitError::NoRuleNumber(_)
         | SubmitError::NoPin(_)
+        | SubmitError::NoJob(_)
+        | SubmitError::NoRun(_)
         | SubmitError::NotPinned(_) => ErrorKind::Params,
         SubmitError::ReadOnly(_) => ErrorKind::NotAllowed,
         SubmitError::Busy | SubmitError::TooMany(_) => ErrorKind::Busy,

@@ -11,6 +11,7 @@ use protocol::event::PodEnded;
 use protocol::method::Draft;
 use protocol::record::Who;
 use protocol::status::{Host, Status};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -24,6 +25,9 @@ const STATUS_AFTER: Duration = Duration::from_millis(100);
 /// After new records were handed out, the next ones are handed out this much later, together: what clients cost does not
 /// grow with the speed of the steps.
 const RECORDS_AFTER: Duration = Duration::from_millis(16);
+
+/// The memory of jobs is read again this long after it was read.
+const MEMORY_AFTER: Duration = Duration::from_secs(1);
 
 /// How far the end of a served pod is.
 #[derive(Clone, Debug, Default)]
@@ -61,6 +65,7 @@ pub(super) struct Hub {
     head: watch::Sender<u64>,
     status: watch::Sender<Option<Arc<Status>>>,
     draft: watch::Sender<Draft>,
+    job_memory: Mutex<JobMemory>,
     /// How many clients get events.
     attached: watch::Sender<usize>,
 }
@@ -84,6 +89,7 @@ impl Hub {
             head: watch::Sender::new(folded),
             status: watch::Sender::default(),
             draft: watch::Sender::default(),
+            job_memory: Mutex::default(),
             attached: watch::Sender::default(),
         }
     }
@@ -94,7 +100,39 @@ impl Hub {
     /// The pod has ended.
     pub(super) async fn status(&self) -> Result<Status, Error> {
         let status = self.client.status().await.ok_or_else(|| Error::new(ErrorKind::Closing, "the pod is stopping"))?;
-        Ok(convert::status(status, &self.name, &self.host.borrow(), *self.attached.borrow()))
+        let mut status = convert::status(status, &self.name, &self.host.borrow(), *self.attached.borrow());
+        let known = self.job_memory.lock().unwrap_or_else(PoisonError::into_inner);
+        status.jobs.iter_mut().for_each(|job| job.memory = known.bytes.get(&job.job).copied());
+        Ok(status)
+    }
+
+    /// The same, with the memory of the jobs as it is now.
+    ///
+    /// # Errors
+    /// The pod has ended.
+    pub(super) async fn measured_status(&self) -> Result<Status, Error> {
+        self.read_memory().await;
+        self.status().await
+    }
+
+    /// Reads the memory of the jobs that run, at most once in a second and on another thread.
+    async fn read_memory(&self) {
+        let now = Instant::now();
+        let jobs = self.client.job_memory();
+        {
+            let mut known = self.job_memory.lock().unwrap_or_else(PoisonError::into_inner);
+            if jobs.is_empty() {
+                known.bytes.clear();
+            }
+            if jobs.is_empty() || known.read_at.is_some_and(|at| now.duration_since(at) < MEMORY_AFTER) {
+                return;
+            }
+            known.read_at = Some(now);
+        }
+        let read = move || jobs.iter().filter_map(|(job, memory)| Some((*job, memory.resident()?))).collect();
+        // Without it, what was read before stays.
+        let Ok(bytes) = tokio::task::spawn_blocking(read).await else { return };
+        self.job_memory.lock().unwrap_or_else(PoisonError::into_inner).bytes = bytes;
     }
 
     pub(super) fn draft(&self) -> Draft {
@@ -159,6 +197,13 @@ impl Hub {
         let (folded, host) = (self.client.folded(), self.host.clone());
         Following { attached, folded, host, transient: None, look_at: None, rests_until: None, reloaded: false }
     }
+}
+
+/// The resident memory of jobs, by number, and when it was read.
+#[derive(Default)]
+struct JobMemory {
+    read_at: Option<Instant>,
+    bytes: BTreeMap<u64, u64>,
 }
 
 /// An attached client's share of the hub.

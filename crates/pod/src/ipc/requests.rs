@@ -11,10 +11,11 @@ use llm_worker::ToolOutput;
 use protocol::error::{Error, ErrorKind};
 use protocol::method::{
     AcceptedInput, Attach, Attached, CallTool, Cancel, Compact, Done, EditInput, ForgetRules, GetPastCalls, Method,
-    MoveInput, Notify, Page, Pin, RecordPage, Report, Resume, SendInput, SetDraft, Shutdown, ToolAnswer, Undo, Unpin,
-    Wait, Withdraw,
+    MoveInput, Notify, Page, Pin, RecordPage, Report, Resume, SendInput, SetDraft, Shutdown, StopJob, StopRun,
+    ToolAnswer, Undo, Unpin, Wait, Withdraw,
 };
 use protocol::record::{ApprovalResolved, RecordLine};
+use protocol::status::DeliveryMode;
 use protocol::{MAX_CMD_ID, MAX_PAGE, MAX_PAGE_BYTES};
 use serde::Serialize;
 use serde_json::value::to_raw_value;
@@ -47,7 +48,7 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
             ));
         }
         Method::Page(Page { before, limit }) => return answer(&page(hub, before, limit).await?),
-        Method::GetStatus(_) => return answer(&hub.status().await?),
+        Method::GetStatus(_) => return answer(&hub.measured_status().await?),
         Method::GetFeatures(_) => {
             let report = serde_json::to_value(client.features()).map_err(internal)?;
             return answer(&Report { report });
@@ -73,7 +74,8 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
         Method::SendInput(SendInput { text, mode, limits, output_schema, cmd_id }) => {
             let limits = limits.map(convert::limits);
             let output_schema = output_schema.map(|schema| schema.to_string());
-            let input = NewInput { text, mode: convert::mode(mode), key: Some(cmd_id), limits, output_schema, by };
+            let (mode, run, key) = (convert::mode(mode), mode == DeliveryMode::Run, Some(cmd_id));
+            let input = NewInput { text, run, mode, key, limits, output_schema, by };
             let accepted = client.send(input).await.map_err(refused)?;
             return answer(&AcceptedInput { input: accepted.input });
         }
@@ -91,14 +93,15 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
             client.cancel(by).await;
             Ok(())
         }
+        Method::StopJob(StopJob { job, .. }) => client.stop_job(job, by).await,
+        Method::StopRun(StopRun { run, .. }) => client.stop_run(run).await,
         Method::Pause(_) => client.pause(by).await,
         Method::Resume(Resume { more: true, .. }) => client.grant_more(by).await,
         Method::Resume(_) => client.resume(by).await,
         Method::Undo(Undo { to, .. }) => return undo(hub, to).await,
         Method::Shutdown(Shutdown { now, .. }) => {
             let actions = hub.actions.clone();
-            let begun = spawn_blocking(move || actions.shut_down(now)).await.map_err(internal)?;
-            begun.map_err(internal)?;
+            spawn_blocking(move || actions.shut_down(now)).await.map_err(internal)?.map_err(internal)?;
             Ok(())
         }
     };

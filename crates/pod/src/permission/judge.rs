@@ -165,9 +165,18 @@ impl Policy {
     }
 
     fn targets(&self, call: &CallFacts<'_>, workspace: &Workspace, now: SandboxState) -> Vec<Target> {
+        place::targets(call.effect, call.touches, workspace, self.judges_parts(call, now))
+    }
+
+    /// Whether the parts of a command line are judged, each for itself.
+    pub(super) fn judges_parts(&self, call: &CallFacts<'_>, now: SandboxState) -> bool {
         let ruled = self.layers.iter().any(|layer| layer.names_programs(self.terms.ruled_as(call.tool)));
-        let parts = ruled || table::command(now.confined()) != RuleDecision::Allow;
-        place::targets(call.effect, call.touches, workspace, parts)
+        ruled || table::command(now.confined()) != RuleDecision::Allow
+    }
+
+    /// What is decided about one target of a call.
+    pub(super) fn decides(&self, call: &CallFacts<'_>, target: &Target, now: SandboxState) -> RuleDecision {
+        self.answer(call, target, now).decision
     }
 
     /// The narrowest rules that would allow a call which needs approval; none if no rules can.

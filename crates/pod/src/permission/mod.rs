@@ -16,6 +16,7 @@
 mod explain;
 mod glob;
 mod judge;
+mod parts;
 mod place;
 mod program;
 mod remedy;

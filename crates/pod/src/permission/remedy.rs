@@ -35,6 +35,8 @@ pub enum Remedy {
     RaisePodBudget,
     /// Page an output that was cut, by its handle.
     PageOutput(String),
+    /// Have the pod offer the tool that runs shell commands.
+    HaveShell,
 }
 
 /// Another way to get a call allowed, besides a rule.
@@ -59,6 +61,8 @@ pub struct HostTerms {
     /// The tool that runs shell commands, and the one that starts them as jobs: rules about the first are about both.
     pub shell: &'static str,
     pub jobs: &'static str,
+    /// The arguments with which that tool runs a command of a person, as JSON.
+    pub run: fn(&str) -> String,
     /// Renders a remedy as text; the text ends up in results, requests and the journal.
     pub remedy: fn(&Remedy) -> String,
 }

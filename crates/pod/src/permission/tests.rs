@@ -11,10 +11,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
+mod asked_parts;
 mod escalation;
 
-pub(crate) const TERMS: HostTerms =
-    HostTerms { read: "Read", shell: "Bash", jobs: "JobStart", remedy: |remedy| format!("{remedy:?}") };
+pub(crate) const TERMS: HostTerms = HostTerms {
+    read: "Read",
+    shell: "Bash",
+    jobs: "JobStart",
+    run: |command| serde_json::json!({ "command": command }).to_string(),
+    remedy: |remedy| format!("{remedy:?}"),
+};
 
 const FEATURE: FeatureId = FeatureId::builtin("files");
 const CONFINED: SandboxState = SandboxState { mode: SandboxMode::WorkspaceWrite, enforced: true };

@@ -33,6 +33,9 @@ pub struct ApprovalRequested {
     /// The gates that ask.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<AskingGate>,
+    /// What its command line runs, for people; none if it has no command line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<AskedCommand>,
     /// The sandbox of the call: `read-only`, `workspace-write`, `workspace-write, with the network` or `off`.
     pub sandbox: String,
     /// The rules that would allow such calls without a question; none if no rule can.
@@ -44,6 +47,35 @@ pub struct ApprovalRequested {
     /// When the host denies the call, if nobody has answered; none: it waits without an end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<ApprovalExpiry>,
+}
+
+/// The parts of a command line, as they were judged; a part of [`ApprovalRequested`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedCommand {
+    /// The argument that has the command line.
+    pub field: String,
+    /// Those because of which a rule asks are always among them.
+    pub parts: Vec<CommandPart>,
+    /// How many more there are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more: u64,
+}
+
+/// A simple command; a part of [`AskedCommand`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandPart {
+    /// In one line, cut if it is long.
+    pub text: String,
+    /// Where its program stands in the argument, if that is certain: its first byte, and the byte behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<[u64; 2]>,
+    /// Whether a rule asks because of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asks: bool,
+}
+
+fn is_zero(more: &u64) -> bool {
+    *more == 0
 }
 
 /// The end of the time for an answer; a part of [`ApprovalRequested`].

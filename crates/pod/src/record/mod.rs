@@ -8,6 +8,7 @@ mod client;
 mod decision;
 mod file;
 mod host;
+mod person_command;
 mod process;
 mod registry;
 mod state;
@@ -16,8 +17,8 @@ mod turn;
 mod view;
 
 pub use approval::{
-    ApprovalDecision, ApprovalExpiry, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, AskingGate,
-    ProposedDecision, ProposedRule, RulesForgotten,
+    ApprovalDecision, ApprovalExpiry, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, AskedCommand,
+    AskingGate, CommandPart, ProposedDecision, ProposedRule, RulesForgotten,
 };
 pub use budget::{BudgetKind, BudgetScope};
 pub use call::{GateNote, HookName, ToolFinished, ToolRepeated, ToolStarted, TransformNote, VerdictGiven};
@@ -28,6 +29,7 @@ pub use host::{
     Features, Gap, GrantsUsed, HoldCause, HostStarted, HostStopped, Launch, Recovery, Resumed, Suspended, UsedGrant,
     Who,
 };
+pub use person_command::{command_item, command_of, command_text};
 pub use process::{ChildProcess, JobEnd, JobEndKind, JobStarter, MAX_JOB_TEXT};
 pub use registry::{RecordedFeature, RecordedRegistry};
 pub use state::{FeatureNote, FeatureState, NotificationQueued};
@@ -204,7 +206,7 @@ impl Record {
             | Self::Unpinned(_)
             | Self::CompactRequested(_)
             | Self::SystemItem(SystemItem::Context { .. }) => 2,
-            Self::InputQueued(queued) if queued.mode == InputMode::DenyParked => 2,
+            Self::InputQueued(queued) if queued.mode == InputMode::DenyParked || queued.run => 2,
             Self::TurnFinished(TurnFinished {
                 outcome: Outcome::TokenLimit | Outcome::TimeLimit | Outcome::ContextLimit,
                 ..

@@ -103,8 +103,12 @@ pub struct InputLimits {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputQueued {
     pub input: InputId,
-    /// The exact model-visible text.
+    /// The exact model-visible text, except with `run`.
     pub text: String,
+    /// A person's command: the turn runs it and asks no model. The text is `! ` and the command; what the model reads is
+    /// [`command_item`](super::command_item).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub run: bool,
     /// The full text of an input that is too long for the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<Output>,
@@ -149,7 +153,7 @@ pub struct InputWithdrawn {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputEdited {
     pub input: InputId,
-    /// The exact model-visible text.
+    /// As in [`InputQueued`].
     pub text: String,
     /// The full text of an input that is too long for the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -121,6 +121,10 @@ pub struct ContextUsage {
     pub parts: Vec<ContextContributor>,
     /// A larger request has old results leave first; if the window is known.
     pub masks_above: Option<u64>,
+    /// Tokens that masking all old results would free now, about; if the window is known.
+    pub masking_frees: Option<u64>,
+    /// Tokens that dropping all old steps would free now, about: what a person can ask for.
+    pub steps_free: Option<u64>,
     /// The results that have left the requests so far.
     pub left_results: u64,
     /// What has left the requests so far, the largest part first.
@@ -257,7 +261,7 @@ impl ContextMeter {
         let parts = largest(parts.into_iter().map(|(part, _)| part).filter(|part| part.tokens > 0).collect());
         let (left_results, left) = (self.left.results, self.receipt());
         let is_measured = self.counted.is_some();
-        ContextUsage { used, window, is_measured, cached, parts, masks_above: None, left_results, left }
+        ContextUsage { used, window, is_measured, cached, parts, left_results, left, ..ContextUsage::default() }
     }
 
     /// What has left so far, in tokens of today.

@@ -8,6 +8,7 @@ use super::queue::{InputQueue, RecentKeys};
 use super::spent::{Spent, WorkTime};
 use super::standing::StandingFacts;
 use super::tasks::TaskState;
+use super::view::frees;
 use super::view::shown::ShownItems;
 use crate::record::{
     ApprovalDecision, ApprovalRequested, ApprovalResolved, BudgetScope, ChildProcess, CompactRequested, Decision,
@@ -43,6 +44,9 @@ pub struct GoingOn {
     pub limits: Option<InputLimits>,
     /// What the session had used when a turn took it.
     pub since: Spent,
+    /// It is a command of a person: only a call that waits for a person goes on with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub run: bool,
 }
 
 /// The state of a session at some point of its log. It holds no item: those go to the history. Its shape is that of
@@ -180,7 +184,15 @@ impl SessionState {
     /// The input with which the next turn goes on, because the newest one was interrupted.
     #[must_use]
     pub fn continued(&self) -> Option<GoingOn> {
-        self.going_on.filter(|_| matches!(self.last_outcome, Some(Outcome::Interrupted | Outcome::Waiting)))
+        self.going_on.filter(|_| self.is_interrupted())
+    }
+
+    /// Whether the next turn goes on with the newest one. A command of a person that was cut off is not run again, and no
+    /// model is asked about it.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        let is_over = self.going_on.is_some_and(|on| on.run) && self.open_calls.is_empty();
+        matches!(self.last_outcome, Some(Outcome::Interrupted | Outcome::Waiting)) && !is_over
     }
 
     /// The tokens of the next request, for a model with this window; none before there is a surface.
@@ -189,12 +201,14 @@ impl SessionState {
         self.surface.as_ref().map(|(surface, _)| self.context.usage(surface, window))
     }
 
-    /// As [`Self::context`], with the size from which on old results leave.
+    /// As [`Self::context`], with the size from which on old results leave, and what would be freed.
     #[must_use]
     pub fn context_under(&self, window: Option<u64>, policy: ContextPolicy) -> Option<ContextUsage> {
         let (surface, _) = self.surface.as_ref()?;
         let masks_above = window.map(|window| keeps_up_to(window, policy.prune_at, surface.max_output));
-        self.context(window).map(|usage| ContextUsage { masks_above, ..usage })
+        let usage = self.context.usage(surface, window);
+        let (masking_frees, steps_free) = frees(&self.context, surface, &usage, policy);
+        Some(ContextUsage { masks_above, masking_frees, steps_free: Some(steps_free), ..usage })
     }
 
     /// What the session has used.
@@ -325,6 +339,7 @@ impl SessionState {
                     return illegal("no turn is open, or its input was not queued or was already taken");
                 };
                 self.standing.taken(&queued, self.items + 1);
+                let (text, run) = (queued.item_text(), queued.run);
                 // A steered input only adds to what the turn does.
                 if !queued.mode.steers() || queued.output_schema.is_some() {
                     self.output_schema = queued.output_schema;
@@ -332,10 +347,10 @@ impl SessionState {
                 let (input, nth) = queued.again.as_ref().map_or((queued.input, 0), |again| (again.of, again.nth));
                 let before = self.going_on.filter(|_| queued.mode.steers());
                 let (limits, since) = before.map_or((queued.limits, self.spent()), |on| (on.limits, on.since));
-                self.going_on = Some(GoingOn { input, nth, limits, since });
+                self.going_on = Some(GoingOn { input, nth, limits, since, run });
                 // A person said what to do instead.
                 self.refused = None;
-                return Ok(Some(self.count(Item::User { text: queued.text.to_string() })));
+                return Ok(Some(self.count(Item::User { text })));
             }
             Record::InputWithdrawn(withdrawn) => {
                 if self.queued.take(withdrawn.input).is_none() {
@@ -358,7 +373,7 @@ impl SessionState {
                     return illegal("another turn is open, or its number does not follow the last one");
                 }
                 (self.turns, self.turn_open) = (started.turn, true);
-                if !matches!(self.last_outcome, Some(Outcome::Interrupted | Outcome::Waiting)) {
+                if !self.is_interrupted() {
                     (self.going_on, self.output_schema) = (None, None);
                     self.standing.inputs.clear();
                 }

@@ -1,7 +1,7 @@
 //! Accepted inputs that no turn has taken, in the order in which turns will take them. Pure: the fold changes it, and
 //! what the actor does next is decided in `control::queue`.
 
-use crate::record::{Again, InputEdited, InputId, InputLimits, InputMode, InputMoved, InputQueued, Who};
+use crate::record::{Again, InputEdited, InputId, InputLimits, InputMode, InputMoved, InputQueued, Who, command_item};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,8 +14,11 @@ pub const MAX_KEYS: usize = 256;
 #[serde(deny_unknown_fields)]
 pub struct QueuedInput {
     pub input: InputId,
-    /// The exact model-visible text; every status shares it.
+    /// The exact model-visible text, except with `run`; every status shares it.
     pub text: Arc<str>,
+    /// A person's command, as in the record.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub run: bool,
     pub mode: InputMode,
     /// Limits of its turn; none if the pod's apply.
     pub limits: Option<InputLimits>,
@@ -25,6 +28,14 @@ pub struct QueuedInput {
     pub again: Option<Again>,
     /// The client that sent it.
     pub by: Option<Who>,
+}
+
+impl QueuedInput {
+    /// What the model reads once a turn took it.
+    #[must_use]
+    pub fn item_text(&self) -> String {
+        if self.run { command_item(&self.text) } else { self.text.to_string() }
+    }
 }
 
 /// The newest keys, each with the number that it was accepted with; newest last.
@@ -83,9 +94,9 @@ impl InputQueue {
     }
 
     pub(super) fn push(&mut self, queued: &InputQueued) {
-        let InputQueued { input, text, mode, limits, output_schema, key, whole: _, by, again } = queued.clone();
+        let InputQueued { input, text, run, mode, limits, output_schema, key, whole: _, by, again } = queued.clone();
         let (text, output_schema) = (text.into(), output_schema.map(Arc::from));
-        self.waiting.push_back(QueuedInput { input, text, mode, limits, output_schema, again, by });
+        self.waiting.push_back(QueuedInput { input, text, run, mode, limits, output_schema, again, by });
         if let Some(key) = key {
             self.keys.push(key, input);
         }

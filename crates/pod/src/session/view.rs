@@ -5,6 +5,7 @@ mod seals;
 pub(super) mod shown;
 
 pub use super::context::{ContextPolicy, GAP_SOURCE};
+pub(super) use plan::frees;
 pub(crate) use plan::{MarkTexts, NextRequest, ViewTries};
 pub use shown::ShownItems;
 

@@ -461,6 +461,34 @@ fn a_pod_that_ends_cancels_its_runs_and_says_so() {
     sound(&over.pod, "a stop");
 }
 
+/// The task itself goes on: it is due again an hour later.
+#[test]
+fn a_client_stops_a_run_and_the_task_goes_on() {
+    let worker = Worker::new("worker", HOURLY, |cx, _| {
+        Box::pin(async move {
+            cx.cancel.cancelled().await;
+            Err(TaskError::new("cancelled"))
+        })
+    });
+    let live = live(stays(std::slice::from_ref(&worker), 0));
+    live.advance(HOUR);
+    worker.begins(1);
+    live.until(|status| live.folded(status.folded).open_tasks().count() == 1);
+    live.ask(live.client().stop_run(1)).unwrap();
+    live.until(|status| status.tasks.iter().all(|task| task.open.is_none() && task.off.is_none()));
+    live.advance(HOUR);
+    worker.begins(2);
+    let over = live.close();
+    let (running, cancelled) = (TaskRunState::Running, TaskRunState::Cancelled);
+    assert_eq!(states(&over.pod), [(1, running), (1, cancelled), (2, running), (2, cancelled)]);
+    let reasons = over.pod.records().into_iter().filter_map(|(_, record)| match record {
+        Record::BackgroundTask(BackgroundTask { reason, .. }) => reason,
+        _ => None,
+    });
+    assert_eq!(reasons.collect::<Vec<_>>(), ["a person stopped it", "the pod ended"]);
+    sound(&over.pod, "a run that a client stopped");
+}
+
 /// A run that wakes the pod, up to the end of the turn. Returns whether the pod survived.
 fn story(pod: PodUnderTest) -> Over {
     let live = match LivePod::open(pod) {

@@ -82,7 +82,7 @@ fn status(state: &SessionState, seq: u64, known: &Known) -> Status {
             InputMode::Steer => DeliveryMode::Steer,
             InputMode::DenyParked => DeliveryMode::DenyParked,
         };
-        Queued { input: waiting.input, mode, text: waiting.text.chars().take(200).collect() }
+        Queued { input: waiting.input, mode, text: waiting.text.chars().take(200).collect(), run: waiting.run }
     };
     Status {
         pod: "p".to_owned(),

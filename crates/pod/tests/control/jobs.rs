@@ -4,9 +4,9 @@
 use crate::fixtures::{live, pod, sound};
 use authority::{Confinement, EnvPolicy, SandboxMode, Spawner};
 use llm_worker::{ErrorKind, ToolEffect};
-use pod::control::{Activity, HostMode};
+use pod::control::{Activity, HostMode, SubmitError};
 use pod::feature::*;
-use pod::record::{ChildProcess, JobEnd, JobEndKind, JobStarter, Record, TaskRunState};
+use pod::record::{ChildProcess, JobEnd, JobEndKind, JobStarter, Record, TaskRunState, Who};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -140,6 +140,26 @@ fn until_ended(live: &LivePod, ends: usize) {
 
 fn file(pod: &PodUnderTest, name: &str) {
     std::fs::write(pod.project.join(name), "").unwrap();
+}
+
+/// The answer comes behind the record, which names the client.
+#[test]
+fn a_client_stops_a_job_of_any_feature() {
+    let (pod, builder) = stays();
+    let live = live(pod);
+    assert_eq!(start(&live, &builder, LONG).unwrap(), 1);
+    said(&builder, 1, "ready\n");
+    let by = Who { client: "yoi attach".to_owned(), role: "driver".to_owned(), uid: 0, name: None };
+    let client = live.client();
+    assert!(matches!(live.ask(client.stop_job(2, Some(by.clone()))), Err(SubmitError::NoJob(2))));
+    live.ask(client.stop_job(1, Some(by.clone()))).unwrap();
+    let ended = jobs(&live.pod).pop().unwrap().1.unwrap();
+    assert_eq!(ended.how, JobEndKind::Stopped);
+    assert_eq!(ended.reason.as_deref(), Some("a person stopped it with `yoi attach`"));
+    assert!(!runs(&builder.list()[0]));
+    assert!(matches!(live.ask(client.stop_job(1, Some(by))), Err(SubmitError::NoJob(1))));
+    assert!(matches!(live.ask(client.stop_run(7)), Err(SubmitError::NoRun(7))));
+    sound(&live.close().pod, "a job that a client stopped");
 }
 
 #[test]

@@ -41,6 +41,7 @@ mod lost_records;
 mod model_backoff;
 mod outbox;
 mod parallel_calls;
+mod person_commands;
 mod pod_budget;
 mod record_mirrors;
 mod record_strategy;

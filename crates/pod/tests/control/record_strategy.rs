@@ -9,13 +9,14 @@ use llm_worker::{
 };
 use pod::permission::{Rule, RuleDecision};
 use pod::record::{
-    ApprovalDecision, ApprovalExpiry, ApprovalRequested, ApprovalResolved, ApprovalScope, AskingGate, BackgroundTask,
-    BudgetKind, BudgetScope, ChildProcess, ClientCall, CompactRequested, Decision, DirectoryMoved, Encoder,
-    FeatureState, FileChanged, Gap, GateNote, GrantsUsed, HoldCause, HostStopped, InputConsumed, InputEdited,
-    InputMode, InputMoved, InputQueued, InputWithdrawn, ItemAdded, JobEnd, JobEndKind, JobStarter, KeptItem,
-    NotificationQueued, Output, Pinned, ProposedRule, Pruned, PrunedContent, Record, Recovery, Request, Response,
-    Resumed, RulesForgotten, Stored, SurfaceSet, SurfaceSources, Suspended, SystemItem, TaskRunState, ToolFinished,
-    ToolStarted, TriggerKind, TurnFinished, TurnStarted, Unpinned, VerdictGiven, View, ViewLevel, Who,
+    ApprovalDecision, ApprovalExpiry, ApprovalRequested, ApprovalResolved, ApprovalScope, AskedCommand, AskingGate,
+    BackgroundTask, BudgetKind, BudgetScope, ChildProcess, ClientCall, CommandPart, CompactRequested, Decision,
+    DirectoryMoved, Encoder, FeatureState, FileChanged, Gap, GateNote, GrantsUsed, HoldCause, HostStopped,
+    InputConsumed, InputEdited, InputMode, InputMoved, InputQueued, InputWithdrawn, ItemAdded, JobEnd, JobEndKind,
+    JobStarter, KeptItem, NotificationQueued, Output, Pinned, ProposedRule, Pruned, PrunedContent, Record, Recovery,
+    Request, Response, Resumed, RulesForgotten, Stored, SurfaceSet, SurfaceSources, Suspended, SystemItem,
+    TaskRunState, ToolFinished, ToolStarted, TriggerKind, TurnFinished, TurnStarted, Unpinned, VerdictGiven, View,
+    ViewLevel, Who,
 };
 use pod::session::fold::SessionState;
 use serde_json::json;
@@ -259,12 +260,18 @@ pub(crate) fn approval_requested(approval: u64, call: CallId, n: u64) -> Record 
         question: format!("may it? {n}"),
         rule: "ask T (user.toml:1)".to_owned(),
         gates: (0..n % 2).map(|n| AskingGate { hook: format!("h{n}"), feature: "example:g".to_owned() }).collect(),
+        command: n.is_multiple_of(5).then(|| asked_command(n)),
         sandbox: "off".to_owned(),
         rules: (0..n % 3).map(proposed).collect(),
         configurable: n.is_multiple_of(4),
         expires: n.is_multiple_of(3).then_some(ApprovalExpiry { at_ms: n, after_ms: n }),
     }
     .into()
+}
+
+fn asked_command(n: u64) -> AskedCommand {
+    let part = |n: u64| CommandPart { text: format!("a{n}"), at: (n > 0).then_some([n, n + 1]), asks: n == 1 };
+    AskedCommand { field: "command".to_owned(), parts: (0..n % 3).map(part).collect(), more: n % 2 }
 }
 
 fn proposed(n: u64) -> ProposedRule {
@@ -467,7 +474,8 @@ pub(crate) fn record(way: u8, n: u64, state: Option<&SessionState>) -> Record {
             let key = n.is_multiple_of(3).then(|| format!("key {n}"));
             let input = next(|s| s.inputs);
             let text = format!("input {input}");
-            InputQueued { input, text, whole: output(n), mode, key, ..InputQueued::default() }.into()
+            let run = mode == InputMode::Queue && n.is_multiple_of(5);
+            InputQueued { input, text, run, whole: output(n), mode, key, ..InputQueued::default() }.into()
         }
         2 if over == 2 => InputConsumed { input: n }.into(),
         2 => {

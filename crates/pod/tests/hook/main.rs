@@ -10,6 +10,7 @@ mod asks;
 mod compaction;
 mod gates;
 mod install;
+mod person_command;
 mod points;
 mod rig;
 mod shape;

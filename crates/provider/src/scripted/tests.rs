@@ -1,6 +1,7 @@
 //! Scripts read, played and refused.
 
 use super::*;
+use llm_worker::item::COMMAND_WORDS;
 use llm_worker::{CallId, ResultStatus, ToolOutcome};
 use tokio::sync::mpsc;
 
@@ -91,6 +92,13 @@ async fn the_place_is_the_number_of_answers_in_history() {
         (vec![user(), text("a"), text("b"), reasoning(), call(1)], 3),
         (vec![user(), text("a"), Item::System { source: "host".to_owned(), text: "n".to_owned() }, text("b")], 2),
     ];
+    let command = || Item::User { text: format!("{COMMAND_WORDS}\nls") };
+    let of_person = vec![
+        (vec![command(), call(1), result(1)], 0),
+        (vec![user(), text("a"), command(), call(1), result(1), command(), call(2), result(2), user()], 1),
+        (vec![command(), call(1), result(1), user(), call(2), result(2), text("b")], 2),
+    ];
+    let table: Vec<_> = table.into_iter().chain(of_person).collect();
     let five = script(
         "{\"text\":\"0\"}\n\n# a remark\n{\"text\":\"1\"}\n{\"text\":\"2\"}\n{\"text\":\"3\"}\n{\"text\":\"4\"}\n",
     );

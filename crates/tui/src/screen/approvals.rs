@@ -1,12 +1,12 @@
 //! The question that is put to a person, and which keys answer it. A key answers only a question that was seen for a
 //! while, with the caret in no text, or when the person chose to answer.
 
-use super::cell::{argument_lines, texts};
+use super::cell::{FILE, argument_lines, texts, value_lines};
 use super::composer::Composer;
 use super::dead_time::DeadTime;
 use super::exchange::{Intent, Key};
 use super::status::left;
-use crate::arguments::asked_fields;
+use crate::asked_command::{AskedField, asked_fields, asked_parts};
 use crate::line::Line;
 use crate::note::joined;
 use crate::style::Tone;
@@ -316,8 +316,16 @@ impl Asking {
         let (margin, deep) = margins();
         // What would be written comes first: it is what the next answer is about.
         let mut lines = self.rule.as_ref().map(|rule| rule.lines(width)).unwrap_or_default();
-        lines.extend(argument_lines(asked_fields(&asked.arguments), Tone::Code, width, &margin, &deep));
+        let fields = asked_fields(asked, Tone::Code);
+        let file = fields.iter().find(|field| field.name == FILE).map_or_else(String::new, |file| file.value.clone());
+        for AskedField { name, value, marked } in fields {
+            lines.extend(match marked {
+                Some(marked) => value_lines(&name, &marked, width, &margin, &deep),
+                None => argument_lines(vec![(name, value)], &file, Tone::Code, width, &margin, &deep),
+            });
+        }
         let mut say = |text: &str, tone| lines.extend(texts(text, tone, width, &margin, &deep));
+        asked_parts(asked).iter().for_each(|parts| say(parts, Tone::Dim));
         escape_strict(&asked.question).lines().for_each(|line| say(line, Tone::Plain));
         say(&format!("sandbox: {}", asked.sandbox), Tone::Dim);
         if self.rule.is_none()

@@ -3,7 +3,9 @@
 use crate::arguments::{fields, replacements, subject};
 use crate::call::{CallBody, CallCell, CallState, unrepeated};
 use crate::count::count;
-use crate::diff::diff;
+use crate::diff::{beside, diff};
+use crate::for_people::for_people;
+use crate::highlight;
 use crate::line::Line;
 use crate::markdown::markdown;
 use crate::note::labelled;
@@ -75,6 +77,8 @@ pub(super) struct CallFacts {
     pub(super) warnings: Vec<String>,
     /// Its first record was not seen.
     pub(super) headless: bool,
+    /// A person asked for it, and reads its output.
+    pub(super) is_command: bool,
 }
 
 /// What the look of a cell depends on besides records.
@@ -88,8 +92,8 @@ pub(super) struct CellNow<'a> {
 impl CallFacts {
     pub(super) fn new(call: String, name: String, arguments: String) -> Self {
         let (summary, content, facts, warnings) = (String::new(), String::new(), Vec::new(), Vec::new());
-        let (state, started_us, ms, headless) = (CallState::Running, None, 0, false);
-        Self { call, name, arguments, state, started_us, ms, summary, content, facts, warnings, headless }
+        let (state, started_us, ms, headless, is_command) = (CallState::Running, None, 0, false, false);
+        Self { call, name, arguments, state, started_us, ms, summary, content, facts, warnings, headless, is_command }
     }
 
     fn took(&self, now_ms: u64) -> Duration {
@@ -106,6 +110,7 @@ impl CallFacts {
         let is_diff = self.content.starts_with("@@ -") && self.state == CallState::Ok;
         let body = match self.state {
             _ if open => CallBody::Nothing,
+            CallState::Ok | CallState::Failed if self.is_command => CallBody::Asked(&self.content),
             CallState::Failed => CallBody::Output(last_lines(&self.content)),
             _ if is_diff => CallBody::Diff(&self.content),
             _ => CallBody::Nothing,
@@ -126,14 +131,17 @@ impl CallFacts {
     fn details(&self, width: usize, is_diff: bool) -> Vec<Line> {
         let (margin, deep) = (Line::of("  ", Tone::Plain), Line::of("    ", Tone::Plain));
         let mut lines = Vec::new();
-        lines.extend(argument_lines(fields(&self.arguments), Tone::Plain, width, &margin, &deep));
+        let shown = fields(&self.arguments);
+        let file = shown.iter().find(|(name, _)| name == FILE).map_or_else(String::new, |(_, file)| file.clone());
+        lines.extend(argument_lines(shown, &file, Tone::Plain, width, &margin, &deep));
         for fact in self.facts.iter().flat_map(|fact| fact.lines()) {
             lines.extend(Line::of_output(fact, Tone::Dim).wrap(width, &margin, &deep));
         }
-        let content = self.content.trim_end();
+        let content = for_people(&self.content);
+        let content = content.trim_end();
         if is_diff {
             let room = width.saturating_sub(margin.width()).max(1);
-            let shown = diff(content, room, usize::MAX);
+            let shown = diff(&subject(&self.arguments), content, room, usize::MAX);
             lines.extend(shown.iter().flat_map(|line| line.chop(width, &margin, &margin)));
         } else if !content.is_empty() {
             let shown = content.split('\n').map(|line| Line::of_output(line, Tone::Plain));
@@ -260,9 +268,14 @@ impl Cell {
 /// Columns for the value behind the name of an argument, at least.
 const VALUE: usize = 12;
 
-/// The names and values of a call's arguments in full; what replaces a text as the lines that go and that come.
+/// The argument that names the file of an edit.
+pub(super) const FILE: &str = "path";
+
+/// The names and values of a call's arguments in full; what replaces a text as the lines that go and that come, with the
+/// colours of the code of `file`.
 pub(super) fn argument_lines(
     fields: Vec<(String, String)>,
+    file: &str,
     tone: Tone,
     width: usize,
     margin: &Line,
@@ -270,29 +283,42 @@ pub(super) fn argument_lines(
 ) -> Vec<Line> {
     let mut lines = Vec::new();
     for (name, value) in fields {
-        let label = Line::of(&format!("{name}: "), Tone::Dim);
-        let mut first = margin.clone();
-        // A name as wide as the terminal would leave no margin that tells the value from lines of the host.
-        first.append(&label.cut(width.saturating_sub(deep.width() + VALUE)));
         let Some(edits) = replacements(&value) else {
-            let parts = value.split('\n').enumerate();
-            lines.extend(parts.flat_map(|(at, part)| {
-                Line::of_output(part, tone).chop(width, if at == 0 { &first } else { deep }, deep)
-            }));
+            let value: Vec<Line> = value.split('\n').map(|part| Line::of_output(part, tone)).collect();
+            lines.extend(value_lines(&name, &value, width, margin, deep));
             continue;
         };
-        lines.push(first.cut(width));
+        lines.push(argument_name(&name, width, margin, deep).cut(width));
         for (old, new) in &edits {
             for (text, sign, tone) in [(old, "- ", Tone::Removed), (new, "+ ", Tone::Added)] {
                 let mut before = deep.clone();
                 before.append(&Line::of(sign, tone));
-                let gone = text.is_empty();
-                let parts = text.split('\n').filter(|_| !gone);
-                lines.extend(parts.flat_map(|part| Line::of_output(part, tone).chop(width, &before, deep)));
+                let (gone, mut code) = (text.is_empty(), highlight::of_file(file, text));
+                let parts = text.split('\n').filter(|_| !gone).map(|part| Line::of_output(part, tone));
+                let parts = parts.map(|part| match &mut code {
+                    Some(code) => beside(code.line(&part), tone),
+                    None => part,
+                });
+                lines.extend(parts.flat_map(|part| part.chop(width, &before, deep)));
             }
         }
     }
     lines
+}
+
+/// The lines of a value behind its name.
+pub(super) fn value_lines(name: &str, value: &[Line], width: usize, margin: &Line, deep: &Line) -> Vec<Line> {
+    let first = argument_name(name, width, margin, deep);
+    let parts = value.iter().enumerate();
+    parts.flat_map(|(at, part)| part.chop(width, if at == 0 { &first } else { deep }, deep)).collect()
+}
+
+fn argument_name(name: &str, width: usize, margin: &Line, deep: &Line) -> Line {
+    let label = Line::of(&format!("{name}: "), Tone::Dim);
+    let mut first = margin.clone();
+    // A name as wide as the terminal would leave no margin that tells the value from lines of the host.
+    first.append(&label.cut(width.saturating_sub(deep.width() + VALUE)));
+    first
 }
 
 /// The lines of a text; its first one behind `first`.

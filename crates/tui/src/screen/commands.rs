@@ -1,4 +1,4 @@
-//! What a person types that is no input: a command behind a slash.
+//! What a person types that is no input: a command of the screen behind a slash, or a shell command behind `!`.
 
 /// A command and what it does.
 pub(super) struct CommandHelp {
@@ -38,6 +38,8 @@ pub(super) const COMMANDS: &[CommandHelp] = &[
 pub(super) enum TypedText {
     Nothing,
     Input(String),
+    /// `!` and a shell command.
+    Run(String),
     Command {
         name: &'static str,
         rest: String,
@@ -46,11 +48,29 @@ pub(super) enum TypedText {
     Wrong(String),
 }
 
-/// What a text is. With a space in front it is an input whatever it says, and so is a text of several lines.
+/// Begins a text that runs as a shell command.
+pub(super) const RUN: char = '!';
+
+/// The text of an input, as it is typed to be the same again.
+pub(super) fn typed(text: &str, is_command: bool) -> String {
+    let is_other = !is_command && text.starts_with(RUN);
+    if is_other { format!(" {text}") } else { text.to_owned() }
+}
+
+/// What a text is. With a space in front it is an input whatever it says, and so is a text of several lines behind a slash.
 pub(super) fn read(text: &str) -> TypedText {
     let trimmed = text.trim();
     if trimmed.is_empty() {
         return TypedText::Nothing;
+    }
+    if let Some(command) = text.strip_prefix(RUN) {
+        return match command.trim() {
+            "" => TypedText::Wrong(
+                "`!` needs a command, as in `! ls`; to send the line as an input, put a space in front of it"
+                    .to_owned(),
+            ),
+            _ => TypedText::Run(trimmed.to_owned()),
+        };
     }
     let Some(command) = text.strip_prefix('/').filter(|command| !command.trim_end().contains('\n')) else {
         return TypedText::Input(trimmed.to_owned());

@@ -3,7 +3,7 @@
 use crate::line::Line;
 use crate::note::Paragraph;
 use protocol::method::{AllowOrDeny, AllowScope, OpenApprovals, RecordPage};
-use protocol::status::DeliveryMode;
+use protocol::status::{DeliveryMode, Status};
 
 /// The size of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub enum Key {
 /// What the driver has to do. It answers with a [`Reply`] where one is named, and with [`Reply::Failed`] if it fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Intent {
-    /// Send an input; [`Reply::SendFailed`] if it was not accepted.
+    /// Send an input, or with the mode `run` a command behind its `!`; [`Reply::SendFailed`] if it was not accepted.
     Send {
         text: String,
         mode: DeliveryMode,
@@ -125,8 +125,24 @@ pub enum Intent {
     PrintConversation,
     /// Look up the files below this directory; [`Reply::Files`].
     ListFiles(String),
+    /// Ask for the method `status`; [`Reply::Status`].
+    FetchStatus,
+    /// End a job with all of its processes; [`Reply::Note`] once that is recorded.
+    StopJob(u64),
+    /// Ask a run of a background task to end; [`Reply::Note`] once it was asked.
+    StopRun(u64),
     /// Ask for the method `features`; [`Reply::Features`].
     FetchFeatures,
+    /// What this change of a feature would write; [`Reply::FeaturePreview`].
+    PreviewFeature {
+        id: String,
+        change: FeatureChange,
+    },
+    /// Make the change that was previewed last; [`Reply::FeatureChanged`].
+    ChangeFeature {
+        id: String,
+        change: FeatureChange,
+    },
     /// Look at all pods; [`Reply::Pods`].
     ListPods,
     /// Leave this pod for another one; it keeps running.
@@ -165,9 +181,46 @@ pub enum Reply {
     /// Paths below the directory, separated by `/`.
     Files(Vec<String>),
     /// What each feature adds and may do, as `yoi features` says it; or why the pod does not tell.
-    Features(Result<Vec<Paragraph>, String>),
+    Features(Result<FeatureList, String>),
+    /// What would be written and from when on it counts, in lines; or why it cannot be changed.
+    FeaturePreview {
+        id: String,
+        change: FeatureChange,
+        text: Result<String, String>,
+    },
+    /// What was written.
+    FeatureChanged(String),
+    Status(Box<Status>),
     /// What needs a person first; or why they cannot be listed.
     Pods(Result<Vec<PodEntry>, String>),
+}
+
+/// What the pod told of its features.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FeatureList {
+    pub rows: Vec<Paragraph>,
+    pub entries: Vec<FeatureEntry>,
+}
+
+/// A feature that can be chosen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FeatureEntry {
+    pub id: String,
+    /// The place of the row that it is in.
+    pub row: usize,
+    /// What a person can change about it.
+    pub changes: Vec<FeatureChange>,
+}
+
+/// A change of a feature that a person makes; it counts from the next start of the pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FeatureChange {
+    /// In the person's own configuration.
+    Enable,
+    Disable,
+    /// What the project's file asks for it.
+    Grant,
+    Revoke,
 }
 
 /// A pod that runs or needs a person.

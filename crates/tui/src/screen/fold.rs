@@ -3,6 +3,7 @@
 mod notices;
 
 use super::cell::{CallFacts, Cell, CellKind, LOCAL, Notice};
+use super::commands::typed;
 use super::status::{count, dollars};
 use crate::call::CallState;
 use crate::count::duration;
@@ -10,8 +11,8 @@ use crate::style::Tone;
 pub(super) use notices::outcome_text;
 use notices::{answered_text, notice, outcome_tone, who};
 use protocol::record::{
-    ApprovalRequested, ApprovalResolved, Item, RecordBody, RecordView, ToolFinished, ToolStarted, TurnFinished,
-    VerdictGiven, Who,
+    ApprovalRequested, ApprovalResolved, InputQueued, Item, RecordBody, RecordView, ToolFinished, ToolStarted,
+    TurnFinished, VerdictGiven, Who,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -78,6 +79,8 @@ pub(super) struct Fold {
     locals: u64,
     /// Inputs that wait, whole.
     pub(super) waiting: BTreeMap<u64, String>,
+    /// Those that are commands of a person, until their calls.
+    commands: BTreeSet<u64>,
     /// Texts of inputs of people, oldest first.
     pub(super) history: VecDeque<String>,
     /// Questions without an answer, whole.
@@ -93,6 +96,10 @@ pub(super) struct Fold {
     pub(super) no_older: bool,
     model: String,
     since: SincePerson,
+    /// The cell of the newest record of a withdrawal, and the text: "send now" sends it again at once.
+    withdrawn: Option<(u64, String)>,
+    /// The place of a cell that is gone, counted with those that were dropped, for a screen that prints cells.
+    pub(super) gone: Option<u64>,
 }
 
 impl Fold {
@@ -175,7 +182,8 @@ impl Fold {
             let (name, arguments) = (older.name.clone(), older.arguments.clone());
             let facts = older.facts.iter().chain(&rest.facts).cloned().collect();
             let started_us = older.started_us.or(rest.started_us);
-            **older = CallFacts { name, arguments, facts, started_us, headless: older.headless, ..(**rest).clone() };
+            let (headless, is_command) = (older.headless, older.is_command);
+            **older = CallFacts { name, arguments, facts, started_us, headless, is_command, ..(**rest).clone() };
         }
         let gone = self.cells.remove(at).map_or(0, |cell| cell.bytes());
         self.bytes = self.bytes.saturating_sub(gone);
@@ -323,11 +331,19 @@ impl Fold {
         match body {
             RecordBody::InputQueued(queued) => {
                 self.person(queued.by.as_ref());
-                if queued.again.is_none() && self.history.back() != Some(&queued.text) {
-                    self.remember(&queued.text);
+                self.sent_now(queued);
+                let typed = typed(&queued.text, queued.run.unwrap_or_default());
+                if queued.again.is_none() && self.history.back() != Some(&typed) {
+                    self.remember(&typed);
                 }
                 self.waiting.insert(queued.input, queued.text.clone());
+                if queued.run == Some(true) {
+                    self.commands.insert(queued.input);
+                }
                 let mut bytes: usize = self.waiting.values().map(String::len).sum();
+                while self.commands.len() > MAX_INPUTS {
+                    self.commands.pop_first();
+                }
                 while self.waiting.len() > MAX_INPUTS || bytes > MAX_INPUT_BYTES {
                     bytes -= self.waiting.pop_first().map_or(bytes, |(_, text)| text.len());
                 }
@@ -346,6 +362,7 @@ impl Fold {
                 self.person(gone.by.as_ref());
                 if let Some(text) = self.waiting.remove(&gone.input) {
                     self.notice(seq, "> ", Tone::Dim, format!("(withdrawn) {text}"));
+                    self.withdrawn = Some((seq, text));
                 }
             }
             body => {
@@ -360,6 +377,26 @@ impl Fold {
                 }
             }
         }
+    }
+
+    /// Whether the next call is that of the newest input, a command.
+    fn is_command(&mut self) -> bool {
+        match self.cells.back().map(|cell| &cell.kind) {
+            Some(CellKind::Input { input, .. }) => self.commands.remove(input),
+            Some(_) | None => false,
+        }
+    }
+
+    /// An input that was taken out of the queue to be delivered with the next step was not withdrawn for its person.
+    fn sent_now(&mut self, queued: &InputQueued) {
+        let Some((id, text)) = self.withdrawn.take() else { return };
+        if queued.mode.as_deref() != Some("steer") || queued.text != text {
+            return;
+        }
+        let Some(at) = self.cells.iter().rposition(|cell| cell.id == id) else { return };
+        self.gone = Some(self.dropped + at as u64);
+        let gone = self.cells.remove(at).map_or(0, |cell| cell.bytes());
+        self.bytes = self.bytes.saturating_sub(gone);
     }
 
     fn started(&mut self, seq: u64, time_us: u64, started: &ToolStarted) {
@@ -410,7 +447,8 @@ impl Fold {
             "reasoning" => text().into_iter().for_each(|text| self.push(seq, CellKind::Reasoning(text))),
             "tool_call" => {
                 let (id, name) = (item.id.clone().unwrap_or_default(), item.name.clone().unwrap_or_default());
-                let facts = CallFacts::new(id, name, item.arguments.clone().unwrap_or_default());
+                let mut facts = CallFacts::new(id, name, item.arguments.clone().unwrap_or_default());
+                facts.is_command = self.is_command();
                 self.push(seq, CellKind::Call(Box::new(facts)));
             }
             _ => {}

@@ -14,6 +14,7 @@ use crate::line::{Line, columns as columns_of};
 use crate::style::Tone;
 use protocol::method::Role;
 use protocol::status::DeliveryMode;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// How long a text is shown.
@@ -173,7 +174,7 @@ impl Screen {
         for (at, waiting) in queued.iter().enumerate().skip(first).take(most) {
             let sign = if chosen == Some(at) { "▶ " } else { "⋮ " };
             let mode = match waiting.mode {
-                DeliveryMode::Queue => "",
+                DeliveryMode::Queue | DeliveryMode::Run => "",
                 DeliveryMode::Steer | DeliveryMode::DenyParked => "(next step) ",
             };
             let text = waiting.text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -201,11 +202,11 @@ impl Screen {
 
     fn selection_row(&self) -> Option<Line> {
         let text = match self.selected.filter(|_| self.search.is_none())? {
-            Selected::Cell(id) if self.fold.target(id).is_some() => "Enter goes there · c copies · Esc",
+            Selected::Cell(id) if self.fold.target(id).is_some() => "Enter goes there · c copies · / searches · Esc",
             Selected::Cell(id) if self.fold.cells.iter().any(|cell| cell.id == id && cell.opens()) => {
-                "Enter opens or closes · c copies · Esc"
+                "Enter opens or closes · c copies · / searches · Esc"
             }
-            Selected::Cell(_) => "c copies · Esc",
+            Selected::Cell(_) => "c copies · / searches · Esc",
             Selected::Queued(_) => "e edit · x withdraw · u up · d down · s send now · c copy · Esc",
         };
         Some(Line::of(text, Tone::Dim))
@@ -232,6 +233,10 @@ impl Screen {
             let paths = paths.iter().take(most).enumerate();
             return paths.map(|(at, path)| Line::of(&format!("  @{path}"), first(at)).cut(columns)).collect();
         }
+        if self.composer.marked().starts_with(commands::RUN) {
+            let about = "Enter runs the rest as a shell command of yours; the model sees it with its next request";
+            return vec![Line::of("  !", Tone::Strong).with(&format!(" {about}"), Tone::Dim).cut(columns)];
+        }
         let found = completions(self.composer.marked());
         let line = |name: &str, about: &str| {
             Line::of(&format!("  /{name:<10}"), Tone::Strong).with(&format!(" {about}"), Tone::Dim).cut(columns)
@@ -251,15 +256,30 @@ impl Screen {
         let (title, lines) = match panel {
             PanelKind::Pods => {
                 let (lines, chosen) = self.pods.lines(&self.model.status().pod, columns);
-                // The one that is chosen is seen.
-                let last = (chosen.end + 1).saturating_sub(room);
-                self.panel_scroll = self.panel_scroll.max(last).min(chosen.start);
+                self.scroll_to(&chosen, room);
                 ("pods", lines)
             }
             PanelKind::Keys => ("keys", panels::keys(&self.digest(), self.has_features, self.vi.is_some(), columns)),
-            PanelKind::Features => ("features", panels::features(self.features.as_ref(), columns)),
+            PanelKind::Features => {
+                let may_change = self.may_change_features();
+                let (lines, chosen) = self.features.lines(may_change, columns);
+                if !chosen.is_empty() {
+                    self.scroll_to(&chosen, room);
+                    self.features.seen_to_the_end(chosen.end < self.panel_scroll + room);
+                }
+                ("features", lines)
+            }
             PanelKind::Context => ("next request", panels::context(self.model.status(), columns)),
-            PanelKind::Status => ("pod", panels::status(self.model.status(), now_ms, columns)),
+            PanelKind::Status => {
+                let mut lines = panels::status(self.model.status(), now_ms, columns);
+                let (may_stop, before) = (self.may_stop(), lines.len());
+                let (rows, chosen) = self.processes.lines(self.model.status(), may_stop, now_ms, columns);
+                lines.extend(rows);
+                if !chosen.is_empty() {
+                    self.scroll_to(&(chosen.start + before..chosen.end + before), room);
+                }
+                ("pod", lines)
+            }
         };
         let below = room.saturating_sub(1);
         self.panel_scroll = self.panel_scroll.min(lines.len().saturating_sub(below));
@@ -269,6 +289,13 @@ impl Screen {
         shown.extend(lines.into_iter().skip(self.panel_scroll).take(below));
         shown.truncate(room);
         shown
+    }
+
+    /// Has the lines of a panel seen that are about what is chosen.
+    fn scroll_to(&mut self, chosen: &Range<usize>, room: usize) {
+        let last = (chosen.end + 1).saturating_sub(room);
+        // Where there is no room for all of them, keys for pages show the rest.
+        self.panel_scroll = self.panel_scroll.clamp(chosen.start.min(last), chosen.start.max(last));
     }
 
     /// The lines of the transcript that are seen, with their margin.

@@ -3,10 +3,13 @@
 mod composing;
 
 use super::approvals::{KeyResult, TakesAnswer};
+use super::commands;
 use super::composer::vi::ViKeys;
 use super::exchange::{ConnectionState, Intent, Key, PodEntry};
+use super::feature_panel::FeaturePanel;
 use super::panels::PanelKind;
 use super::pods::PodList;
+use super::processes::Processes;
 use super::state::{Screen, Selected};
 use super::writing::edit;
 use crate::style::Tone;
@@ -45,7 +48,7 @@ impl Screen {
             Key::Ctrl('c') => self.leave(now_ms),
             Key::F(1) => self.open_panel(PanelKind::Keys),
             Key::F(2) => self.open_features(),
-            Key::F(3) => self.open_panel(PanelKind::Status),
+            Key::F(3) => self.open_status(),
             Key::F(5) => self.open_panel(PanelKind::Context),
             Key::F(4) => self.answer_question(),
             Key::Ctrl('f') => self.search_begin(""),
@@ -53,6 +56,7 @@ impl Screen {
             _ if self.search.is_some() => self.search_key(key),
             _ if self.panel == Some(PanelKind::Pods) && key != Key::Esc => self.pods_key(key),
             _ if self.question_key(key, now_ms) => {}
+            _ if self.panel.is_some() && self.panel_key(key) => {}
             Key::Esc if self.panel.is_some() => self.panel = None,
             Key::AltUp => self.select_next(true),
             Key::AltDown => self.select_next(false),
@@ -111,6 +115,31 @@ impl Screen {
         self.panel = if self.panel == Some(panel) { None } else { Some(panel) };
     }
 
+    /// With the memory of the jobs, which the pod tells when it is asked.
+    fn open_status(&mut self) {
+        self.open_panel(PanelKind::Status);
+        if self.panel.is_some() && self.connection == ConnectionState::Live {
+            self.processes = Processes::default();
+            self.processes.wants_memory(self.model.status());
+            self.outbox.push(Intent::FetchStatus);
+        }
+    }
+
+    /// A key for what is listed in a panel, unless it may belong to a text; `false` if it is for something else.
+    fn panel_key(&mut self, key: Key) -> bool {
+        if !self.composer.is_empty() || self.editing.is_some() {
+            return false;
+        }
+        let taken = match self.panel {
+            Some(PanelKind::Status) if self.may_stop() => self.processes.key(key, self.model.status()),
+            Some(PanelKind::Features) if self.may_change_features() => self.features.key(key),
+            _ => None,
+        };
+        let is_taken = taken.is_some();
+        self.outbox.extend(taken.into_iter().flatten());
+        is_taken
+    }
+
     /// Each time anew: a pod that was started again may have others.
     fn open_features(&mut self) {
         if !self.has_features {
@@ -118,7 +147,7 @@ impl Screen {
         }
         self.open_panel(PanelKind::Features);
         if self.panel.is_some() {
-            self.features = None;
+            self.features = FeaturePanel::default();
             self.outbox.push(Intent::FetchFeatures);
         }
     }
@@ -274,6 +303,7 @@ impl Screen {
                 let text = self.fold.cells.iter().find(|cell| cell.id == id).map(|cell| cell.text());
                 self.outbox.extend(text.map(Intent::Copy));
             }
+            (Some(Selected::Cell(_)), Key::Char('/')) => self.search_begin(""),
             (Some(Selected::Cell(_)), Key::Char('v')) => self.outbox.push(Intent::OpenConversation),
             (Some(Selected::Cell(_)), Key::Char('[')) => self.outbox.push(Intent::PrintConversation),
             (Some(Selected::Queued(input)), key) => return self.queue_key(input, key),
@@ -299,6 +329,10 @@ impl Screen {
                 at.checked_sub(1).and_then(id).map(|before| Intent::MoveInput { input, before: Some(before) })
             }
             Key::Char('d') => id(at + 1).map(|_| Intent::MoveInput { input, before: id(at + 2) }),
+            Key::Char('s') if self.is_command(input) => {
+                self.tell("a command has a turn of its own: no running turn takes it", Tone::Failed);
+                None
+            }
             Key::Char('s') => self.whole(input).map(|text| Intent::SendNow { input, text }),
             Key::Char('e') | Key::Enter => {
                 if let Some(text) = self.whole(input) {
@@ -306,7 +340,7 @@ impl Screen {
                         self.fold.remember(&self.composer.text());
                         self.tell("what you wrote is among the earlier inputs (Up)", Tone::Dim);
                     }
-                    self.composer.set(&text);
+                    self.composer.set(&commands::typed(&text, self.is_command(input)));
                     (self.editing, self.selected) = (Some(input), None);
                 }
                 None

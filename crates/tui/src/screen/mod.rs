@@ -9,6 +9,7 @@ mod composer;
 mod dead_time;
 mod exchange;
 mod farewell;
+mod feature_panel;
 mod files;
 mod fold;
 mod frame;
@@ -19,13 +20,16 @@ mod layout;
 mod live;
 mod panels;
 mod pods;
+mod processes;
 mod search;
 mod state;
 mod status;
 mod viewport;
 mod writing;
 
-pub use exchange::{ConnectionState, Frame, Intent, Key, PodEntry, Reply, ScreenSize};
-pub use panels::{context_kind, context_masking, context_part};
+pub use exchange::{
+    ConnectionState, FeatureChange, FeatureEntry, FeatureList, Frame, Intent, Key, PodEntry, Reply, ScreenSize,
+};
+pub use panels::{context_gain, context_kind, context_masking, context_part};
 pub use state::Screen;
 pub use status::short_model;

@@ -1,12 +1,10 @@
 //! Panels that slide over the transcript: the keys, and what the pod is and runs.
 
 use super::status::{count, left, tokens};
-use crate::count::duration;
 use crate::line::Line;
-use crate::note::{Paragraph, labelled};
+use crate::note::labelled;
 use crate::style::Tone;
-use protocol::status::{BackgroundTaskStatus, ContextPart, ContextStatus, JobStatus, Status};
-use std::time::Duration;
+use protocol::status::{ContextPart, ContextStatus, Status};
 
 /// A panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,20 +27,23 @@ const KEYS: &[(&str, &str)] = &[
     ("PgUp PgDn", "scroll · Ctrl-Home, Ctrl-End: begin and end"),
     ("Alt-Up Alt-Down", "select a waiting input or a part of the transcript"),
     ("  Enter, c", "open or close it, or go to its record · copy it"),
+    ("  /", "search the journal, back to its first record"),
     ("  v [", "the whole conversation: in your editor · printed into the terminal"),
     ("  e x u d s", "a waiting input: edit, withdraw, up, down, send now"),
     ("Ctrl-O", "open or close all calls"),
-    ("Ctrl-F", "search the transcript · Enter: the next one before"),
+    ("Ctrl-F", "search the journal, too · Enter: the next one before"),
     ("Up Ctrl-R", "earlier inputs · search them"),
     ("Ctrl-G", "write in your editor"),
     ("Ctrl-Z Ctrl-Y", "undo · redo"),
-    (FEATURES, "the features of the pod: what each adds and may do"),
+    (FEATURES, "the features of the pod: what each adds and may do · Up Down, then e d g x: change one"),
     ("F3 F5", "the pod, its tasks and jobs · what the next request has"),
+    ("  Up Down x", "in F3: choose a job or a running task, and stop it"),
     ("F4", "answer what waits for you while something is written"),
     ("  again", "all pods: what waits for you there, and the way to them"),
     ("y p r n w", "a question: once, this pod, by a rule, deny, deny with words"),
     ("1 2 3", "a full context: drop the oldest turns, resume, stop the pod"),
     (VI, "h j k l w b e 0 $ move · x dd D cc C cut · p pastes · u undoes · i a I A o write"),
+    ("!", "first: run a shell command; the model reads it later"),
     ("/ @", "commands · files of the directory; Tab completes"),
 ];
 
@@ -61,17 +62,7 @@ pub(super) fn keys(digest: &str, has_features: bool, has_vi: bool, width: usize)
     lines
 }
 
-/// What the features add and may do; none while the pod is asked.
-pub(super) fn features(known: Option<&Result<Vec<Paragraph>, String>>, width: usize) -> Vec<Line> {
-    let dim = |text: &str| Line::of(text, Tone::Dim).wrap(width, &Line::default(), &Line::default());
-    match known {
-        None => dim("asking the pod …"),
-        Some(Err(why)) => dim(why),
-        Some(Ok(rows)) => rows.iter().flat_map(|row| row.lines(width)).collect(),
-    }
-}
-
-/// The pod, its background tasks and its jobs.
+/// The pod.
 pub(super) fn status(status: &Status, now_ms: u64, width: usize) -> Vec<Line> {
     let host = &status.host;
     let ago = now_ms.saturating_sub(host.since_us / 1000);
@@ -89,14 +80,6 @@ pub(super) fn status(status: &Status, now_ms: u64, width: usize) -> Vec<Line> {
     }
     host.reload.refused.iter().for_each(|why| say("refused", &format!("the new configuration: {why}")));
     lines.push(Line::default());
-    lines.extend(status.tasks.iter().flat_map(|of| task(of, now_ms, width)));
-    if status.more_tasks > 0 {
-        lines.push(Line::of(&format!("… {} more tasks", status.more_tasks), Tone::Dim).cut(width));
-    }
-    lines.extend(status.jobs.iter().flat_map(|of| job(of, now_ms, width)));
-    if status.tasks.is_empty() && status.jobs.is_empty() {
-        lines.push(Line::of("no background task, no job", Tone::Dim).cut(width));
-    }
     lines
 }
 
@@ -112,9 +95,10 @@ pub(super) fn context(status: &Status, width: usize) -> Vec<Line> {
     let row = |part: &ContextPart| {
         Line::of(&format!("{:>13}  ", tokens(part.tokens)), Tone::Dim).with(&context_part(part), Tone::Plain).cut(width)
     };
-    lines.extend(context.parts.iter().map(row));
     let say = |text: &str| Line::of(text, Tone::Dim).wrap(width, &Line::default(), &Line::of("  ", Tone::Plain));
     lines.extend(say(&context_masking(context)));
+    context_gain(context).iter().for_each(|gain| lines.extend(say(gain)));
+    lines.extend(context.parts.iter().map(row));
     if !context.left.is_empty() {
         lines.extend(say("left the requests so far:"));
         lines.extend(context.left.iter().map(row));
@@ -126,37 +110,6 @@ pub(super) fn context(status: &Status, width: usize) -> Vec<Line> {
         lines.extend(labelled(&format!("pin {}", pin.pin), Tone::Strong, &pin.text, width));
     }
     lines
-}
-
-fn task(task: &BackgroundTaskStatus, now_ms: u64, width: usize) -> Vec<Line> {
-    let (mut facts, mut tone) = (Vec::new(), Tone::Dim);
-    if let Some(run) = &task.run {
-        tone = Tone::Ok;
-        facts.push(format!("runs for {} ({})", left(now_ms.saturating_sub(run.since_ms)), run.trigger));
-    } else if let Some(off) = &task.off {
-        tone = Tone::Failed;
-        facts.push(format!("off until the next start: {off}"));
-    } else if let Some(due) = task.next_due_ms {
-        facts.push(format!("due in {}", left(due.saturating_sub(now_ms))));
-    }
-    if let Some(last) = &task.last {
-        let reason = last.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
-        facts.push(format!("last {}{reason}", last.state.replace('_', " ")));
-    }
-    let label = format!("task {} of {}", task.task, task.feature);
-    entry(&label, tone, &facts.join(" · "), width)
-}
-
-fn job(job: &JobStatus, now_ms: u64, width: usize) -> Vec<Line> {
-    let took = duration(Duration::from_secs(now_ms.saturating_sub(job.since_ms) / 1000));
-    let rest = left(job.until_ms.saturating_sub(now_ms));
-    let text = format!("{} · {took}, at most {rest} more · of {}", job.command, job.feature);
-    entry(&format!("job {}", job.job), Tone::Ok, &text, width)
-}
-
-fn entry(label: &str, tone: Tone, text: &str, width: usize) -> Vec<Line> {
-    let line = Line::of(label, tone).with(" · ", Tone::Dim).with(text, Tone::Plain);
-    line.wrap(width, &Line::default(), &Line::of("  ", Tone::Plain))
 }
 
 /// What people call a kind of context.
@@ -177,6 +130,19 @@ pub fn context_part(part: &ContextPart) -> String {
     // The provider counts the cached tokens of the whole request only.
     let cached = if part.cached > 0 { format!(", about {} cached", part.cached) } else { String::new() };
     format!("{}{name}{cached}", context_kind(&part.kind))
+}
+
+/// What pruning and compaction would win now; none if the pod does not say it.
+#[must_use]
+pub fn context_gain(context: &ContextStatus) -> Option<String> {
+    let steps = context.steps_free?;
+    if steps.max(context.masking_frees.unwrap_or(0)) == 0 {
+        return Some("pruning and /compact would free nothing now".to_owned());
+    }
+    let masking = context
+        .masking_frees
+        .map_or_else(String::new, |masking| format!("masking old results would free about {masking} tokens now; "));
+    Some(format!("{masking}/compact, which drops old steps, would free about {steps} tokens now"))
 }
 
 /// When old results leave the requests.

@@ -57,6 +57,9 @@ impl Screen {
                 (Some(id), false, "")
             }
             None if back && self.older_page() => (search.at, true, "searching older records …"),
+            None if back && self.fold.no_older && self.fold.before.is_some_and(|before| before > 1) => {
+                (search.at, false, "nothing before, as far as there is room: `yoi log` has the rest")
+            }
             None => (search.at, false, if back { "nothing before" } else { "nothing behind" }),
         };
         self.search = Some(Search { at, pages, told, shows: id.is_some(), ..search });

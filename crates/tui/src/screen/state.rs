@@ -6,19 +6,20 @@ use super::cell::CellKind;
 use super::composer::Composer;
 use super::composer::vi::ViKeys;
 use super::exchange::{ConnectionState, Intent, Reply};
+use super::feature_panel::FeaturePanel;
 use super::files::FilePaths;
 use super::fold::{Fold, outcome_text};
 use super::full_context::FullContext;
 use super::live::LiveLines;
 use super::panels::PanelKind;
 use super::pods::PodList;
+use super::processes::Processes;
 use super::search::Search;
 use super::status::RetryClock;
-use crate::note::Paragraph;
 use crate::style::{Theme, Tone};
 use client::model::{PodModel, digest};
 use protocol::event::{Event, Severity};
-use protocol::method::{Ask, Attached, GetFeatures, RecordPage, Role};
+use protocol::method::{Ask, Attached, GetFeatures, RecordPage, Role, StopJob, StopRun};
 use protocol::record::{ApprovalRequested, RecordBody, RecordLine, RecordView};
 use std::collections::{BTreeSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -70,8 +71,11 @@ pub struct Screen {
     /// The pod has the method `features`.
     pub(super) has_features: bool,
     /// What the pod told of them when their panel was opened.
-    pub(super) features: Option<Result<Vec<Paragraph>, String>>,
+    pub(super) features: FeaturePanel,
     pub(super) pods: PodList,
+    pub(super) processes: Processes,
+    /// The pod has the methods that stop jobs and runs.
+    has_stop: bool,
     pub(super) files: FilePaths,
     pub(super) search: Option<Search>,
     pub(super) toast: Option<Toast>,
@@ -153,8 +157,10 @@ impl Screen {
             panel: None,
             panel_scroll: 0,
             has_features: false,
-            features: None,
+            features: FeaturePanel::default(),
             pods: PodList::default(),
+            processes: Processes::default(),
+            has_stop: false,
             files: FilePaths::default(),
             search: None,
             toast: None,
@@ -171,7 +177,19 @@ impl Screen {
 
     /// The pod has these methods: what others would show is absent.
     pub fn offers(&mut self, methods: &[String]) {
-        self.has_features = methods.iter().any(|method| method == GetFeatures::NAME);
+        let has = |name: &str| methods.iter().any(|method| method == name);
+        self.has_features = has(GetFeatures::NAME);
+        self.has_stop = has(StopJob::NAME) && has(StopRun::NAME);
+    }
+
+    /// Whether the configuration of features can be changed from here.
+    pub(super) fn may_change_features(&self) -> bool {
+        self.role == Role::Driver && self.connection == ConnectionState::Live
+    }
+
+    /// Whether jobs and runs can be stopped from here.
+    pub(super) fn may_stop(&self) -> bool {
+        self.has_stop && self.role == Role::Driver && self.connection == ConnectionState::Live
     }
 
     /// The person writes with the keys of `vi`.
@@ -265,8 +283,14 @@ impl Screen {
             }
             Reply::Edited(text) => self.composer.set(&text),
             Reply::Files(paths) => self.files.know(paths),
-            Reply::Features(features) => self.features = Some(features),
+            Reply::Features(features) => self.features.know(features),
+            Reply::FeaturePreview { id, change, text } => self.features.preview(&id, change, text),
+            Reply::FeatureChanged(text) => {
+                self.tell(&text, Tone::Dim);
+                self.outbox.push(Intent::FetchFeatures);
+            }
             Reply::Pods(pods) => self.pods.know(pods),
+            Reply::Status(status) => self.model.apply(&Event::Status(status)),
         }
         self.changed();
     }
@@ -284,6 +308,8 @@ impl Screen {
     fn no_question_was_seen(&mut self) {
         self.asking.not_seen();
         self.full.not_seen();
+        self.processes.not_seen();
+        self.features.not_seen();
     }
 
     /// A text was pasted.
@@ -345,6 +371,11 @@ impl Screen {
     fn fold_line(&mut self, line: &RecordLine) -> Option<RecordView> {
         let (seq, read) = (line.seq().ok()?, line.read());
         self.fold.record(seq, read.as_ref());
+        if let (Some(gone), Some(printed)) = (self.fold.gone.take(), &mut self.printed)
+            && gone < *printed
+        {
+            *printed -= 1;
+        }
         read.ok()
     }
 
@@ -400,6 +431,10 @@ impl Screen {
             self.tell(&format!("approval {id}: {text}"), Tone::Waiting);
         }
         self.full.follow(self.model.status());
+        let is_open = self.panel == Some(PanelKind::Status) && self.connection == ConnectionState::Live;
+        if is_open && self.processes.wants_memory(self.model.status()) {
+            self.outbox.push(Intent::FetchStatus);
+        }
         let waiting = &self.model.status().approvals;
         let first = waiting.first().map(|waiting| waiting.approval);
         let known = first.filter(|id| self.fold.questions.contains_key(id));

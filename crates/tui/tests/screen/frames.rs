@@ -6,7 +6,7 @@ use protocol::method::Role;
 use protocol::record::RecordLine;
 use protocol::status::ModelRetry;
 use serde_json::{Value, json};
-use tui::{ConnectionState, Key, Line, Paragraph, PodEntry, Reply, Screen, Theme, Tone};
+use tui::{ConnectionState, FeatureList, Key, Line, Paragraph, PodEntry, Reply, Screen, Theme, Tone};
 
 /// The frames of a screen at every size.
 fn frames(now: u64, screen: impl Fn() -> Screen) -> String {
@@ -154,6 +154,12 @@ fn a_question_about_an_edit() {
         "rule": "Edit: ask", "sandbox": "workspace-write"});
     let story = story.with("approval_requested", fields);
     insta::assert_snapshot!(frames(story.now(), || story.screen(Theme::Plain)));
+    let frame = story.screen(Theme::Colour).frame(size(80, 24), story.now());
+    let shown: String = frame.rows.iter().map(|line| line.ansi(Theme::Colour)).collect();
+    assert!(
+        shown.contains("\u{1b}[31m- \u{1b}[0m\u{1b}[35mlet\u{1b}[0m\u{1b}[31m a = \u{1b}[0m\u{1b}[36m1"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -269,7 +275,7 @@ fn the_panel_of_the_pod() {
     let task = json!({"feature": "builtin:schedule", "task": "clock", "next_due_ms": story.now() + 61_000,
         "last": {"run": 3, "trigger": "cron", "attempt": 1, "state": "failed", "reason": "no host", "at_ms": 5}});
     let job = json!({"job": 4, "feature": "builtin:jobs", "command": "npm run dev", "since_ms": story.now() - 5000,
-        "until_ms": story.now() + 3_600_000});
+        "until_ms": story.now() + 3_600_000, "memory": 734_003_200});
     attached.status.tasks = vec![serde_json::from_value(task).unwrap()];
     attached.status.jobs = vec![serde_json::from_value(job).unwrap()];
     insta::assert_snapshot!(frames(story.now(), || {
@@ -292,7 +298,7 @@ fn the_panel_of_the_features() {
             let mut screen = Story::new().screen(Theme::Plain);
             screen.offers(&["status".to_owned(), "features".to_owned()]);
             screen.key(Key::F(2), BEGIN);
-            screen.answered(Reply::Features(Ok(rows.clone())));
+            screen.answered(Reply::Features(Ok(FeatureList { rows: rows.clone(), entries: Vec::new() })));
             if scrolled {
                 screen.frame(size(40, 12), BEGIN);
                 screen.key(Key::PageDown, BEGIN);
@@ -319,7 +325,7 @@ fn the_panel_of_the_next_request() {
     let parts = [part("results", Some("Bash"), 40_000), part("feature_instructions", None, 812)];
     let context = json!({
         "used": 40_812, "window": 50_000, "percent": 81, "measured": true, "cached": 900, "parts": parts,
-        "masks_above": 37_500, "left_results": 3, "left": [part("results", Some("Read"), 9_000)]
+        "masks_above": 37_500, "masking_frees": 9_000, "steps_free": 12_500, "left_results": 3, "left": [part("results", Some("Read"), 9_000)]
     });
     attached.status.context = Some(serde_json::from_value(context).unwrap());
     insta::assert_snapshot!(frames(story.now(), || {

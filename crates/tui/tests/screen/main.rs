@@ -7,6 +7,8 @@ mod frames;
 mod full_context;
 mod inline;
 mod laws;
+mod panel_changes;
+mod person_commands;
 mod pod;
 mod recorded;
 mod use_of_keys;

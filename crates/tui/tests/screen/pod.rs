@@ -76,7 +76,7 @@ impl Story {
         let fields = json!({"approval": approval, "call": call, "tool": "Bash", "feature": "builtin:shell",
             "effect": "effectful", "arguments": json!({"command": command}).to_string(),
             "arguments_digest": format!("digest-{approval}"), "question": "the rule `Bash: ask` requires your approval",
-            "rule": "Bash: ask", "sandbox": "workspace-write", "rules": rules, "configurable": true,
+            "rule": "Bash: ask", "command": parts(command), "sandbox": "workspace-write", "rules": rules, "configurable": true,
             "expires": {"at_ms": BEGIN + 600_000, "after_ms": 600_000}});
         self.with("approval_requested", fields)
     }
@@ -105,6 +105,18 @@ impl Story {
     pub(crate) fn attached(&self) -> Attached {
         attached(&self.lines)
     }
+}
+
+/// The parts of a command as a host tells them, split in the simplest way; a rule asks about the last one.
+fn parts(command: &str) -> Value {
+    let (mut from, mut parts) = (0, Vec::new());
+    for part in command.split(" && ") {
+        let program = part.split(' ').next().unwrap_or_default().len();
+        parts.push(json!({"text": part, "at": [from, from + program]}));
+        from += part.len() + 4;
+    }
+    parts.last_mut().unwrap()["asks"] = json!(true);
+    json!({"field": "command", "parts": parts})
 }
 
 /// The answer to `attach` of a pod with these records.

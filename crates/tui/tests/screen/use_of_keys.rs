@@ -717,6 +717,6 @@ fn only_what_opens_is_said_to_open() {
     screen.frame(size(80, 24), story.now());
     screen.key(Key::AltUp, story.now());
     let shown = frame(&mut screen, story.now());
-    assert!(shown.contains("▶ ── turn 1: done") && shown.contains("c copies · Esc"), "{shown}");
+    assert!(shown.contains("▶ ── turn 1: done") && shown.contains("c copies · / searches · Esc"), "{shown}");
     assert!(!shown.contains("opens or closes"), "{shown}");
 }

@@ -73,6 +73,8 @@ pub(super) const ATTACH: &str = "\
 On a terminal, `yoi attach` shows the pod on a full screen. F1 shows the keys;
 these are the most important ones:
   Enter         send an input; Alt-Enter and Ctrl-J begin a new line
+  !             at the beginning of the input: run the rest as a shell
+                command of yours; the model sees it with its next request
   Esc           cancel the running turn
   y, n          answer the question of a call that waits for your approval
   PgUp, PgDn    scroll
@@ -82,7 +84,8 @@ these are the most important ones:
 With --plain, with TERM=dumb, or if stdin or stdout is not a terminal,
 `yoi attach` prints the newest part of the transcript, and then each new part,
 in the same format as `yoi log`. Every line on stdin is one input, except lines
-that begin with a slash, which are commands:
+that begin with an exclamation mark, whose rest runs as a shell command, and
+lines that begin with a slash, which are commands:
   /steer INPUT  deliver INPUT at the next step of the running turn
   /cancel       cancel the running turn
   /pause        hold the pod before its next request to the model
@@ -91,7 +94,8 @@ that begin with a slash, which are commands:
   /status       show what the pod is doing
   /detach       detach; the pod keeps running
   /help         list these commands
-To send an input that begins with a slash, put a space before the slash.
+To send an input that begins with one of these characters, put a space before
+it.
 With plain lines, `yoi attach` also detaches at the end of stdin and on Ctrl-C.
 
 If the process of the pod dies or the connection is lost, `yoi attach` connects

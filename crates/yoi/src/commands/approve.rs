@@ -14,7 +14,7 @@ use crate::look::Look;
 use crate::pods::{Pods, read_failure};
 use crate::show::escape::line;
 use crate::show::out;
-use crate::show::question::{self, TypedAnswer};
+use crate::show::question::{self, Shown, TypedAnswer};
 use crate::show::rule_preview;
 use crate::show::terminal::Terminal;
 use crate::socket::block_on;
@@ -108,7 +108,11 @@ fn of_pod(pods: &Pods, name: &str) -> Result<Vec<Waiting>, Failure> {
 fn print(Waiting { name, asked, .. }: &Waiting) {
     let ApprovalRequested { approval, tool, sandbox, .. } = asked;
     show_line(&format!("{name} {approval}  {tool} (sandbox {sandbox})"));
-    question::lines(asked, Some(now() / 1000)).iter().for_each(|line| show_line(line));
+    let look = Look::of_stdout();
+    question::lines(asked, Some(now() / 1000)).iter().for_each(|line| match look {
+        Some(_) => out::raw(&Shown::Line(line).text(look)),
+        None => out::line(&line.text),
+    });
 }
 
 /// A line about a call. On a terminal no part of it begins as a line of this command.
@@ -121,10 +125,7 @@ fn show_line(text: &str) {
 
 /// A line of a question, or the place behind which an answer is typed.
 fn show(text: &str) {
-    match Look::of_stdout() {
-        Some(look) => out::raw(&question::drawn(text, look)),
-        None => out::raw(text),
-    }
+    out::raw(&Shown::Text(text).text(Look::of_stdout()));
 }
 
 /// How to answer.

@@ -291,6 +291,7 @@ impl<'a> Session<'a> {
     async fn obey(&mut self, typed: Typed) -> Result<(), Stop> {
         let done = match typed {
             Typed::Input(text) => self.send(text, DeliveryMode::Queue).await?,
+            Typed::Run(text) => self.send(text, DeliveryMode::Run).await?,
             Typed::Steer(text) => self.send(text, DeliveryMode::Steer).await?,
             Typed::Cancel => self.tell(Cancel { input: None, cmd_id: cmd_id() }, control::cancelled).await?,
             Typed::Pause => self.tell(Pause { cmd_id: cmd_id() }, control::paused).await?,

@@ -3,13 +3,13 @@
 
 use protocol::status::{ContextPart, ContextStatus};
 use std::cmp::Reverse;
-use tui::{context_kind, context_masking, context_part, count};
+use tui::{context_gain, context_kind, context_masking, context_part, count};
 
 /// How many contributors are listed.
 const LISTED: usize = 10;
 
 pub(super) fn context_lines(context: &ContextStatus) -> Vec<(&'static str, String)> {
-    let ContextStatus { used, window, percent, measured, cached, parts, masks_above: _, left_results, left } = context;
+    let ContextStatus { used, window, percent, measured, cached, parts, left_results, left, .. } = context;
     let about = if *measured { "" } else { "about " };
     let of = window.zip(*percent).map(|(window, percent)| format!(" of {window} ({percent}%)")).unwrap_or_default();
     let cached = if *cached > 0 { format!(", {cached} cached") } else { String::new() };
@@ -20,6 +20,8 @@ pub(super) fn context_lines(context: &ContextStatus) -> Vec<(&'static str, Strin
         lines.push(("", format!("{more} more; --json lists them")));
     }
     lines.push(("", context_masking(context)));
+    let gain = context_gain(context).filter(|_| context.steps_free.max(context.masking_frees) > Some(0));
+    lines.extend(gain.map(|gain| ("", gain.replace("/compact", "`yoi compact`"))));
     if !left.is_empty() {
         let (all, what): (u64, _) = (left.iter().map(|part| part.tokens).sum(), count(*left_results, "result"));
         lines.push(("left", format!("about {} left the requests so far, with {what}", count(all, "token"))));

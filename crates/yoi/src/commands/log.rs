@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 use tui::arguments::brief;
-use tui::{count, left_context};
+use tui::{count, for_people, left_context};
 
 /// How many lines of an output a transcript shows.
 const ABRIDGED: usize = 8;
@@ -435,7 +435,8 @@ impl Transcript {
             return text;
         }
         let shown = if self.full { usize::MAX } else { ABRIDGED };
-        let mut lines = finished.outcome.content.lines();
+        let content = for_people(&finished.outcome.content);
+        let mut lines = content.lines();
         lines.by_ref().take(shown).for_each(|content| text.push_str(&format!("\n{MARGIN}{content}")));
         let left = lines.count();
         if left > 0 {

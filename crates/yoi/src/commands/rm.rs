@@ -28,11 +28,11 @@ pub(crate) fn run(args: &RmArgs, env: &Env, points: &Points) -> Result<Exit, Fai
     let Some(name) = &args.name else { return several(args, env, &pods, points) };
     let left: Vec<_> = LeftRunning::find(env).into_iter().filter(|left| left.is_of(&pods, name)).collect();
     let kept = remove(&pods, name, args.purge, points)?;
-    out::line(&match kept {
+    out::wrapped(&match kept {
         Some(target) => format!("moved {name} to {}", target.display()),
         None => format!("deleted {name}"),
     });
-    left.iter().for_each(|left| out::line(&format!("{name}: {}; {HELP}", left.text())));
+    left.iter().for_each(|left| out::wrapped(&format!("{name}: {}; {HELP}", left.text())));
     Ok(Exit::Done)
 }
 
@@ -42,10 +42,10 @@ fn several(args: &RmArgs, env: &Env, pods: &Pods, points: &Points) -> Result<Exi
     if running > 0 {
         let stay =
             if running == 1 { "1 running pod is kept".to_owned() } else { format!("{running} running pods are kept") };
-        out::line(&stay);
+        out::wrapped(&stay);
     }
     if names.is_empty() {
-        out::line("no pod to remove");
+        out::wrapped("no pod to remove");
         return Ok(Exit::Done);
     }
     let (number, them) = (count(names.len() as u64, "pod"), if names.len() == 1 { "it" } else { "them" });
@@ -54,14 +54,14 @@ fn several(args: &RmArgs, env: &Env, pods: &Pods, points: &Points) -> Result<Exi
             let refused = format!("{number} would be removed, and there is no terminal to ask at");
             return Err(Failure::new(Exit::Usage, refused).help(format!("-y removes {them} without asking")));
         };
-        out::line(&format!("{number}: {}", listed(&names)));
+        out::wrapped(&format!("{number}: {}", listed(&names)));
         let what = if args.purge { format!("delete {them} for good") } else { format!("move {them} to the trash") };
         let agreed = terminal.agrees(&format!("{what}? y or n: "), &mut || true, &mut out::raw);
         if !agreed.unwrap_or_else(|_left| {
             out::raw("\n");
             false
         }) {
-            out::line("nothing was removed");
+            out::wrapped("nothing was removed");
             return Ok(Exit::Failed);
         }
     }
@@ -76,7 +76,7 @@ fn several(args: &RmArgs, env: &Env, pods: &Pods, points: &Points) -> Result<Exi
         }
     }
     let removed = count(removed, "pod");
-    out::line(&match args.purge {
+    out::wrapped(&match args.purge {
         true => format!("deleted {removed}"),
         false => format!("moved {removed} to {}", pods.trash().display()),
     });

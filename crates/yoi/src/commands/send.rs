@@ -14,11 +14,16 @@ use crate::look::Look;
 use crate::pods::Pods;
 use crate::show::out;
 use crate::show::progress::OutputStyle;
-use crate::socket::block_on;
+use crate::socket::{Ended, LiveClient, block_on};
 use client::cmd_id::cmd_id;
-use protocol::method::{Role, SendInput};
+use llm_worker::Outcome;
+use protocol::MAX_PAGE;
+use protocol::method::{Page, Role, SendInput};
+use protocol::record::{RecordBody, ToolOutcome};
 use protocol::status::DeliveryMode;
+use serde_json::json;
 use std::time::Instant;
+use tui::for_people;
 
 const COMMAND: &str = "yoi send";
 
@@ -32,6 +37,7 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
     let text = input::given(&args.text, env)?;
     block_on(async {
         let (mode, role) = match (args.deny_parked, args.steer) {
+            _ if args.run => (DeliveryMode::Run, Role::Driver),
             (true, _) => (DeliveryMode::DenyParked, Role::Approver),
             (false, true) => (DeliveryMode::Steer, Role::Driver),
             (false, false) => (DeliveryMode::Queue, Role::Driver),
@@ -45,17 +51,45 @@ pub(crate) fn run(args: &SendArgs, env: &Env) -> Result<Exit, Failure> {
         waiting.iter().for_each(|line| Messages { quiet: false }.warn(line));
         if !args.wait {
             match args.json {
-                true => out::json(&serde_json::json!({ "pod": name, "input": input })),
+                true => out::json(&json!({ "pod": name, "input": input })),
                 false => out::line(&input.to_string()),
             }
             return Ok(Exit::Done);
         }
         let wait = pod.begin_wait(input)?;
-        let end = pod.end(&wait, input).await.map_err(|failure| kept(failure, &name, input))?.end;
+        let Ended { end, folded } = pod.end(&wait, input).await.map_err(|failure| kept(failure, &name, input))?;
+        if args.run && end.outcome == Outcome::Done {
+            let result = result_of(&mut pod, input, folded).await?;
+            return told(&name, input, result, args.json);
+        }
         let ended = FinishedRun { end, streamed: false, output: AnswerForm::Free, ending: None, late: None };
         let (json, terminal, colour) = (args.json, env.stdout_terminal, env.colour());
         let style =
             OutputStyle { json, terminal, quiet: true, stream: false, colour, cells: None, answer: Look::of_stdout() };
         Ok(ending::report(&ended, EndedIn::live(&name, is_planner), style, began.elapsed()))
     })?
+}
+
+/// The result of a person's command, whose turn took this input. None if it is not among the newest records.
+async fn result_of(pod: &mut LiveClient, input: u64, folded: u64) -> Result<Option<ToolOutcome>, Failure> {
+    let page = pod.ask(&Page { before: folded.saturating_add(1), limit: MAX_PAGE }).await?;
+    let records = page.records.iter().filter_map(|line| line.read().ok()).map(|view| view.body);
+    let turn = records.skip_while(|body| !matches!(body, RecordBody::InputConsumed(taken) if taken.input == input));
+    let result = |body| if let RecordBody::ToolFinished(finished) = body { Some(finished.outcome) } else { None };
+    Ok(turn.filter_map(result).next())
+}
+
+/// Prints what a command printed. A command that failed is not done.
+fn told(name: &str, input: u64, result: Option<ToolOutcome>, json: bool) -> Result<Exit, Failure> {
+    let Some(ToolOutcome { status, summary, content, .. }) = result else {
+        let why = format!("the result of input {input} is not among the newest records");
+        return Err(Failure::new(Exit::Failed, why).help(format!("`yoi log {name}` shows it")));
+    };
+    let content = content.unwrap_or_default();
+    if json {
+        out::json(&json!({ "pod": name, "input": input, "status": status, "summary": summary, "output": content }));
+    } else if !content.is_empty() {
+        out::lines(for_people(&content).trim_end());
+    }
+    if status == "ok" { Ok(Exit::Done) } else { Err(Failure::new(Exit::Failed, summary)) }
 }

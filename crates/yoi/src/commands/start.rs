@@ -95,7 +95,7 @@ fn started(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result
     let secrets = ResolvedSecrets::of(&ambient::claim(), &config, &env)?;
     if let Some(owner) = owner {
         if let Some(missing) = model.key.missing() {
-            out::line(&handshake::suspended(&args.name, owner.pid, &missing));
+            out::wrapped(&handshake::suspended(&args.name, owner.pid, &missing));
             return Ok(Started::Told(Exit::Done));
         }
         replace(&args.name, &owner, &dir)?;
@@ -221,7 +221,7 @@ fn already(
                     "pid": owner.pid, "held": held,
                 }));
             } else {
-                out::line(&text);
+                out::wrapped(&text);
             }
             Ok(Exit::Done)
         }
@@ -291,5 +291,5 @@ fn print(args: &StartArgs, ready: &Ready) {
             "missing": missing, "held": held,
         }));
     }
-    out::line(&ready.line(name));
+    out::wrapped(&ready.line(name));
 }

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, F
     let pods = Pods::of(env)?;
     let (name, to) = (meant(&pods, args.name.as_deref(), env)?, args.to.unwrap_or(0));
     if !args.yes && !is_wanted(args, env, &pods, &name, to)? {
-        out::line("nothing was undone");
+        out::wrapped("nothing was undone");
         return Ok(Exit::Failed);
     }
     let live = block_on(async {
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, F
         }
     })??;
     if let Some(undone) = live {
-        undone.lines.iter().for_each(|line| out::line(line));
+        undone.lines.iter().for_each(|line| out::wrapped(line));
         return undone.failure.map_or(Ok(Exit::Done), |failure| Err(of_wire(failure)));
     }
     let clock: Clock = Arc::new(now);
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &UndoArgs, env: &Env, points: &Points) -> Result<Exit, F
     let (changes, view) = read(&dir, &name, to)?;
     let undo = Undo::new(opened, view, points)?;
     clear(&dir, &undo.files);
-    let done = undo.all(&name, changes, &out::line);
+    let done = undo.all(&name, changes, &out::wrapped);
     if let Some(Writes { log: UndoLog::Own(journal, _), .. }) = &undo.writes {
         journal.close();
     }
@@ -80,7 +80,7 @@ fn is_wanted(args: &UndoArgs, env: &Env, pods: &Pods, name: &str, to: u64) -> Re
     if preview.each(&mut changes, &say)?.undone == 0 {
         return Ok(true);
     }
-    lines.borrow().iter().for_each(|line| out::line(line));
+    lines.borrow().iter().for_each(|line| out::wrapped(line));
     let question = format!("undo these changes of {name}? y or n: ");
     Ok(terminal.agrees(&question, &mut || true, &mut out::raw).unwrap_or_else(|_left| {
         out::raw("\n");

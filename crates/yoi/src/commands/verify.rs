@@ -51,17 +51,17 @@ pub(crate) fn run(args: &VerifyArgs, env: &Env) -> Result<Exit, Failure> {
         }));
     } else {
         for note in &found.notes {
-            out::line(note);
+            out::wrapped(note);
         }
         if !tail.is_empty() {
-            out::line(&tail);
+            out::wrapped(&tail);
         }
         tell(&losses);
     }
     match found.wrong {
         None => {
             if !args.json {
-                out::line(&format!(
+                out::wrapped(&format!(
                     "{name}: {}{} intact; {} of {} rebuilt byte for byte",
                     count(found.records, "record"),
                     and_data_files(found.blobs),
@@ -104,7 +104,7 @@ fn tell(losses: &[Damage]) {
             format!("; record {} is damaged, and records that yoi wrote together can be read only together", damage.seq)
         };
         let (lost, offset, bad) = (seqs(&damage.lost), damage.offset, &damage.bad);
-        out::line(&format!("lost: {lost} (at byte {offset} of {file}: {bad}){together}"));
+        out::wrapped(&format!("lost: {lost} (at byte {offset} of {file}: {bad}){together}"));
     }
 }
 
@@ -130,10 +130,10 @@ fn salvage(pods: &Pods, name: &str, new: &str, json: bool, env: &Env) -> Result<
     }
     tell(&done.lost);
     for digest in &done.damaged_blobs {
-        out::line(&format!("lost: data file {digest}: its content does not match its digest"));
+        out::wrapped(&format!("lost: data file {digest}: its content does not match its digest"));
     }
     let (records, files) = (count(done.kept, "record"), and_data_files(done.blobs));
-    out::line(&format!("copied {records}{files} of {name} to the new pod {new}; {name} was not changed"));
+    out::wrapped(&format!("copied {records}{files} of {name} to the new pod {new}; {name} was not changed"));
     Ok(Exit::Done)
 }
 

@@ -5,6 +5,7 @@
 
 mod attach;
 mod check;
+mod feature_switch;
 pub(crate) mod file;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -25,6 +26,7 @@ mod user_rules;
 mod variables;
 
 pub(crate) use attach::{Attached, Attaching, Detacher};
+pub(crate) use feature_switch::SwitchChange;
 pub(crate) use pending::PendingGrant;
 pub(crate) use pod_limits::PodLimitSettings;
 pub(crate) use rules::{FileRules, WrittenRule};

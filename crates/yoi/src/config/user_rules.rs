@@ -51,6 +51,11 @@ impl UserRules {
         Ok(Self { env: env.clone(), shown: env.shown(&path), path })
     }
 
+    /// What stands there; empty if there is no file.
+    pub(super) fn text(&self) -> Result<String, Failure> {
+        Ok(read::written(&self.path, Links::Followed, &self.shown)?.unwrap_or_default())
+    }
+
     /// Keeps other processes from changing the file until what it gives is dropped.
     pub(crate) fn lock(&self) -> Result<File, Failure> {
         grants::lock(&self.env)
@@ -61,7 +66,7 @@ impl UserRules {
     /// # Errors
     /// The file is not valid, or would not be with these rules at its end, or they would override a rule that denies.
     pub(crate) fn addition(&self, rules: &[Rule]) -> Result<Addition, Failure> {
-        let old = read::written(&self.path, Links::Followed, &self.shown)?.unwrap_or_default();
+        let old = self.text()?;
         let text = read::parse(&old, self.shown.clone())?;
         let there = &text.file.permissions.rules;
         let new: Vec<Rule> = rules.iter().filter(|rule| !stands(there, rule)).cloned().collect();
@@ -103,7 +108,7 @@ impl UserRules {
         Ok(addition)
     }
 
-    fn write(&self, text: &str) -> Result<(), String> {
+    pub(super) fn write(&self, text: &str) -> Result<(), String> {
         // People keep the file elsewhere, and a link to it here.
         let path = match fs::canonicalize(&self.path) {
             Ok(path) => path,

@@ -2,6 +2,7 @@
 
 use super::escape::json as harmless;
 use crate::exit::{Exit, Failure};
+use crate::look::Look;
 use authority::text::{escape_line, escape_lines};
 use std::future::pending;
 use std::io::{self, Write};
@@ -10,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tokio::io::Interest;
 use tokio::net::unix::pipe::Sender;
+use tui::{Line, Tone};
 
 /// The first thing that standard output refused. A reader that closed its end has seen enough: that is no failure.
 static REFUSED: Mutex<Option<String>> = Mutex::new(None);
@@ -25,6 +27,13 @@ pub(crate) fn is_unread() -> bool {
 /// One line of a result, whatever is in it.
 pub(crate) fn line(text: &str) {
     raw(&format!("{}\n", escape_line(text)));
+}
+
+/// One line of a result for people: on a terminal it breaks between words, and what goes on is indented.
+pub(crate) fn wrapped(text: &str) {
+    let Some(look) = Look::of_stdout() else { return line(text) };
+    let rest = Line::of("  ", Tone::Plain);
+    raw(&look.text(&Line::of(text, Tone::Plain).wrap(look.width(), &Line::default(), &rest)));
 }
 
 /// Lines of a text whose lines are its own.

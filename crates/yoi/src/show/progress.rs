@@ -11,7 +11,7 @@ pub(crate) use journal::JournalLines;
 use self::cells::Cells;
 use super::escape::{journal_line, line};
 use super::out::noted;
-use super::question::{drawn, end};
+use super::question::{Shown, end};
 use super::sandboxed;
 use crate::look::Look;
 use authority::text::{Escaper, Lines, escape_line, escape_lines};
@@ -73,7 +73,7 @@ pub(crate) fn show(
         while let Some(event) = held.pop_front() {
             match (asker.as_mut(), question(&event)) {
                 (Some(person), Some(asked)) => {
-                    let goes_on = person.ask(asked, &mut |text| screen.ask(text), &mut events, &mut held);
+                    let goes_on = person.ask(asked, &mut |shown| screen.ask(shown), &mut events, &mut held);
                     asker.take_if(|_| !goes_on);
                 }
                 _ => screen.event(&event),
@@ -460,9 +460,10 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
     }
 
     /// Shows a part of a question, behind a line that is finished.
-    fn ask(&mut self, text: &str) {
+    fn ask(&mut self, shown: Shown<'_>) {
         self.begin(Part::Progress);
-        let text = self.style.cells.map_or_else(|| escape_lines(text).into_owned(), |look| drawn(text, look));
+        let text = shown.text(self.style.cells);
+        let text = if self.style.cells.is_some() { text } else { escape_lines(&text).into_owned() };
         self.draw(&text);
     }
 

@@ -11,8 +11,7 @@ use protocol::method::AllowScope;
 use protocol::record::ApprovalRequested;
 use serde_json::Value;
 use std::time::Duration;
-use tui::arguments::asked_fields;
-use tui::{Line, Tone, duration};
+use tui::{AskedField, Line, Tone, asked_fields, asked_parts, duration};
 
 /// An answer of a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,17 +40,68 @@ pub(crate) fn end(expires_ms: Option<u64>, now_ms: Option<u64>) -> Option<String
     })
 }
 
-/// Everything that will run and what asks, and when that ends, in lines.
-pub(crate) fn lines(asked: &ApprovalRequested, now_ms: Option<u64>) -> Vec<String> {
-    let mut lines = Vec::new();
-    for (field, value) in asked_fields(&asked.arguments) {
-        let mut parts = value.split('\n');
-        lines.push(format!("    {field}: {}", parts.next().unwrap_or_default()));
-        lines.extend(parts.map(|more| format!("      {more}")));
+/// What is shown of a question.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shown<'a> {
+    /// A line with its end, or the place behind which an answer is typed.
+    Text(&'a str),
+    Line(&'a QuestionLine),
+}
+
+impl Shown<'_> {
+    /// The text on a terminal; without a look as it is.
+    pub(crate) fn text(self, look: Option<Look>) -> String {
+        match (self, look) {
+            (Self::Text(text), Some(look)) => drawn(text, look),
+            (Self::Text(text), None) => text.to_owned(),
+            (Self::Line(line), Some(look)) => line.drawn(look),
+            (Self::Line(line), None) => format!("{}\n", line.text),
+        }
     }
-    lines.extend(escape_strict(&asked.question).lines().map(|text| format!("  {text}")));
+}
+
+/// A line of a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct QuestionLine {
+    pub(crate) text: String,
+    /// The line of a command whose parts are marked.
+    marked: Option<Line>,
+}
+
+impl From<String> for QuestionLine {
+    fn from(text: String) -> Self {
+        Self { text, marked: None }
+    }
+}
+
+impl QuestionLine {
+    fn drawn(&self, look: Look) -> String {
+        match &self.marked {
+            Some(line) => chopped(line, look),
+            None => drawn(&format!("{}\n", self.text), look),
+        }
+    }
+}
+
+/// Everything that will run and what asks, and when that ends, in lines.
+pub(crate) fn lines(asked: &ApprovalRequested, now_ms: Option<u64>) -> Vec<QuestionLine> {
+    let mut lines = Vec::new();
+    for AskedField { name, value, marked } in asked_fields(asked, Tone::Plain) {
+        for (at, part) in value.split('\n').enumerate() {
+            let before = if at == 0 { format!("    {name}: ") } else { "      ".to_owned() };
+            let marked = marked.as_ref().and_then(|marked| marked.get(at)).map(|part| {
+                let mut line = Line::of(&before, Tone::Plain);
+                line.append(part);
+                line
+            });
+            lines.push(QuestionLine { text: format!("{before}{part}"), marked });
+        }
+    }
+    let mut say = |text: &str| lines.push(format!("  {text}").into());
+    asked_parts(asked).iter().for_each(|parts| say(parts));
+    escape_strict(&asked.question).lines().for_each(&mut say);
     let expires_ms = asked.expires.as_ref().map(|expires| expires.at_ms);
-    lines.extend(end(expires_ms, now_ms).map(|text| format!("  {text}")));
+    end(expires_ms, now_ms).iter().for_each(|end| say(end));
     lines
 }
 
@@ -153,17 +203,21 @@ const GOES_ON: &str = "    │ ";
 
 /// A line of a question, broken between words, or the place behind which an answer is typed. What will run stays as it
 /// is where it fits.
-pub(crate) fn drawn(text: &str, look: Look) -> String {
+fn drawn(text: &str, look: Look) -> String {
     let rest = Line::of(GOES_ON, Tone::Dim);
     if text.starts_with("    ") {
-        let line = Line::of_output(text.trim_end_matches('\n'), Tone::Plain);
-        return look.text(&line.chop(look.width(), &Line::default(), &rest));
+        return chopped(&Line::of_output(text.trim_end_matches('\n'), Tone::Plain), look);
     }
     let line = text.trim();
     let tone = if line.starts_with("? ") { Tone::Waiting } else { Tone::Plain };
     let indent = Line::of(if text.starts_with("  ") { "  " } else { "" }, Tone::Plain);
     let shown = look.text(&Line::of_output(line, tone).wrap(look.width(), &indent, &rest));
     if text.ends_with('\n') { shown } else { format!("{} ", shown.trim_end()) }
+}
+
+/// What will run, broken only where it is too long.
+fn chopped(line: &Line, look: Look) -> String {
+    look.text(&line.chop(look.width(), &Line::default(), &Line::of(GOES_ON, Tone::Dim)))
 }
 
 #[cfg(test)]
@@ -178,7 +232,8 @@ mod tests {
             "sandbox": "off"});
         let asked: ApprovalRequested = serde_json::from_value(asked).unwrap();
         let wanted = [r"    command: rm ک\u{200c}ه", r"      ❤\u{fe0f}", r"  ه\u{200d}?"];
-        assert_eq!(lines(&asked, None), wanted);
+        let shown: Vec<String> = lines(&asked, None).into_iter().map(|line| line.text).collect();
+        assert_eq!(shown, wanted);
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub(crate) const TERMS: HostTerms = HostTerms {
     read: "Read",
     shell: "Bash",
     jobs: builtins::jobs::START_TOOL,
+    run: builtins::shell::run_by_person,
     remedy: |remedy| words(remedy, "with --sandbox workspace-write"),
 };
 
@@ -95,6 +96,11 @@ fn words(remedy: &Remedy, leave: &str) -> String {
         Remedy::PageOutput(handle) => {
             return format!("{READ_OUTPUT} {{\"handle\":\"{handle}\"}} reads the rest");
         }
+        Remedy::HaveShell => {
+            return "`yoi features` shows what left out `builtin:shell` (--without, an agent file or the configuration); start \
+                    the pod without that"
+                .to_owned();
+        }
         Remedy::Rule { tool, about, alternative } => (tool, about.as_deref(), alternative),
     };
     let start = format!("to allow this call, start yoi with {}", allow(tool, about));
@@ -152,6 +158,12 @@ mod tests {
             (words(&Remedy::RaiseTokens), "raise --max-tokens".to_owned()),
             (words(&Remedy::RaiseTime), "raise --max-wall".to_owned()),
             (words(&Remedy::PageOutput("o-1".to_owned())), "ReadOutput {\"handle\":\"o-1\"} reads the rest".to_owned()),
+            (
+                words(&Remedy::HaveShell),
+                "`yoi features` shows what left out `builtin:shell` (--without, an agent file or the configuration); start \
+                 the pod without that"
+                    .to_owned(),
+            ),
             (
                 rule(Some("git status"), AlternativeRemedy::Nothing),
                 format!("{start} --allow 'Bash git status', {written}"),

@@ -86,6 +86,20 @@ fn waiting(scene: &Scene) -> Value {
 }
 
 #[test]
+fn a_line_with_a_sign_runs_as_a_command() {
+    let scene = Scene::new();
+    let host = Host::start(&scene, &["-m", &scene.script("s.jsonl", &[])]);
+    let mut client = Attached::start(&scene, &["p"]);
+    client.types("!");
+    client.types("! echo out").until("[input 1 is accepted]").until("> ! echo out").until("• c00000001 Bash");
+    client.until("out").until("── turn 1: done");
+    let (_, done) = client.leaves();
+    assert!(done.ends(2).err.contains("`!` needs a command, as in `! ls`"));
+    host.end(Signal::TERM);
+    scene.sound("p");
+}
+
+#[test]
 fn typed_lines_are_inputs_and_leaving_changes_nothing() {
     let scene = Scene::new();
     let answers = [waiting(&scene), json!({ "text": "one" }), json!({ "text": "two" })];

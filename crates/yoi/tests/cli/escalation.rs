@@ -80,6 +80,8 @@ fn with_the_network_a_command_reaches_it_and_nothing_else_once_a_person_allows()
     assert!(!scene.file("reached").exists() && !outside.exists());
     let [first] = &pod.results()[..] else { panic!("{:?}", pod.results()) };
     assert!(first.contains("cannot use the network") && first.contains("`escalate` asks the person"), "{first}");
+    let log = scene.yoi(&["log", "p"]).ends(0).prints(&["you can allow it when the model asks"]).out;
+    assert!(!log.contains("`escalate` asks"), "words for the model alone: {log}");
     let shown = scene.yoi(&["approve"]).ends(0).prints(&[
         "p 1  Bash (sandbox workspace-write, with the network)",
         &format!("    command: {command}\n"),

@@ -29,6 +29,9 @@ const LOOK: Duration = Duration::from_millis(10);
 /// In the project: what the first call waits for.
 const GO: &str = "go";
 
+/// A person's command with an effect.
+const COMMAND: &str = "echo effect-9 >> effects.log";
+
 /// Why a story went no further.
 enum Cut {
     /// The host is dead.
@@ -127,6 +130,7 @@ fn story(place: &Scene, prepare: impl Fn(&mut Command), told: &mut Told) -> Resu
     pod.until("the first call", |_| place.effects().contains("effect-1"))?;
     pod.send(&["--steer", "two"], told)?;
     pod.send(&["three"], told)?;
+    pod.send(&["--run", COMMAND], told)?;
     pod.withdrawn("four", told)?;
     pod.ask(&["pause", POD])?;
     fs::write(place.project().join(GO), "").unwrap();
@@ -190,7 +194,8 @@ fn queue(place: &Scene, told: &Told, over: bool) -> Result<(), Cut> {
         }
     }
     for (input, text) in &told.inputs {
-        if queued.get(input).is_none_or(|(kept, _, _)| kept != text) {
+        let is_kept = |kept: &str| kept == *text || kept.strip_prefix("! ") == Some(text);
+        if queued.get(input).is_none_or(|(kept, _, _)| !is_kept(kept)) {
             return wrong(format!("input {input} was acknowledged as {text} and is now {:?}", queued.get(input)));
         }
     }

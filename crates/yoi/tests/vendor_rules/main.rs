@@ -6,8 +6,10 @@
 #[path = "../../../provider/tests/rules/judge.rs"]
 mod judge;
 use judge::{Rules, sign};
+use llm_worker::effect::Outcome;
 use llm_worker::projection::{Dialect, Surface};
 use llm_worker::{ModelEvent, ProviderSignature, StopReason, ToolEffect, ToolOutput};
+use pod::control::{NewInput, Outbox};
 use pod::record::Record;
 use pod::session::replay::verify;
 use provider::anthropic::Messages;
@@ -37,15 +39,22 @@ const BARE: Shape = Shape { thoughts: 0, says: false, calls: 1 };
 const ALL: Shape = Shape { thoughts: 3, says: true, calls: 2 };
 const ENDS: Shape = Shape { thoughts: 1, says: true, calls: 0 };
 
-/// A turn: bytes of its input, its answers, and whether the pod has another tool from this turn on.
+/// A turn: bytes of its input, its answers, whether the pod has another tool from this turn on, and whether it runs a command
+/// of a person.
+#[derive(Default)]
 struct Turn {
     input: usize,
     answers: Vec<Shape>,
     another_tool: bool,
+    is_command: bool,
 }
 
 fn turn(input: usize, answers: &[Shape], times: usize) -> Turn {
-    Turn { input, answers: [&answers.repeat(times)[..], &[ENDS]].concat(), another_tool: false }
+    Turn { input, answers: [&answers.repeat(times)[..], &[ENDS]].concat(), ..Turn::default() }
+}
+
+fn command() -> Turn {
+    Turn { input: 10, is_command: true, ..Turn::default() }
 }
 
 /// When views change.
@@ -73,6 +82,19 @@ fn stories() -> Vec<Story> {
             "at several boundaries and in between",
             vec![turn(10, &[THINKS], 7), turn(6_000, &[ALL], 8), turn(10, &[THINKS], 4), turn(10, &[BARE, THINKS], 9)],
             &[Boundary, MidTurn],
+        ),
+        (
+            "commands of a person",
+            vec![
+                command(),
+                turn(10, &[THINKS], 6),
+                command(),
+                turn(10, &[THINKS, BARE], 6),
+                command(),
+                command(),
+                turn(6_000, &[ALL], 8),
+            ],
+            &[MidTurn],
         ),
         (
             "another surface",
@@ -116,7 +138,8 @@ fn tool(name: &str) -> FnTool {
 
 /// The pod of a story after its last turn, and all its requests.
 fn told(turns: &[Turn], dialect: &Arc<dyn Dialect>) -> (PodUnderTest, Vec<Value>) {
-    let mut pod = PodUnderTest::new(&ambient::claim(), ModelScript::new([]), vec![tool("Tell")]);
+    let tools = vec![tool("Tell"), tool("Bash")];
+    let mut pod = PodUnderTest::new(&ambient::claim(), ModelScript::new([]), tools);
     let mut requests = Vec::new();
     for turn in turns {
         if turn.another_tool {
@@ -124,7 +147,18 @@ fn told(turns: &[Turn], dialect: &Arc<dyn Dialect>) -> (PodUnderTest, Vec<Value>
         }
         let answers = turn.answers.iter().enumerate().map(|(at, shape)| answer(requests.len() + at, *shape));
         pod.script = ModelScript::in_dialect(Arc::clone(dialect), answers.collect::<Vec<_>>()).windowed(WINDOW);
-        pod.run(&"word ".repeat(turn.input.div_ceil(5))).end();
+        let text = "word ".repeat(turn.input.div_ceil(5));
+        if turn.is_command {
+            let command = NewInput { text, run: true, ..NewInput::default() };
+            let (ended, _) = pod.serve(Outbox::unwatched(), async |client| {
+                let ended = client.submit_input(command).await;
+                client.close("done").await;
+                ended
+            });
+            assert_eq!(ended.unwrap().outcome, Outcome::Done);
+        } else {
+            pod.run(&text).end();
+        }
         requests.extend(pod.script.bodies().iter().map(|body| serde_json::from_slice::<Value>(body).unwrap()));
     }
     (pod, requests)

@@ -11,4 +11,5 @@ mod refused_commits;
 mod rig;
 mod schedules;
 mod stories;
+mod supplied_calls;
 mod unstorable_commits;

@@ -1,6 +1,6 @@
 //! A host in memory: performs each effect when told to, and fails at the first broken promise.
 
-use crate::effect::{CallVerdict, CallView, Effect, Fact, Gated, Input, Outcome};
+use crate::effect::{CallVerdict, CallView, Effect, Fact, Gated, Input, NewCall, Outcome};
 use crate::error::ErrorKind;
 use crate::history::{Counters, History};
 use crate::item::{CallId, Item, ProviderSignature, ResultStatus, ToolOutcome};
@@ -267,6 +267,14 @@ impl Rig {
             stopped: BTreeSet::new(),
             refused: None,
         }
+    }
+
+    /// A turn that makes this call in place of a request.
+    pub(super) fn calling(self, name: &str) -> Self {
+        let history = History::begin(surface(1), Arc::new(Grouped));
+        let call = NewCall { name: name.to_owned(), arguments: "{}".to_owned() };
+        let turn = Turn::start_call(history, vec![user("go")], call, TurnLimits::steps(20));
+        Self { turn: Some(turn), ..self }
     }
 
     pub(super) fn turn(&mut self) -> &mut Turn {

@@ -2,7 +2,7 @@
 //! stored, late answers. The rig checks every promise at every step; a failing seed is printed.
 
 use super::rig::{EarlyEnd, Grouped, Owed, Reply, Rig, answer, brief, surface, user};
-use crate::effect::{Gated, Input, Outcome, TurnStop};
+use crate::effect::{Fact, Gated, Input, Outcome, TurnStop};
 use crate::history::History;
 use crate::turn::{IllegalInput, TurnLimits};
 use std::collections::VecDeque;
@@ -83,6 +83,11 @@ fn play(seed: u64, met: &mut Met) {
     let limits =
         TurnLimits { calls: 5, argument_bytes: 64, text_bytes: 64, ..TurnLimits::steps(1 + dice.below(5) as u32) };
     let mut rig = Rig::over(history, Vec::new(), vec![user("go")], answers, limits);
+    let calls = ["ok", "ok", "no", "ask", "ask-no", "halt", "fly"];
+    let supplied = seed.checked_sub(18_000).map(|seed| calls[seed as usize % calls.len()]);
+    if let Some(name) = supplied {
+        rig = rig.calling(name);
+    }
     rig.check_all = seed.is_multiple_of(5); // requests and the end are always compared with a full encoding
     rig.gates = (0..dice.below(4))
         .map(|_| {
@@ -141,6 +146,8 @@ fn play(seed: u64, met: &mut Met) {
         }
     }
     rig.check_end();
+    let sent = rig.durable.iter().any(|fact| matches!(fact, Fact::Request(_)));
+    assert!(!(sent && supplied.is_some()), "a request follows a call of a person");
     let outcome = rig.outcome.unwrap();
     assert!(!rig.unstorable || [Outcome::Aborted { reason: "too large".into() }, Outcome::Waiting].contains(&outcome));
     let name = format!("{outcome:?}");

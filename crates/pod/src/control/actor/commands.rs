@@ -41,9 +41,7 @@ impl Actor {
             (Command::Approve(answer, reply), _) => self.approve(answer, reply),
             (Command::ForgetRules(numbers, by, reply), _) => self.forget_rules(&numbers, by, reply),
             // The client may have ended.
-            (Command::PastCalls(approval, reply), _) => {
-                drop(reply.send(PastSearch::new(core, approval).map(Box::new)));
-            }
+            (Command::PastCalls(id, reply), _) => drop(reply.send(PastSearch::new(core, id).map(Box::new))),
             (Command::Pin(text, by, reply), _) => self.pin(text, by, reply),
             (Command::Unpin(pin, by, reply), _) => match core.state.standing.pins.contains_key(&pin) {
                 true => self.commit_for_client(Unpinned { pin, by }.into(), reply),
@@ -72,6 +70,7 @@ impl Actor {
             }
             // The client may have ended.
             (Command::Status(reply), _) => drop(reply.send(self.status())),
+            (Command::StopRun(run, reply), _) => self.stop_run(run, reply),
             (Command::Reload(reload), _) => {
                 let Reload { limits, pod_limits, permission, price, context_window, context_policy } = *reload;
                 (self.limits, core.pod_limits, core.permission) = (limits, pod_limits, permission);
@@ -87,6 +86,12 @@ impl Actor {
             }
         }
         Ok(())
+    }
+
+    fn stop_run(&mut self, run: u64, reply: Reply<()>) {
+        let stopped = if self.tasks.stop(&self.core, run) { Ok(()) } else { Err(SubmitError::NoRun(run)) };
+        // The client may have ended.
+        drop(reply.send(stopped));
     }
 
     fn between_turns(&mut self, reply: Reply<Opened>) {

@@ -3,7 +3,7 @@
 use crate::feature::RegisteredTool;
 use crate::hook::GateOutcome;
 use crate::permission::{Person, Proposal};
-use crate::record::{ApprovalExpiry, AskingGate, Decision};
+use crate::record::{ApprovalExpiry, AskedCommand, AskingGate, Decision};
 use authority::SandboxMode;
 use llm_worker::tool::Escalation;
 use session_store::Clock;
@@ -17,6 +17,8 @@ pub(super) struct Asks {
     pub(super) resources_digest: String,
     /// The rules that would allow such calls.
     pub(super) proposal: Proposal,
+    /// What its command line runs.
+    pub(super) command: Option<AskedCommand>,
     /// What gates ask.
     pub(super) by_gates: Vec<GateQuestion>,
 }

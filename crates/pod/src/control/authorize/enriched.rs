@@ -1,6 +1,6 @@
 //! Enrichers of arguments: they change the arguments of a call before its tool parses them. Does not depend on permission.
 
-use super::super::turn::MAX_ARGUMENTS;
+use super::super::limits::MAX_ARGUMENTS;
 use super::Authorizer;
 use crate::feature::{ArgumentEnricher, millis, sanitize, secret};
 use crate::foreign::contained;

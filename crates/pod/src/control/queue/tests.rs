@@ -6,6 +6,7 @@ use crate::record::{
     HoldCause, InputConsumed, InputEdited, InputMoved, InputQueued, InputWithdrawn, NotificationQueued, Record,
     Resumed, Suspended, TurnFinished, TurnStarted,
 };
+use llm_worker::effect::Outcome;
 use proptest::prelude::*;
 
 /// One thing that happens to the queue.
@@ -191,4 +192,33 @@ fn interrupted_work_of_a_pod_that_stays_comes_first() {
     assert_eq!(next_turn(&expected.state, TakeRule::Stay), None, "a turn is open");
     expected.fold(TurnFinished { turn: 2, outcome: Outcome::Done, unanswered: None, by: None, end_gates: false });
     assert_eq!(next_turn(&expected.state, TakeRule::Stay), Some(vec![2]));
+}
+
+#[test]
+fn a_command_of_a_person_has_a_turn_of_its_own() {
+    let mut expected = Expected::default();
+    for run in [false, false, true, false] {
+        let input = expected.state.inputs + 1;
+        expected.fold(InputQueued { input, text: "! x".to_owned(), run, ..InputQueued::default() });
+    }
+    for takes in [vec![1, 2], vec![3], vec![4]] {
+        let rule = TakeRule::Run { opened_at: 3 };
+        assert_eq!(next_turn(&expected.state, rule), Some(takes.clone()));
+        expected.fold(TurnStarted { turn: expected.state.turns + 1 });
+        takes.into_iter().for_each(|input| expected.fold(InputConsumed { input }));
+        let turn = expected.state.turns;
+        expected.fold(TurnFinished { turn, outcome: Outcome::Done, unanswered: None, by: None, end_gates: false });
+    }
+    assert_eq!(expected.state.queued.len(), 0);
+}
+
+#[test]
+fn a_command_that_was_cut_off_is_not_gone_on_with() {
+    let mut expected = Expected::default();
+    expected.fold(InputQueued { input: 1, text: "! x".to_owned(), run: true, ..InputQueued::default() });
+    expected.fold(TurnStarted { turn: 1 });
+    expected.fold(InputConsumed { input: 1 });
+    let outcome = Outcome::Interrupted;
+    expected.fold(TurnFinished { turn: 1, outcome, unanswered: None, by: None, end_gates: false });
+    assert_eq!((next_turn(&expected.state, TakeRule::Stay), expected.state.continued()), (None, None));
 }

@@ -99,8 +99,12 @@ impl Jobs {
     pub(super) fn over(&mut self, core: &mut Core, over: JobOver) {
         let JobOver { job, record } = over;
         let Some(mut record) = record else { return self.board.end(job, &core.state) };
-        if let Some(end) = record.ended.as_mut().filter(|end| self.is_closed && end.how == JobEndKind::Stopped) {
-            end.how = JobEndKind::PodStopped;
+        if let Some(end) = record.ended.as_mut().filter(|end| end.how == JobEndKind::Stopped) {
+            match self.board.stopped_by(job) {
+                Some(client) => drop(end.reason.get_or_insert_with(|| format!("a person stopped it with `{client}`"))),
+                None if self.is_closed => end.how = JobEndKind::PodStopped,
+                None => {}
+            }
         }
         core.append_actor_commit(ActorCommit::Task(TaskCommit::JobEnd(job)), vec![record.into()]);
     }
@@ -153,7 +157,7 @@ impl JobHost {
         };
         let began = ChildProcess { pid: child.pid(), start: child.started(), ..start };
         let log = JobLog::default();
-        self.board.begin(began.clone(), log.clone());
+        self.board.begin(began.clone(), log.clone(), child.memory());
         if reply.send(Ok(began.job)).is_err() {
             // No caller knows its number.
             stop.cancel();

@@ -150,6 +150,15 @@ impl Tasks {
         self.supervisor.outlook().map(view).collect()
     }
 
+    /// Has a run end, if it is open.
+    pub(in crate::control) fn stop(&mut self, core: &Core, run: u64) -> bool {
+        let is_open = self.supervisor.outlook().any(|task| task.open.is_some_and(|open| open.run == run));
+        if is_open {
+            self.handle(core, SupervisorInput::Stopped { run });
+        }
+        is_open
+    }
+
     /// Ends all runs and jobs; none begins from now on. Returns whether that is done, and in the log.
     pub(in crate::control) fn close(&mut self, core: &mut Core) -> bool {
         if !std::mem::replace(&mut self.is_closed, true) {

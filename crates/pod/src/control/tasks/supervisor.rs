@@ -66,6 +66,8 @@ pub enum SupervisorInput {
     Ended { run: u64, end: TaskRunEnd, ms: u64 },
     /// The grants of the feature were revoked, or its code did not return: its tasks are off until the next start.
     Disabled { feature: String },
+    /// A person ends this run. The task goes on as after any cancelled run.
+    Stopped { run: u64 },
     /// The pod ends: all runs are cancelled, none begins.
     Close,
     /// The time of [`Supervisor::next_look`] has come.
@@ -186,6 +188,10 @@ impl Supervisor {
                 for slot in self.slots.iter_mut().filter(|slot| slot.spec.feature == feature) {
                     self.effects.extend(slot.stop("the feature was disabled"));
                 }
+            }
+            SupervisorInput::Stopped { run } => {
+                let effect = self.slot_of(run).and_then(|(_, slot)| slot.stop_run("a person stopped it"));
+                self.effects.extend(effect);
             }
             SupervisorInput::Close => {
                 self.closing = true;

@@ -34,8 +34,11 @@ impl Running {
         TurnStage::Asking(outcome)
     }
 
-    /// Whether a gate is asked at the end of the turn.
+    /// Whether a gate is asked at the end of the turn. They judge the work of a model, of which a command has none.
     pub(super) fn any_end_gate(&self, core: &Core) -> bool {
+        if self.is_command {
+            return false;
+        }
         let taken = |input: &InputId| core.state.queued.get(*input).is_some_and(|input| input.output_schema.is_some());
         let has_schema = core.state.output_schema.is_some() || self.taking.iter().any(taken);
         core.registry.hooks().any_gate::<TurnEnd>(has_schema)

@@ -193,3 +193,24 @@ fn results_leave_above_the_size_that_is_told() {
         assert_eq!(state.context_under(None, policy).unwrap().masks_above, None);
     }
 }
+
+/// The newest part of what can leave stays: at most a quarter of the room, or of what is used where a person asks.
+#[test]
+fn what_would_be_freed_is_what_can_leave_less_what_is_protected() {
+    let (surface, sources) = surface("m");
+    let encoder = Encoder { id: "neutral".to_owned(), version: 1 };
+    let mut state = SessionState::default();
+    state.apply(&SurfaceSet { surface, encoder, sources }.into()).unwrap();
+    state.count(result(40_000));
+    state.count(Item::ToolCall { id: CallId::new(2).unwrap(), name: "Bash".to_owned(), arguments: "c".repeat(7_996) });
+    // Four bytes are a token: 10,000 of results, 2,000 of calls, 100 of the fixed beginning.
+    let freed = |window, protect_tokens| {
+        let policy = ContextPolicy { protect_tokens, ..ContextPolicy::default() };
+        let usage = state.context_under(window, policy).unwrap();
+        (usage.masking_frees, usage.steps_free)
+    };
+    assert_eq!(freed(Some(100_100), 1_000), (Some(9_000), Some(11_000)));
+    assert_eq!(freed(Some(8_100), 1_000_000), (Some(8_000), Some(12_000 - 12_101 / 4)));
+    assert_eq!(freed(None, 1_000), (None, Some(11_000)));
+    assert_eq!(freed(Some(1_000_000), 1_000_000), (Some(0), Some(12_000 - 12_101 / 4)));
+}

@@ -98,6 +98,7 @@ fn the_first_input_and_the_newest_files_are_remembered() {
         output_schema: None,
         again: None,
         by: None,
+        run: false,
     };
     (1..=12).for_each(|input| facts.taken(&queued(input), input));
     let known: Vec<u64> = facts.inputs.iter().map(|it| it.input).collect();

@@ -3,7 +3,7 @@
 use super::is_of_model;
 use super::shown::ShownItems;
 use crate::record::{KeptItem, NotificationQueued, Pruned, View, ViewLevel, ViewParameters};
-use crate::session::context::{ContextMeter, ContextPolicy, bytes, keeps_up_to, share};
+use crate::session::context::{ContextMeter, ContextPolicy, ContextUsage, bytes, keeps_up_to, share};
 use crate::session::fold::SessionState;
 use llm_worker::projection::Surface;
 use llm_worker::{CallId, Item};
@@ -59,6 +59,20 @@ pub(crate) struct ViewTries {
     pub(crate) stalled: u32,
     /// The tokens of the newest request for which a change was looked for and none could be made; else 0.
     pub(crate) fruitless: u64,
+}
+
+/// Tokens that masking and dropping steps would free now, each as far as it can: an estimate from sums by contributor,
+/// which needs no items. The protected tail is taken to be of what can leave.
+pub(in crate::session) fn frees(
+    meter: &ContextMeter,
+    surface: &Surface,
+    usage: &ContextUsage,
+    policy: ContextPolicy,
+) -> (Option<u64>, u64) {
+    let protected = |of: u64| policy.protect_tokens.min(of / PROTECTED);
+    let freed = |steps: bool, of: u64| meter.leaves_at_most(steps).saturating_sub(protected(of));
+    let masking = usage.window.map(|window| freed(false, window.saturating_sub(meter.stays(surface))));
+    (masking, freed(true, usage.used))
 }
 
 impl NextRequest<'_> {
@@ -212,7 +226,9 @@ impl Scene<'_> {
 
     /// How many of the items the model has seen: it has not seen what follows its newest answer.
     fn seen(&self) -> usize {
-        self.items.iter().rposition(is_of_model).map_or(0, |at| at + 1)
+        let is_command = |at: usize| at.checked_sub(1).and_then(|at| self.items.get(at)).is_some_and(Item::is_command);
+        let mut all = self.items.iter().enumerate().rev();
+        all.find(|(at, item)| is_of_model(item) && !is_command(*at)).map_or(0, |(at, _)| at + 1)
     }
 
     /// The number of the item at this place behind the compacted ones; their end before it.

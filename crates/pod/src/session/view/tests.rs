@@ -7,6 +7,7 @@ use crate::record::{
 };
 use crate::session::fold::SessionState;
 use crate::session::standing::ActiveInput;
+use llm_worker::item::COMMAND_WORDS;
 use llm_worker::projection::Surface;
 use llm_worker::{CallId, Item, ProviderSignature, ResultStatus, SealedReasoning, ToolOutcome};
 use std::collections::{BTreeMap, BTreeSet};
@@ -91,6 +92,11 @@ fn the_newest_tokens_stay() {
     // Nothing that the model has not seen.
     let unseen: Vec<Item> = (1..=10).map(call).chain((1..=10).map(|n| result(n, 4000))).collect();
     assert_eq!(plan(&unseen, 8_000, 0), None);
+    // Of the calls of a person, either.
+    let command = || user(&format!("{COMMAND_WORDS}\nls"));
+    let unseen: Vec<Item> = (1..=10).flat_map(|n| [command(), call(n), result(n, 4000)]).collect();
+    assert_eq!(plan(&unseen, 8_000, 0), None);
+    assert_eq!(plan(&[unseen, vec![user("go"), call(11)]].concat(), 8_000, 0).unwrap().left.results, 7);
 }
 
 #[test]

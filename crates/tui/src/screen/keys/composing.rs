@@ -65,10 +65,14 @@ impl Screen {
 
     fn enter(&mut self) {
         let text = self.composer.text();
+        // What was pasted as one piece is not read as a command: nobody saw how it begins.
+        let is_pasted = text.starts_with(commands::RUN) && !self.composer.marked().starts_with(commands::RUN);
+        let text = if is_pasted { commands::typed(&text, false) } else { text };
         match commands::read(&text) {
             TypedText::Nothing => {}
             TypedText::Wrong(why) => self.tell(&why, Tone::Failed),
             TypedText::Input(text) => self.send(text, DeliveryMode::Queue),
+            TypedText::Run(text) => self.send(text, DeliveryMode::Run),
             TypedText::Command { name: "steer", rest } => self.send(rest, DeliveryMode::Steer),
             TypedText::Command { name, rest } => {
                 self.composer.take();
@@ -81,6 +85,11 @@ impl Screen {
         if self.connection != ConnectionState::Live {
             return self.not_connected();
         }
+        let edited = self.editing.and_then(|input| self.model.status().queued.iter().find(|one| one.input == input));
+        if edited.is_some_and(|waiting| waiting.run != (mode == DeliveryMode::Run)) {
+            let why = "an edit makes no command an input, and no input a command: Esc, then write it anew";
+            return self.tell(why, Tone::Failed);
+        }
         if serde_json::to_string(&text).map_or(usize::MAX, |json| json.len()) > MAX_INPUT {
             return self.too_long();
         }
@@ -90,6 +99,11 @@ impl Screen {
             Some(input) => Intent::EditInput { input, text },
             None => Intent::Send { text, mode },
         });
+    }
+
+    /// Whether an input that waits is a shell command.
+    pub(super) fn is_command(&self, input: u64) -> bool {
+        self.model.status().queued.iter().any(|waiting| waiting.input == input && waiting.run)
     }
 
     fn command(&mut self, name: &str, rest: &str) {
@@ -152,7 +166,7 @@ impl Screen {
     fn take_back(&mut self) {
         let last = self.model.status().queued.last().map(|waiting| waiting.input);
         let text = match last {
-            Some(input) => self.whole(input),
+            Some(input) => self.whole(input).map(|text| commands::typed(&text, self.is_command(input))),
             None => self.fold.history.back().cloned(),
         };
         if let Some(text) = text {

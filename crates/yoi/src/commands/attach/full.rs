@@ -1,12 +1,13 @@
 //! The full screen of `yoi attach`: the screen of `tui` on a terminal that this takes over. Keys go in, frames come out;
 //! the pod is followed in a task of its own, so that nothing here waits for it.
 
+mod feature_changes;
 mod files;
 mod link;
 mod outside;
 
 pub(super) use self::link::words;
-use self::link::{Link, Update};
+use self::link::{LastShown, Link, Update};
 use self::outside::{Done, Outside};
 use crate::commands::attach::screen::{PAGE, note};
 use crate::commands::attach::{COMMAND, detached, ended};
@@ -79,7 +80,8 @@ pub(super) async fn run(pods: &Pods, name: &str, hint: Option<&str>, takes: Take
     };
     let (updates, from_link) = mpsc::channel(UPDATES);
     let (to_link, intents) = mpsc::channel(1);
-    let link = Link { name: name.to_owned(), owner, env: env.clone(), attachment, updates, intents, rules: None };
+    let (name_of_pod, shown) = (name.to_owned(), LastShown::default());
+    let link = Link { name: name_of_pod, owner, env: env.clone(), attachment, updates, intents, shown };
     // It ends with the screen, which holds the other ends of its channels.
     drop(tokio::spawn(link.run()));
     let mut full = Full {

@@ -79,7 +79,7 @@ impl Screen {
 
     pub(super) fn alert(&self, alert: &AlertEvent) {
         let from = alert.from.as_ref().map_or_else(String::new, |feature| format!("{feature}: "));
-        out::line(&format!("! {from}{}", alert.text));
+        out::wrapped(&format!("! {from}{}", alert.text));
     }
 
     /// Tells that a request is sent again. The other deltas are parts of an answer, whose records follow.
@@ -129,5 +129,5 @@ fn held_text(name: &str, status: &Status, held: &HoldStatus) -> String {
 
 /// A line that is no part of the transcript.
 pub(super) fn note(text: &str) {
-    out::line(&format!("[{text}]"));
+    out::wrapped(&format!("[{text}]"));
 }

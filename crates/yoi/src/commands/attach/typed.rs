@@ -1,4 +1,4 @@
-//! What a person or a script types: a line is an input, or a command behind a slash.
+//! What a person or a script types: a line is an input, a command behind a slash, or a shell command behind `!`.
 
 use crate::exit::{Exit, Failure};
 use std::io::{self, BufRead, Read};
@@ -11,13 +11,15 @@ const MAX_LINE: u64 = protocol::MAX_LINE as u64;
 /// Lines that were read and not yet obeyed.
 const AHEAD: usize = 16;
 
-pub(super) const HELP: &str = "/steer INPUT, /cancel, /pause, /resume, /more, /compact, /pin TEXT, /unpin NUMBER, /status, /detach, /help; every other line is an \
-     input";
+pub(super) const HELP: &str = "/steer INPUT, /cancel, /pause, /resume, /more, /compact, /pin TEXT, /unpin NUMBER, /status, /detach, /help; a line that begins with ! runs the rest as a shell command; \
+     every other line is an input";
 
 /// A line of standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Typed {
     Input(String),
+    /// A shell command, without its `!`.
+    Run(String),
     Steer(String),
     Cancel,
     Pause,
@@ -40,6 +42,12 @@ impl Typed {
         let text = line.trim();
         if text.is_empty() {
             return None;
+        }
+        if let Some(command) = line.strip_prefix('!') {
+            return Some(match command.trim() {
+                "" => Self::Wrong("`!` needs a command, as in `! ls`".to_owned()),
+                command => Self::Run(command.to_owned()),
+            });
         }
         let Some(command) = line.strip_prefix('/') else { return Some(Self::Input(text.to_owned())) };
         let (name, rest) = command.trim_end().split_once(char::is_whitespace).unwrap_or((command.trim_end(), ""));
@@ -124,6 +132,9 @@ mod tests {
         assert_eq!(Typed::of(" \t\n"), None);
         assert_eq!(Typed::of("/steer  use less \n"), Some(Typed::Steer("use less".to_owned())));
         assert_eq!(Typed::of("/detach"), Some(Typed::Detach));
+        assert_eq!(Typed::of("!cargo test \n"), Some(Typed::Run("cargo test".to_owned())));
+        assert_eq!(Typed::of(" ! wow\n"), input("! wow"));
+        assert!(matches!(Typed::of("! \n"), Some(Typed::Wrong(_))));
         for line in ["/steer", "/usr/bin is full", "/cancel 3", "/", "/Cancel"] {
             assert!(matches!(Typed::of(line), Some(Typed::Wrong(_))), "{line}");
         }

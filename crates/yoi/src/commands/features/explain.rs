@@ -145,7 +145,7 @@ impl<'a> RouteBuilder<'a> {
         for (feature, enricher) in self.plan.enrichers_of(self.tool) {
             let text = format!(
                 "`{}` of {feature} may narrow its schema at the start of the pod, and change the arguments of a call; \
-                 yoi checks both, and if it fails the schema stays as it is",
+                 if it fails, both stay as they are",
                 enricher.name
             );
             self.say(Part::Judgement, Mark::Note, text, None);

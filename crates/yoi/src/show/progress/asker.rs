@@ -2,7 +2,7 @@
 //! holds back what comes meanwhile.
 
 use crate::exit::Failure;
-use crate::show::question::{self, TypedAnswer};
+use crate::show::question::{self, Shown, TypedAnswer};
 use crate::show::terminal::{Terminal, TypedLine};
 use pod::control::{ApprovalAnswer, Event, PastCalls};
 use pod::record::{ApprovalDecision, ApprovalId, ApprovalRequested, ApprovalResolved, ApprovalScope, Record, Who};
@@ -66,15 +66,16 @@ impl Asker {
     pub(super) fn ask(
         &mut self,
         asked: &ApprovalRequested,
-        show: &mut dyn FnMut(&str),
+        show: &mut dyn FnMut(Shown<'_>),
         events: &mut mpsc::Receiver<Event>,
         held: &mut VecDeque<Event>,
     ) -> bool {
         let Some(mirror) = question::mirror(asked) else { return self.tell(QuestionOutcome::Left) };
         let ApprovalRequested { approval, tool, sandbox, .. } = asked;
-        show(&format!("? approval {approval}: {tool} (sandbox {sandbox})\n"));
-        let also = question::also_allows(&mirror, "`p`");
-        question::lines(&mirror, None).iter().chain(&also).for_each(|line| show(&format!("{line}\n")));
+        show(Shown::Text(&format!("? approval {approval}: {tool} (sandbox {sandbox})\n")));
+        question::lines(&mirror, None).iter().for_each(|line| show(Shown::Line(line)));
+        let show = &mut |text: &str| show(Shown::Text(text));
+        question::also_allows(&mirror, "`p`").iter().for_each(|line| show(&format!("{line}\n")));
         let Self { terminal, cancel, outcomes, rules } = self;
         let mut stands = || {
             while held.len() < MAX_HELD

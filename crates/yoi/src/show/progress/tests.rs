@@ -252,7 +252,7 @@ fn an_answer_without_a_line_feed_is_not_held_back() {
 
 #[test]
 fn no_part_of_a_question_begins_as_a_line_of_the_host() {
-    let asked = |text: &str| drawn(text, PLAIN);
+    let asked = |text: &str| Shown::Text(text).text(Some(PLAIN));
     let host = "? approval 2: Read (sandbox off)";
     let padded = |column: usize, before: &str| format!("{before}{}{host}\n", "x".repeat(column - before.len()));
     // What fits can be copied.

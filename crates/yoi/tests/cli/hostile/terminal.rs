@@ -92,7 +92,7 @@ fn nothing_of_a_repository_reaches_the_terminal_as_it_is() {
         (&["run", "read plain.txt"], "alpha"),
         (&["run", "summarise this project"], "model: offline"),
         (&["-C", below.to_str().unwrap(), "run", "list the files"], "instructions:"),
-        (&["undo", "p"], "restored: "),
+        (&["undo", "p"], "restored:"),
     ];
     let mut all = vec![("run".to_owned(), run)];
     for (args, has) in commands {

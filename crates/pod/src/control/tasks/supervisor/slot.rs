@@ -227,6 +227,11 @@ impl Slot {
     /// No run begins any more, and the open one ends. Returns what that needs.
     pub(super) fn stop(&mut self, reason: &'static str) -> Option<SupervisorEffect> {
         self.turn_off(reason.to_owned());
+        self.stop_run(reason)
+    }
+
+    /// The open run ends. Returns what that needs.
+    pub(super) fn stop_run(&mut self, reason: &'static str) -> Option<SupervisorEffect> {
         let open = self.open.as_mut().filter(|open| open.stop.is_none())?;
         open.stop = Some(reason);
         match open.progress {

@@ -135,6 +135,22 @@ fn a_refused_run_waits_and_leaves_no_record() {
     assert!(it.is_done());
 }
 
+/// It is a run that was cancelled, not a task that is off.
+#[test]
+fn a_run_that_a_person_stops_ends_and_the_task_goes_on() {
+    let mut it = start(&[read_only(&[TaskTrigger::Start, every(MINUTE)])]);
+    assert_eq!(told(&mut it), ["begin 1 Start attempt 1 due 0", "run 1 of 0"]);
+    after(&mut it, 1, SupervisorInput::Stopped { run: 2 }, &[]);
+    after(&mut it, 1, SupervisorInput::Stopped { run: 1 }, &["cancel 1"]);
+    after(&mut it, 2, SupervisorInput::Stopped { run: 1 }, &[]);
+    after(&mut it, 3, ended(1, TaskRunEnd::Cancelled), &["end 1 cancelled: a person stopped it"]);
+    after(&mut it, MINUTE, SupervisorInput::Woke, &["begin 2 Interval attempt 1 due 60000", "run 2 of 0"]);
+    let mut it = start(&[spec("t", ToolEffect::Effectful, &[TaskTrigger::Start], Restart::Never)]);
+    told(&mut it);
+    after(&mut it, 1, SupervisorInput::Stopped { run: 1 }, &[]);
+    after(&mut it, 2, SupervisorInput::Committed { run: 1 }, &["end 1 cancelled: a person stopped it"]);
+}
+
 #[test]
 fn eight_run_and_the_rest_wait_in_order() {
     let names: Vec<String> = (0..12).map(|at| format!("t{at}")).collect();

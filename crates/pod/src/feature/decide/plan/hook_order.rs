@@ -16,12 +16,15 @@ use std::collections::{BTreeMap, BTreeSet};
 type HookCycles = BTreeMap<usize, (HookPoint, Vec<usize>)>;
 
 impl InstallPlan {
+    /// The features that are installed, in their order.
+    fn in_order(&self) -> impl Iterator<Item = &PlannedFeature> {
+        self.order.iter().filter_map(|id| self.features.iter().find(|planned| planned.feature_id == *id))
+    }
+
     /// The planned hooks of a point, in the order in which they are asked.
     #[must_use]
     pub fn hooks_at(&self, point: HookPoint) -> Vec<(&FeatureId, &PlannedHook)> {
-        let planned = |id: &FeatureId| self.features.iter().find(|planned| planned.feature_id == *id);
-        let live = self.order.iter().filter_map(planned);
-        let hooks = live.flat_map(|planned| planned.hooks.iter().map(|hook| (&planned.feature_id, hook)));
+        let hooks = self.in_order().flat_map(|planned| planned.hooks.iter().map(|hook| (&planned.feature_id, hook)));
         let mut hooks: Vec<_> = hooks.filter(|(_, hook)| hook.point == point).collect();
         if point == HookPoint::ToolRun {
             hooks.reverse();
@@ -32,10 +35,10 @@ impl InstallPlan {
     /// The planned enrichers of a tool, in the order in which they are asked.
     #[must_use]
     pub fn enrichers_of(&self, tool: &ToolDeclaration) -> Vec<(&FeatureId, &EnricherDeclaration)> {
-        let planned = |id: &FeatureId| self.features.iter().find(|planned| planned.feature_id == *id);
-        let live = self.order.iter().filter_map(planned);
-        let all = live.flat_map(|planned| planned.enrichers.iter().map(|enricher| (&planned.feature_id, enricher)));
-        all.filter(|(_, enricher)| enricher.means(&tool.name, tool.category.as_ref())).collect()
+        let enrichers = self
+            .in_order()
+            .flat_map(|planned| planned.enrichers.iter().map(|enricher| (&planned.feature_id, enricher)));
+        enrichers.filter(|(_, enricher)| enricher.means(&tool.name, tool.category.as_ref())).collect()
     }
 }
 

@@ -4,6 +4,7 @@ use super::log::JobLog;
 use crate::feature::declare::id::FeatureId;
 use crate::record::ChildProcess;
 use crate::session::fold::SessionState;
+use authority::ChildMemory;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
@@ -21,6 +22,10 @@ struct JobEntry {
     began: bool,
     log: JobLog,
     control: JobControl,
+    /// Of one that has a process.
+    memory: Option<ChildMemory>,
+    /// The client of a person who stopped it.
+    stopped_by: Option<String>,
 }
 
 /// Ends a job, and tells that its end is durable.
@@ -32,7 +37,8 @@ pub(crate) struct JobControl {
 
 impl JobEntry {
     fn new(job: ChildProcess, began: bool) -> Self {
-        Self { job, began, log: JobLog::default(), control: JobControl::default() }
+        let (log, control) = (JobLog::default(), JobControl::default());
+        Self { job, began, log, control, memory: None, stopped_by: None }
     }
 
     fn is_of(&self, feature: &str) -> bool {
@@ -57,10 +63,33 @@ impl JobBoard {
     }
 
     /// A job has a process.
-    pub(crate) fn begin(&self, job: ChildProcess, log: JobLog) {
+    pub(crate) fn begin(&self, job: ChildProcess, log: JobLog, memory: Option<ChildMemory>) {
         if let Some(entry) = self.lock().get_mut(&job.job) {
-            (entry.job, entry.log, entry.began) = (job, log, true);
+            (entry.job, entry.log, entry.memory, entry.began) = (job, log, memory, true);
         }
+    }
+
+    /// Ends a job of any feature for a person. None if no such job runs.
+    pub(crate) fn stop(&self, job: u64, by: &str) -> Option<JobControl> {
+        let mut jobs = self.lock();
+        let entry = jobs.get_mut(&job).filter(|entry| entry.began && !entry.has_ended())?;
+        entry.stopped_by.get_or_insert_with(|| by.to_owned());
+        entry.control.stop.cancel();
+        Some(entry.control.clone())
+    }
+
+    /// The client of the person who stopped a job, if one did.
+    pub(crate) fn stopped_by(&self, job: u64) -> Option<String> {
+        self.lock().get(&job)?.stopped_by.clone()
+    }
+
+    /// What reads the memory of the jobs that run.
+    pub(crate) fn memory(&self) -> Vec<(u64, ChildMemory)> {
+        let jobs = self.lock();
+        jobs.iter()
+            .filter(|(_, entry)| !entry.has_ended())
+            .filter_map(|(job, entry)| Some((*job, entry.memory?)))
+            .collect()
     }
 
     /// A job is over. What the session remembers of it, and of others, stays.

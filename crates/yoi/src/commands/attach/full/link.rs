@@ -1,8 +1,8 @@
 //! The connection of the full screen, in a task of its own: it follows the pod, connects again for as long as the screen
 //! is there, and does what the screen asks for, one request after the other. Draws nothing.
 
+use super::feature_changes::{FeatureFiles, ShownChange};
 use crate::commands::attach::screen::PAGE;
-use crate::commands::features;
 use crate::commands::new_rules::NewRules;
 use crate::config::UserRules;
 use crate::env::Env;
@@ -16,7 +16,8 @@ use client::connection::Next;
 use protocol::event::Event;
 use protocol::method::{
     AllowOrDeny, AllowScope, Approve, Ask, Attached, Cancel, Compact, EditInput, GetApprovals, GetFeatures,
-    GetPastCalls, MoveInput, Page, Pause, Pin, Resume, SendInput, SetDraft, Shutdown, Unpin, Withdraw,
+    GetPastCalls, GetStatus, MoveInput, Page, Pause, Pin, Resume, SendInput, SetDraft, Shutdown, StopJob, StopRun,
+    Unpin, Withdraw,
 };
 use protocol::record::ApprovalResolved;
 use protocol::status::DeliveryMode;
@@ -54,8 +55,16 @@ pub(super) struct Link {
     pub(super) attachment: Attachment,
     pub(super) updates: mpsc::Sender<Update>,
     pub(super) intents: mpsc::Receiver<Intent>,
-    /// The rules that were shown last, for the configuration.
-    pub(super) rules: Option<(u64, NewRules)>,
+    pub(super) shown: LastShown,
+}
+
+/// What was shown last and may be written.
+#[derive(Default)]
+pub(super) struct LastShown {
+    /// For the configuration, with the question.
+    rules: Option<(u64, NewRules)>,
+    /// Of a feature.
+    change: Option<ShownChange>,
 }
 
 impl Link {
@@ -189,11 +198,12 @@ impl Link {
                 let open = self.ask(GetApprovals {}).await?;
                 Ok(Some(open.map_or_else(|failure| Reply::ApprovalsFailed(words(&failure)), Reply::Approvals)))
             }
-            Intent::FetchFeatures => {
-                let told = self.ask(GetFeatures {}).await?;
-                let rows = told.map(|told| features::render(&told.report).into_rows());
-                Ok(Some(Reply::Features(rows.map_err(|failure| words(&failure)))))
-            }
+            Intent::FetchStatus
+            | Intent::StopJob(_)
+            | Intent::StopRun(_)
+            | Intent::FetchFeatures
+            | Intent::PreviewFeature { .. }
+            | Intent::ChangeFeature { .. } => self.perform_in_panel(intent).await,
             Intent::PreviewRule { id } => {
                 let text = self.preview(id).await?;
                 Ok(Some(Reply::RulePreview { id, text }))
@@ -214,9 +224,64 @@ impl Link {
         }
     }
 
+    /// What a panel asks for.
+    async fn perform_in_panel(&mut self, intent: Intent) -> Result<Option<Reply>, Over> {
+        match intent {
+            Intent::FetchStatus => {
+                let status = self.ask(GetStatus {}).await?;
+                Ok(Some(
+                    status.map_or_else(
+                        |failure| Reply::Failed(words(&failure)),
+                        |status| Reply::Status(Box::new(status)),
+                    ),
+                ))
+            }
+            Intent::StopJob(job) => {
+                let failed = self.ask_now(StopJob { job, cmd_id: cmd_id() }).await?;
+                Ok(failed.or_else(|| Some(Reply::Note(format!("job {job} was stopped")))))
+            }
+            Intent::StopRun(run) => {
+                let failed = self.ask_now(StopRun { run, cmd_id: cmd_id() }).await?;
+                Ok(failed.or_else(|| Some(Reply::Note("the task was asked to stop".to_owned()))))
+            }
+            Intent::FetchFeatures => {
+                let told = match (self.ask(GetFeatures {}).await?, self.feature_files().await?) {
+                    (Ok(told), Ok(files)) => Ok(files.list(&told.report)),
+                    (Err(failure), _) | (_, Err(failure)) => Err(words(&failure)),
+                };
+                Ok(Some(Reply::Features(told)))
+            }
+            Intent::PreviewFeature { id, change } => {
+                let files = self.feature_files().await?;
+                let text = files.and_then(|files| {
+                    let shown = files.plan(&id, change)?;
+                    let text = files.shown(&shown);
+                    self.shown.change = Some(shown);
+                    Ok(text)
+                });
+                Ok(Some(Reply::FeaturePreview { id, change, text: text.map_err(|failure| words(&failure)) }))
+            }
+            Intent::ChangeFeature { id, change } => {
+                let shown = self.shown.change.take_if(|shown| shown.id == id && shown.change == change);
+                let unseen = || Failure::new(Exit::Usage, "the change was not shown");
+                let done = self.feature_files().await?.and_then(|files| files.write(&shown.ok_or_else(unseen)?));
+                Ok(Some(done.map_or_else(|failure| Reply::Failed(words(&failure)), Reply::FeatureChanged)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The person's files, as they count in the directory of the pod.
+    async fn feature_files(&mut self) -> Result<Result<FeatureFiles, Failure>, Over> {
+        let status = self.ask(GetStatus {}).await?;
+        Ok(status.and_then(|status| FeatureFiles::of(&self.env, &status.host.cwd)))
+    }
+
+    /// Sends an input, or a command behind its `!`; it goes back to the person who wrote it, if it is not accepted.
     async fn send(&mut self, text: String, mode: DeliveryMode) -> Result<Option<Reply>, Over> {
-        let input = SendInput { text: text.clone(), mode, cmd_id: cmd_id(), ..SendInput::default() };
-        let sent = self.ask(input).await?;
+        let command = text.strip_prefix('!').filter(|_| mode == DeliveryMode::Run);
+        let sent = command.unwrap_or(&text).to_owned();
+        let sent = self.ask(SendInput { text: sent, mode, cmd_id: cmd_id(), ..SendInput::default() }).await?;
         Ok(sent.err().map(|failure| Reply::SendFailed { text, why: words(&failure) }))
     }
 
@@ -233,14 +298,14 @@ impl Link {
         };
         let past = self.ask(GetPastCalls { id }).await?.map_err(|failure| failure.message);
         let text = new.preview(&past);
-        self.rules = Some((id, new));
+        self.shown.rules = Some((id, new));
         Ok(text)
     }
 
     async fn approve(&mut self, approve: Approve) -> Result<Option<Reply>, Over> {
         let (id, decision) = (approve.id, approve.decision);
         let failed = |failure: &Failure| Ok(Some(Reply::ApproveFailed { id, why: words(failure) }));
-        let shown = self.rules.take_if(|(shown, _)| *shown == id && approve.scope == AllowScope::Rule);
+        let shown = self.shown.rules.take_if(|(shown, _)| *shown == id && approve.scope == AllowScope::Rule);
         let rules = shown.map(|(_, rules)| rules);
         if rules.is_none() && approve.scope == AllowScope::Rule {
             return failed(&Failure::new(Exit::Usage, "the rules were not shown"));
