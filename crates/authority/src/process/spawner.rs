@@ -56,6 +56,8 @@ pub struct Spawner {
     programs: Programs,
     /// Whether its children use the network, whatever the sandbox says of it.
     network: bool,
+    /// Whether programs are found only where no child writes.
+    guarded_path: bool,
 }
 
 /// The permission of [`Spawner::permit`]; it ends when this is dropped.
@@ -116,7 +118,15 @@ impl Spawner {
         let permitted = Mutex::default();
         let shared = Shared { mode: confinement.mode, env, tag, null: null_file, confinement, room, permitted };
         let (door, programs) = (Door::new(), Programs::Any);
-        Ok(Self { shared: Arc::new(shared), door, git: None, permits: true, programs, network: false })
+        Ok(Self {
+            shared: Arc::new(shared),
+            door,
+            git: None,
+            permits: true,
+            programs,
+            network: false,
+            guarded_path: false,
+        })
     }
 
     /// Reverts changes of each child to what git would run.
@@ -174,6 +184,13 @@ impl Spawner {
             return Err(Error::new(ErrorKind::Unavailable, text));
         }
         Ok(Self { programs, network, ..self.derive() })
+    }
+
+    /// Finds programs only in directories of `PATH` that are absolute and outside of what children may write, and gives its
+    /// children this `PATH`: what a command leaves in the project is not taken for a program of this machine.
+    #[must_use]
+    pub fn with_guarded_path(self) -> Self {
+        Self { guarded_path: true, ..self }
     }
 
     /// A handle that starts only programs below the roots of `files`, under a derived door. It starts none any more when
@@ -235,6 +252,9 @@ impl Spawner {
         command.arg0(&job.program).args(&job.args).current_dir(&job.cwd).process_group(0);
         command.env_clear().envs(self.shared.env.vars()).envs(caches.iter().flat_map(|dir| env::caches(dir)));
         command.env("TMPDIR", temp.path()).env(MARK, &mark);
+        if self.guarded_path {
+            command.env("PATH", self.path().map_err(|error| failed(io::Error::other(error)))?);
+        }
         command.stdin(self.input(job).map_err(failed)?);
         command.stdout(Stdio::from(writer.try_clone().map_err(failed)?)).stderr(Stdio::from(writer));
         let git = self.git.as_ref().map(GitGuard::watch);
@@ -272,16 +292,36 @@ impl Spawner {
         if job.program.as_encoded_bytes().contains(&b'/') {
             return Ok(job.cwd.join(name));
         }
-        let search = self.shared.env.get("PATH").unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
         let runnable = |path: &PathBuf| {
             rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
                 && path.metadata().is_ok_and(|meta| meta.is_file())
+                && !(self.guarded_path && self.is_written(path))
         };
-        let found = std::env::split_paths(search).map(|dir| job.cwd.join(dir).join(name)).find(runnable);
+        let found = self.path_dirs().map(|dir| job.cwd.join(dir).join(name)).find(runnable);
         found.ok_or_else(|| {
             let text = format!("run {}: no such program in PATH; install it or name its path", crate::escape(name));
             Error::new(ErrorKind::FixInput, text)
         })
+    }
+}
+
+/// Where programs are looked for.
+impl Spawner {
+    fn path_dirs(&self) -> impl Iterator<Item = PathBuf> {
+        let path = self.shared.env.get("PATH").unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
+        std::env::split_paths(path).filter(|dir| !self.guarded_path || dir.is_absolute() && !self.is_written(dir))
+    }
+
+    fn path(&self) -> Result<OsString, std::env::JoinPathsError> {
+        std::env::join_paths(self.path_dirs())
+    }
+
+    /// Whether it is in a directory that children may write, links followed. What does not resolve
+    /// counts as such.
+    fn is_written(&self, path: &Path) -> bool {
+        let real = |path: &Path| path.canonicalize().ok();
+        let roots = self.shared.confinement.write.iter().map(PathBuf::as_path).chain([Path::new(rules::SHARED_MEMORY)]);
+        real(path).is_none_or(|path| roots.filter_map(real).any(|root| path.starts_with(root)))
     }
 }
 
