@@ -9,6 +9,7 @@ mod wiring;
 
 use super::policy::CapabilityPolicy;
 use super::report::{ContributionKind, HostReport, InstallOutcome, SkippedContribution};
+use crate::feature::declare::about::About;
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::category::ToolCategory;
 use crate::feature::declare::descriptor::{FeatureDescriptor, FeatureRuntimeKind};
@@ -63,6 +64,9 @@ pub struct PlannedFeature {
     pub version: String,
     /// As declared.
     pub runtime: FeatureRuntimeKind,
+    /// Who made it, as declared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<About>,
     /// Whether it will be installed.
     pub outcome: InstallOutcome,
     /// What switches it off: `default`, or a file and line.
@@ -263,6 +267,7 @@ fn alone(at: usize, declared: &Declared, all: &[&Declared], policy: &CapabilityP
         feature_id: id.clone(),
         version: crate::feature::escape_line(version, 64),
         runtime: *runtime,
+        about: declared.descriptor.about.clone().filter(|about| about.problem().is_none()),
         outcome: InstallOutcome::Skipped,
         disabled_by: None,
         attached_by: None,
