@@ -54,7 +54,7 @@ impl FeatureModule for DeclarativeFeature {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let DeclaredFeature { descriptor, programs } = &self.declared;
+        let DeclaredFeature { descriptor, programs, rules: _ } = &self.declared;
         if programs.is_empty() {
             return Ok(());
         }
@@ -63,7 +63,7 @@ impl FeatureModule for DeclarativeFeature {
             let Some(program) = programs.get(&tool.name) else { continue };
             let runner = Arc::new(Runner {
                 program: program.clone(),
-                spawner: ctx.services().programs(program.network)?,
+                spawner: ctx.services().programs(program.network)?.with_guarded_path(),
                 workspace: workspace.clone(),
                 package: self.package.clone(),
                 unchanged: Arc::clone(&self.unchanged),
@@ -129,7 +129,20 @@ impl Runner {
         match (unwritten, ended) {
             (Some(error), _) => Err(error),
             (None, Ok(ended)) => outcome(ended.how, ended.took, deadline),
-            (None, Err(error)) => Err(tools::refused(&error)),
+            (None, Err(error)) => Err(not_run(&error)),
+        }
+    }
+}
+
+/// Why a program did not run, without what only the person may know of the machine.
+fn not_run(error: &authority::Error) -> ToolError {
+    use authority::ErrorKind as Kind;
+    match error.kind() {
+        Kind::FixInput | Kind::Denied | Kind::Revoked | Kind::Exhausted | Kind::Cancelled => tools::refused(error),
+        Kind::Unavailable | Kind::Bug => {
+            tracing::debug!("the program of a tool did not run: {error}");
+            let text = "the program of this tool did not run; with YOI_LOG=debug, the log of the host says why";
+            ToolError::new(ErrorKind::Unavailable, text)
         }
     }
 }

@@ -1,10 +1,11 @@
 //! The manifest of a package: who made it, and what its features declare. Data alone: parsing opens and runs nothing.
 
 use crate::program::{ProgramTable, ToolProgram};
-use authority::text::{Lines, find};
 use pod::feature::{
-    CapabilityRequest, DEFAULT_DEADLINE, FeatureDescriptor, FeatureId, FeatureRuntimeKind, HostCapability,
+    About, CapabilityRequest, DEFAULT_DEADLINE, FeatureDescriptor, FeatureId, FeatureRuntimeKind, HostCapability,
+    ToolDeclaration, TouchKind,
 };
+use pod::permission::{Layer, Rule, RuleDecision};
 use semver::{Version, VersionReq};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -17,11 +18,8 @@ pub const MANIFEST: &str = "plugin.toml";
 pub const MAX_MANIFEST: usize = 256 * 1024;
 /// Most features of a package.
 const MAX_FEATURES: usize = 32;
-/// Longest text about a package, and its most authors.
-const MAX_TEXT: usize = 256;
-const MAX_AUTHORS: usize = 16;
-/// Longest metadata, in bytes of JSON.
-const MAX_METADATA: usize = 4 * 1024;
+/// Most rules of permission of a feature.
+const MAX_RULES: usize = 32;
 
 /// Other names of tools, by package and then by the name in the manifest.
 pub type Renames = BTreeMap<String, BTreeMap<String, String>>;
@@ -69,6 +67,8 @@ pub struct DeclaredFeature {
     pub descriptor: FeatureDescriptor,
     /// By the names of tools.
     pub programs: BTreeMap<String, ToolProgram>,
+    /// Rules of permission that ask or deny, for any tools.
+    pub rules: Vec<Rule>,
 }
 
 /// Why a package has no features at all.
@@ -121,7 +121,7 @@ impl Manifest {
 
 impl Package {
     fn problem(&self) -> Option<String> {
-        let Self { name, authors, license, homepage, metadata, .. } = self;
+        let Self { name, .. } = self;
         let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if name.is_empty() || name.len() > 32 || !name.bytes().all(fits) {
             return Some("`name` is 1 to 32 bytes of [a-z0-9-]".to_owned());
@@ -129,19 +129,14 @@ impl Package {
         if name == "strict" {
             return Some("`strict` is a key of [plugins], so no package has this name".to_owned());
         }
-        if authors.len() > MAX_AUTHORS {
-            return Some(format!("at most {MAX_AUTHORS} authors are allowed"));
-        }
-        if authors.iter().chain(license).chain(homepage).any(|text| !is_plain(text)) {
-            return Some(format!("a text has control characters or more than {MAX_TEXT} bytes"));
-        }
-        let metadata = serde_json::to_string(metadata).unwrap_or_default();
-        (metadata.len() > MAX_METADATA).then(|| format!("`metadata` has over {MAX_METADATA} bytes"))
+        self.about().and_then(|about| about.problem())
     }
-}
 
-fn is_plain(text: &str) -> bool {
-    text.len() <= MAX_TEXT && find(text, Lines::One).is_none()
+    /// For reports; nothing where the package says nothing.
+    fn about(&self) -> Option<About> {
+        let Self { authors, license, homepage, metadata, .. } = self.clone();
+        Some(About { authors, license, homepage, metadata }).filter(|about| !about.is_empty())
+    }
 }
 
 /// A value of TOML as the type that JSON is read into.
@@ -159,11 +154,13 @@ impl DeclaredFeature {
     ) -> Result<Self, String> {
         let id: FeatureId = format!("plugin:{}/{name}", package.name).parse().map_err(|error| format!("{error}"))?;
         let mut table: Map<String, Value> = read(table)?;
-        for key in ["id", "runtime"] {
+        for key in ["id", "runtime", "about"] {
             if table.contains_key(key) {
                 return Err(format!("`{key}` is set by yoi"));
             }
         }
+        let rules = table.remove("rules").unwrap_or_else(|| json!([]));
+        let rules = narrowing(rules, &id, rename).map_err(|why| format!("rules: {why}"))?;
         let programs = table.remove("run").unwrap_or_else(|| json!({}));
         let programs: BTreeMap<String, ProgramTable> =
             serde_json::from_value(programs).map_err(|error| format!("run: {error}"))?;
@@ -186,11 +183,14 @@ impl DeclaredFeature {
         let mut descriptor: FeatureDescriptor =
             serde_json::from_value(Value::Object(table)).map_err(|error| error.to_string())?;
         only_tools(&descriptor)?;
+        descriptor.declared_tools.iter().try_for_each(only_for_models)?;
         let programs = bound(&descriptor, programs)?;
         request(&mut descriptor, &programs);
+        descriptor.about = package.about();
         let programs = renamed(&mut descriptor, programs, rename);
-        let problems = descriptor.problems();
-        if problems.is_empty() { Ok(Self { descriptor, programs }) } else { Err(problems.join("; ")) }
+        // A schema is compiled where the feature is planned: nothing of a package costs much before it is granted.
+        let problems = descriptor.problems_but_schemas();
+        if problems.is_empty() { Ok(Self { descriptor, programs, rules }) } else { Err(problems.join("; ")) }
     }
 }
 
@@ -203,6 +203,24 @@ fn complete(tool: &mut Value) {
     }
     tool.entry("deadline_ms").or_insert_with(|| u64::try_from(DEFAULT_DEADLINE.as_millis()).unwrap_or(u64::MAX).into());
     tool.insert("foreign".to_owned(), true.into());
+}
+
+/// Rules that narrow: what a package may forbid, but never allow. Its own tools have the names that a person chose.
+fn narrowing(rules: Value, id: &FeatureId, rename: &BTreeMap<String, String>) -> Result<Vec<Rule>, String> {
+    let mut rules: Vec<Rule> = serde_json::from_value(rules).map_err(|error| error.to_string())?;
+    if rules.len() > MAX_RULES {
+        return Err(format!("{} rules; at most {MAX_RULES} are allowed", rules.len()));
+    }
+    if rules.iter().any(|rule| rule.decision == RuleDecision::Allow) {
+        return Err("a plugin can `ask` and `deny`, not `allow`".to_owned());
+    }
+    for rule in &mut rules {
+        if let Some(other) = rename.get(&rule.tool) {
+            rule.tool.clone_from(other);
+        }
+    }
+    Layer::new(id.to_string(), rules.clone()).map_err(|error| error.problem)?;
+    Ok(rules)
 }
 
 /// A feature without code contributes nothing that only code can do.
@@ -219,6 +237,18 @@ fn only_tools(descriptor: &FeatureDescriptor) -> Result<(), String> {
     match others.iter().find(|(_, count)| *count > 0) {
         Some((what, _)) => Err(format!("a declarative feature has tools, instructions and categories, no {what}")),
         None => Ok(()),
+    }
+}
+
+/// A program has effects of its own: neither rules of permission nor gates judge calls of clients, and the state of the pod is
+/// out of its reach.
+fn only_for_models(tool: &ToolDeclaration) -> Result<(), String> {
+    if tool.for_clients {
+        return Err(format!("tool `{}`: `for_clients` is for tools that come with yoi", tool.name));
+    }
+    match tool.touches.iter().any(|rule| rule.is == TouchKind::Session) {
+        true => Err(format!("tool `{}` touches `session`, which no program can", tool.name)),
+        false => Ok(()),
     }
 }
 

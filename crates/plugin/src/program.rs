@@ -63,8 +63,7 @@ impl ToolProgram {
                     return Err(format!("args[{at}]: the schema names no property `{name}`"));
                 }
             }
-            let is_value = matches!(word.first(), Some(Piece::Argument(_)));
-            if is_value && !args.get(..at).unwrap_or_default().contains(&"--".to_owned()) {
+            if begins_with_value(&word) && !args.get(..at).unwrap_or_default().contains(&"--".to_owned()) {
                 return Err(format!(
                     "args[{at}] begins with a value, which the program could take for an option; write --NAME={text}, or \"--\" before it"
                 ));
@@ -104,6 +103,15 @@ impl fmt::Display for ToolProgram {
             }
         }
         f.write_str(&authority::text::escape_line(&line))
+    }
+}
+
+/// Whether a value can make a word another option than the manifest has: `{q}`, but also `-{q}`.
+fn begins_with_value(word: &[Piece]) -> bool {
+    match word {
+        [Piece::Argument(_), ..] => true,
+        [Piece::Text(text), Piece::Argument(_), ..] => text.bytes().all(|byte| byte == b'-'),
+        _ => false,
     }
 }
 
@@ -203,6 +211,8 @@ mod tests {
         for (args, says) in [
             (&["{q}"][..], "take for an option"),
             (&["x", "{q}y"], "take for an option"),
+            (&["-{q}"], "take for an option"),
+            (&["--{q}=x"], "take for an option"),
             (&["--x={none}"], "no property `none`"),
             (&["{q"], "without its counterpart"),
             (&["q}"], "without its counterpart"),

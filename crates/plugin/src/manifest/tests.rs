@@ -76,7 +76,9 @@ fn a_bad_feature_costs_itself_alone() {
         (without("[features.maps]\n", "[features.maps]\nid = \"builtin:files\"\n"), "`id` is set by yoi"),
         (without("[features.maps]\n", "[features.maps]\nsettings = \"{}\"\n"), "no settings"),
         (without("[features.maps]\n", "[features.maps]\nwhat = 1\n"), "what"),
-        (without("type = \"string\"", "type = \"nothing\""), "not a JSON Schema"),
+        (without("effect = \"read_only\"", "for_clients = true\neffect = \"read_only\""), "`for_clients` is for tools"),
+        (without("{ is = \"host\", fixed = \"maps.example.org\" }", "{ is = \"session\" }"), "touches `session`"),
+        (without("--place={place}", "-{place}"), "take for an option"),
         (without("name = \"acme_find\"", "name = \"acme find\""), "has no program"),
         (without("[features.maps]\n", "[features.maps]\ndisplay_name = \"a\\u001bb\"\n"), "display_name"),
     ] {
@@ -90,6 +92,32 @@ fn a_bad_feature_costs_itself_alone() {
     assert!(feature("maps", &without("[features.maps]", hooks)).is_err());
 }
 
+/// A schema is compiled later: a package that nobody granted costs little, whatever is in it.
+#[test]
+fn a_schema_is_not_compiled_by_reading() {
+    let bad = feature("maps", &GOOD.replacen("type = \"string\"", "type = \"nothing\"", 1)).unwrap();
+    assert!(bad.descriptor.problems()[0].contains("not a JSON Schema"));
+    let pattern = "(\\\\p{L}{100}){100}";
+    let huge = GOOD.replacen("type = \"string\"", &format!("pattern = \"{pattern}\""), 1);
+    assert!(feature("maps", &huge).unwrap().descriptor.problems()[0].contains("a pattern is too large"));
+}
+
+#[test]
+fn deep_manifests_are_refused() {
+    let head = "[package]\nname = \"a\"\nversion = \"1.0.0\"\n";
+    let deep =
+        |open: &str, close: &str, times: usize| [open.repeat(times), "1".to_owned(), close.repeat(times)].concat();
+    for text in [
+        format!("{head}[features.main]\n{}a = 1", "a.".repeat(60_000)),
+        format!("{head}[features.{}a]", "a.".repeat(60_000)),
+        format!("{head}features = {}", deep("[", "]", 60_000)),
+        format!("{head}features = {}", deep("{a=", "}", 40_000)),
+        format!("{head}metadata = {}", deep("[", "]", 60_000)),
+    ] {
+        assert!(manifest(&text).unwrap_err().to_string().contains("not valid"));
+    }
+}
+
 #[test]
 fn a_bad_package_has_no_features() {
     let without = |part: &str, with: &str| GOOD.replacen(part, with, 1);
@@ -99,7 +127,7 @@ fn a_bad_package_has_no_features() {
         (without("name = \"acme\"", "name = \"../up\""), "[a-z0-9-]"),
         (without("name = \"acme\"", "name = \"strict\""), "no package has this name"),
         (without("version = \"1.2.3\"", "version = \"1\""), "version"),
-        (without("A <a@example.org>", "A\\u001b[2J"), "control characters"),
+        (without("A <a@example.org>", "A\\u001b[2J"), "a control, direction"),
         (without("license", "licence"), "licence"),
         ("[package]\nname = \"a\"\nversion = \"1.0.0\"\n".to_owned(), "[features.NAME] is missing"),
         (format!("{GOOD}\n[more]\n"), "`more` is not known"),
@@ -111,6 +139,51 @@ fn a_bad_package_has_no_features() {
     assert_eq!(manifest(&"#".repeat(MAX_MANIFEST + 1)).unwrap_err(), BadManifest::TooLong(MAX_MANIFEST + 1));
     let why = Manifest::read(GOOD, &Version::new(1, 0, 0), &BTreeMap::new()).unwrap_err().to_string();
     assert_eq!(why, "the package needs yoi >=0.2, <1; this is 1.0.0");
+}
+
+/// What a package says about itself is bounded.
+#[test]
+fn a_package_is_described_briefly() {
+    let without = |part: &str, with: String| manifest(&GOOD.replacen(part, &with, 1));
+    let labels = |length: usize| without("labels = [\"maps\"]", format!("labels = \"{}\"", "x".repeat(length)));
+    assert!(labels(4096 - r#"{"labels":""}"#.len()).is_ok());
+    assert!(labels(4097 - r#"{"labels":""}"#.len()).unwrap_err().to_string().contains("over 4096 bytes"));
+    let authors = |count: usize| without("\"A <a@example.org>\"", vec!["\"A\""; count].join(","));
+    assert!(authors(16).is_ok());
+    assert!(authors(17).unwrap_err().to_string().contains("at most 16 authors"));
+    let license = |length: usize| without("\"MIT\"", format!("\"{}\"", "x".repeat(length)));
+    assert!(license(256).is_ok());
+    assert!(license(257).unwrap_err().to_string().contains("at most 256"));
+    let about = feature("maps", GOOD).unwrap().descriptor.about.unwrap();
+    assert_eq!((about.authors.join(""), about.license), ("A <a@example.org>".to_owned(), Some("MIT".to_owned())));
+    assert_eq!(about.metadata["labels"][0], "maps");
+}
+
+#[test]
+fn rules_of_a_package_only_narrow() {
+    let with = |rules: &str| {
+        feature("maps", &GOOD.replacen("[features.maps]\n", &format!("[features.maps]\nrules = [{rules}]\n"), 1))
+    };
+    let deny = "{ tool = \"Bash\", program = \"git\", subcommand = [\"push\"], decision = \"deny\" }";
+    let own = "{ tool = \"acme_find\", decision = \"ask\" }";
+    let read = with(&format!("{deny}, {own}")).unwrap();
+    assert_eq!(
+        read.rules.iter().map(|rule| rule.decision).collect::<Vec<_>>(),
+        [RuleDecision::Deny, RuleDecision::Ask]
+    );
+    for (rules, says) in [
+        (deny.replace("deny", "allow"), "not `allow`"),
+        (deny.replace("tool = \"Bash\"", "tool = \"\""), "`tool` is empty"),
+        (deny.replace("program", "programs"), "programs"),
+        (vec![own; 33].join(","), "at most 32"),
+    ] {
+        let why = with(&rules).unwrap_err();
+        assert!(why.contains(says), "{says}: {why}");
+    }
+    let text = GOOD.replacen("[features.maps]\n", &format!("[features.maps]\nrules = [{own}]\n"), 1);
+    let rename = Renames::from([("acme".to_owned(), BTreeMap::from([("acme_find".to_owned(), "other".to_owned())]))]);
+    let read = Manifest::read(&text, &Version::new(0, 2, 0), &rename).unwrap();
+    assert_eq!(read.features["maps"].as_ref().unwrap().rules[0].tool, "other");
 }
 
 #[test]
