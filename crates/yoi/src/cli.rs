@@ -5,7 +5,7 @@ mod texts;
 
 mod values;
 
-pub(crate) use self::plugin::{PluginAction, PluginNewArgs};
+pub(crate) use self::plugin::{PluginAction, PluginDirsArgs, PluginListArgs, PluginNewArgs, PluginShowArgs};
 pub(crate) use self::values::Span;
 use self::values::{argument, dollars, key, seq, size, steps, time};
 use crate::allow::AllowRule;
@@ -634,6 +634,8 @@ pub(crate) struct FeaturesArgs {
     #[arg(long, conflicts_with_all = ["plan", "diff", "explain"])]
     pub(crate) unused: bool,
     #[command(flatten)]
+    pub(crate) plugins: PluginDirsArgs,
+    #[command(flatten)]
     pub(crate) attached: AttachFlags,
     /// Show the plan for a run of the agent that FILE describes
     #[arg(long, value_name = "FILE")]
@@ -686,6 +688,8 @@ pub(crate) struct GrantArgs {
     /// Grant all pending entries
     #[arg(long)]
     pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) plugins: PluginDirsArgs,
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,

@@ -129,3 +129,15 @@ impl Env {
         self.var("NO_COLOR").is_none() && self.stderr_terminal && self.text("TERM") != Some("dumb")
     }
 }
+
+/// Where a directory is or would be.
+pub(crate) fn settled(dir: &Path) -> PathBuf {
+    let known = dir.ancestors().find_map(|there| Some((there, there.canonicalize().ok()?)));
+    known.map_or_else(
+        || dir.to_path_buf(),
+        |(there, real)| match dir.strip_prefix(there) {
+            Ok(rest) => real.join(rest),
+            Err(_) => real,
+        },
+    )
+}

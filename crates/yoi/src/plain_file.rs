@@ -66,6 +66,11 @@ pub(crate) fn of_user_alone<'a>(
     whole(file, most).map(Some).map_err(read)
 }
 
+/// Whether this user alone can change what is in a directory, links followed.
+pub(crate) fn is_of_user_alone(dir: &Path) -> Result<(), String> {
+    fs::metadata(dir).map_err(|error| error.to_string()).and_then(|meta| private(&meta))
+}
+
 /// Whether this user alone can have written it.
 fn private(meta: &Metadata) -> Result<(), String> {
     let (owner, me) = (meta.uid(), rustix::process::geteuid().as_raw());

@@ -25,8 +25,18 @@ pub(crate) enum PluginAction {
     Help(HelpArgs),
 }
 
+/// For commands that start no pod.
+#[derive(Debug, Args)]
+pub(crate) struct PluginDirsArgs {
+    /// Look for plugins in the directories in DIR, too (repeatable)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plugin_dir: Vec<PathBuf>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct PluginListArgs {
+    #[command(flatten)]
+    pub(crate) plugins: PluginDirsArgs,
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
@@ -36,6 +46,8 @@ pub(crate) struct PluginListArgs {
 pub(crate) struct PluginShowArgs {
     /// Name of the plugin, as `yoi plugin list` shows it
     pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) plugins: PluginDirsArgs,
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,

@@ -81,11 +81,12 @@ impl Entry for Grant {
 
 /// Lists what is pending, or grants some of it.
 pub(crate) fn grant(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
-    let GrantArgs { entries, all, json } = args;
+    let GrantArgs { entries, all, plugins, json } = args;
+    let load = || Config::load_with_plugins(env, &plugins.plugin_dir);
     let args = Selection { entries, all: *all, json: *json };
     only_a_person("change its own grants")?;
     if lists(args) {
-        let config = Config::load(env)?;
+        let config = load()?;
         config.grants_unread.clone().map_or(Ok(()), Err)?;
         let nothing = match config.project.files.as_slice() {
             [] => "nothing is pending: this project has no yoi.toml",
@@ -100,7 +101,7 @@ pub(crate) fn grant(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
     }
     let _lock = grants::lock(env)?;
     // Read under the lock, and once: what is shown below is what is granted.
-    let config = Config::load(env)?;
+    let config = load()?;
     let mut kept = Grants::load(env, &config.project.root)?;
     let (all, _) = pending(&config, env);
     let chosen = chosen(args, &all, "pending", "yoi grant")?;

@@ -6,7 +6,10 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::exit::Failure;
 use crate::plugins::{CopyPlace, FoundPackage, PackageGrant, Standing};
-use plugin::Manifest;
+use llm_worker::ToolEffect;
+use plugin::{DeclaredFeature, Manifest};
+use pod::feature::ToolDeclaration;
+use pod::permission::Rule;
 use serde::Serialize;
 
 /// Most changed files that are shown to people.
@@ -32,12 +35,16 @@ struct PendingFeature {
     id: String,
     /// Whether it adds texts to the system prompt.
     instructions: usize,
+    /// Those that ask or deny.
+    rules: Vec<Rule>,
     tools: Vec<PendingTool>,
 }
 
 #[derive(Serialize)]
 struct PendingTool {
     name: String,
+    /// As the package says: calls that change nothing run without an approval.
+    effect: ToolEffect,
     /// With its arguments.
     program: String,
     network: bool,
@@ -79,15 +86,8 @@ impl PendingPlugin {
         let features = package.features().map(|feature| PendingFeature {
             id: feature.descriptor.id.to_string(),
             instructions: feature.descriptor.instructions.len(),
-            tools: feature
-                .programs
-                .iter()
-                .map(|(name, program)| PendingTool {
-                    name: name.clone(),
-                    program: program.to_string(),
-                    network: program.network,
-                })
-                .collect(),
+            rules: feature.rules.clone(),
+            tools: feature.descriptor.declared_tools.iter().filter_map(|tool| PendingTool::of(feature, tool)).collect(),
         });
         Ok(Self {
             key: format!("plugin:{}", package.name),
@@ -105,6 +105,24 @@ impl PendingPlugin {
         let before = PackageGrant::load(env, std::path::Path::new(&self.directory)).ok().flatten();
         self.grant.save(env)?;
         before.map_or(Ok(()), |before| forget_copy(&before.digest, env))
+    }
+}
+
+impl PendingTool {
+    fn of(feature: &DeclaredFeature, tool: &ToolDeclaration) -> Option<Self> {
+        let program = feature.programs.get(&tool.name)?;
+        let (name, effect) = (tool.name.clone(), tool.effect);
+        Some(Self { name, effect, program: program.to_string(), network: program.network })
+    }
+
+    fn line(&self) -> String {
+        let Self { name, effect, program, network } = self;
+        let effect = match effect {
+            ToolEffect::ReadOnly => "; it says that it changes nothing, so no call is asked about",
+            ToolEffect::Idempotent | ToolEffect::Effectful => "",
+        };
+        let network = if *network { ", with network access" } else { "" };
+        format!("        tool {name} runs `{program}`{network}{effect}")
     }
 }
 
@@ -162,10 +180,8 @@ impl Entry for PendingPlugin {
         let mut lines = vec![head(&self.key, &self.version, &self.directory, &self.digest)];
         for feature in &self.features {
             lines.push(format!("    feature {}", feature.id));
-            for PendingTool { name, program, network } in &feature.tools {
-                let network = if *network { ", with network access" } else { "" };
-                lines.push(format!("        tool {name} runs `{program}`{network}"));
-            }
+            lines.extend(feature.tools.iter().map(PendingTool::line));
+            lines.extend(feature.rules.iter().map(|rule| format!("        rule: {rule}")));
             if feature.instructions > 0 {
                 lines.push(format!(
                     "        adds {} to the system prompt",

@@ -3,7 +3,7 @@
 use super::grant_plugin;
 use super::person::only_a_person;
 use super::plugin_test;
-use crate::cli::{PluginAction, PluginNewArgs};
+use crate::cli::{PluginAction, PluginListArgs, PluginNewArgs, PluginShowArgs};
 use crate::compose::packages;
 use crate::config::Config;
 use crate::config::grants;
@@ -29,8 +29,8 @@ const TEMPLATE_NAME: &str = "hello";
 
 pub(crate) fn run(action: &PluginAction, env: &Env) -> Result<Exit, Failure> {
     match action {
-        PluginAction::List(args) => list(args.json, env),
-        PluginAction::Show(args) => show(&args.name, args.json, env),
+        PluginAction::List(args) => list(args, env),
+        PluginAction::Show(args) => show(args, env),
         PluginAction::Check(args) => check(&args.dir, env),
         PluginAction::Test(args) => plugin_test::run(&args.dir, args.json, env),
         PluginAction::New(args) => new(args, env),
@@ -41,10 +41,10 @@ pub(crate) fn run(action: &PluginAction, env: &Env) -> Result<Exit, Failure> {
     }
 }
 
-fn list(json: bool, env: &Env) -> Result<Exit, Failure> {
-    let config = Config::load(env)?;
+fn list(args: &PluginListArgs, env: &Env) -> Result<Exit, Failure> {
+    let config = Config::load_with_plugins(env, &args.plugins.plugin_dir)?;
     let found = &config.plugins.found;
-    if json {
+    if args.json {
         let plugins: Vec<Value> = found.iter().map(|package| described(package, env)).collect();
         out::json(&json!({ "plugins": plugins, "problems": config.plugins.problems }));
         return Ok(Exit::Done);
@@ -61,13 +61,14 @@ fn list(json: bool, env: &Env) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn show(name: &str, json: bool, env: &Env) -> Result<Exit, Failure> {
-    let config = Config::load(env)?;
-    let Some(package) = config.plugins.found.iter().find(|package| package.name == name) else {
+fn show(args: &PluginShowArgs, env: &Env) -> Result<Exit, Failure> {
+    let PluginShowArgs { name, plugins, json } = args;
+    let config = Config::load_with_plugins(env, &plugins.plugin_dir)?;
+    let Some(package) = config.plugins.found.iter().find(|package| package.name == *name) else {
         return Err(Failure::new(Exit::Usage, format!("there is no plugin `{name}`"))
             .help("`yoi plugin list` lists the plugins"));
     };
-    if json {
+    if *json {
         out::json(&described(package, env));
     } else {
         page(package, env);
@@ -81,7 +82,7 @@ fn check(dir: &Path, env: &Env) -> Result<Exit, Failure> {
     let package = plugins::at(&env.cwd.join(dir), env);
     page(&package, env);
     let content = package.content();
-    let mut problems: Vec<String> = packages::problems(&package, env).into_iter().map(|(_, what)| what).collect();
+    let mut problems = packages::all_problems(&package, env);
     problems.extend(content.as_ref().err().cloned());
     problems.extend(missing_programs(&package, env));
     problems.iter().for_each(|problem| out::line(&format!("! {problem}")));
@@ -124,7 +125,7 @@ fn new(args: &PluginNewArgs, env: &Env) -> Result<Exit, Failure> {
 fn add(dir: &Path, env: &Env) -> Result<Exit, Failure> {
     only_a_person("add a plugin")?;
     let package = plugins::at(&env.cwd.join(dir), env);
-    if let Some((_, problem)) = packages::problems(&package, env).into_iter().next() {
+    if let Some(problem) = packages::all_problems(&package, env).into_iter().next() {
         return Err(Failure::new(Exit::Data, problem).help("`yoi plugin check DIR` lists all problems"));
     }
     let to = plugins_dir(env)?.join(&package.name);

@@ -8,10 +8,11 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::plain_file::{self, Links};
-use crate::plugins::{self, CopyPlace, FoundPackage};
+use crate::plugins::{self, FoundPackage};
 use crate::show::out;
 use authority::{ChildExit, Job, Spawner};
 use plugin::ToolProgram;
+use pod::schema::Schema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::fs;
@@ -35,6 +36,9 @@ const MAX_OUTPUT: usize = 1024 * 1024;
 struct Example {
     tool: String,
     arguments: Map<String, Value>,
+    /// Whether the schema refuses the arguments, so that nothing runs.
+    #[serde(default)]
+    refused: bool,
     #[serde(default)]
     exit: i32,
     contains: Option<String>,
@@ -62,19 +66,21 @@ struct Bench {
 pub(super) fn run(dir: &Path, json: bool, env: &Env) -> Result<Exit, Failure> {
     only_a_person("run the examples of a plugin")?;
     let package = plugins::at(&env.cwd.join(dir), env);
-    if let Some((_, problem)) = packages::problems(&package, env).into_iter().next() {
+    if let Some(problem) = packages::all_problems(&package, env).into_iter().next() {
         return Err(Failure::new(Exit::Data, problem).help("`yoi plugin check DIR` lists all problems"));
     }
     let unfit = |why: String| Failure::new(Exit::Data, format!("plugin {}: {why}", package.name));
     let examples = examples(&package.dir).map_err(unfit)?;
     let digest = package.content().map_err(unfit)?.digest();
-    let copies = CopyPlace::of(env).map_err(unfit)?;
+    let config = Config::load(env)?;
+    let copies = packages::copy_place(&config, env).map_err(unfit)?;
     let copy = copies.copy(&package.dir, &digest).map_err(unfit)?;
-    let ended = all(&package, &examples, copy, env);
+    let ended = all(&package, &examples, copy, &config, env);
     if grant_plugin::granted(env)?.iter().all(|granted| !granted.has(&digest)) {
         copies.remove(&digest);
     }
-    let ended = ended?;
+    let mut ended = ended?;
+    ended.extend(untested(&package, &examples));
     let failed = ended.iter().filter(|end| !end.passed).count();
     if json {
         out::json(&json!({ "plugin": package.name, "examples": ended }));
@@ -112,10 +118,11 @@ fn all(
     package: &FoundPackage,
     examples: &[(String, Example)],
     copy: PathBuf,
+    config: &Config,
     env: &Env,
 ) -> Result<Vec<ExampleEnd>, Failure> {
     let ambient = ambient::claim();
-    let composed = compose(&ambient, &Config::load(env)?, env, Added::default())?.reading(copy.clone());
+    let composed = compose(&ambient, config, env, Added::default())?.reading(copy.clone());
     let unavailable = |why: String| Failure::new(Exit::Unavailable, format!("commands cannot run here: {why}"));
     let spawner = composed.spawner(&ambient, env, "plugin-test")?.map_err(unavailable)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -140,6 +147,9 @@ impl Bench {
         });
         let (tool, program) =
             tools.into_iter().find(|(tool, _)| tool.name == example.tool).ok_or("there is no such tool")?;
+        if !fits(&tool.schema, example)? {
+            return Ok(());
+        }
         let (how, output) = self.called(program, example, Duration::from_millis(tool.deadline_ms))?;
         let text = String::from_utf8_lossy(&output);
         let shown = || authority::text::escape_within(&text, authority::text::Lines::One, 400);
@@ -162,7 +172,8 @@ impl Bench {
         deadline: Duration,
     ) -> Result<(ChildExit, Vec<u8>), String> {
         let named = [program.program.clone().into()];
-        let spawner = self.spawner.limited(&named, program.network).map_err(|error| error.to_string())?;
+        let limited = self.spawner.limited(&named, program.network).map_err(|error| error.to_string())?;
+        let spawner = limited.with_guarded_path();
         let job = Job {
             program: program.program.clone().into(),
             args: program.words(&example.arguments, &self.copy)?,
@@ -177,6 +188,35 @@ impl Bench {
             if output.len() > MAX_OUTPUT { Err(io::Error::other("too much output")) } else { Ok(()) }
         };
         let ended = self.runtime.block_on(spawner.run(job, write, &CancellationToken::new()));
-        ended.map(|ended| (ended.how, output)).map_err(|error| error.to_string())
+        let ended = ended.map_err(|error| error.to_string())?;
+        match ended.leftovers {
+            0 => Ok((ended.how, output)),
+            some => Err(format!("it left {} behind, which was ended", tui::count(some.into(), "process"))),
+        }
     }
+}
+
+/// Whether the schema of the tool lets the arguments reach the program, as the example says.
+fn fits(schema: &str, example: &Example) -> Result<bool, String> {
+    let schema = serde_json::from_str(schema).map_err(|error| error.to_string()).and_then(Schema::compile)?;
+    match (schema.check(&Value::Object(example.arguments.clone())), example.refused) {
+        (Ok(()), false) => Ok(true),
+        (Err(_), true) => Ok(false),
+        (Ok(()), true) => Err("the schema does not refuse the arguments".to_owned()),
+        (Err(problems), false) => {
+            Err(format!("the schema refuses the arguments: {}; is this `\"refused\": true`?", problems.join("; ")))
+        }
+    }
+}
+
+/// Tools of which no example shows what they do.
+fn untested(package: &FoundPackage, examples: &[(String, Example)]) -> Vec<ExampleEnd> {
+    let tools = package.features().flat_map(|feature| feature.programs.keys());
+    let untested = tools.filter(|tool| examples.iter().all(|(_, example)| example.tool != **tool));
+    let end = |tool: &String| ExampleEnd {
+        name: tool.clone(),
+        passed: false,
+        problem: Some(format!("no example in {EXAMPLES}/*.json calls this tool")),
+    };
+    untested.map(end).collect()
 }

@@ -91,7 +91,7 @@ pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Adde
     let inherited = inherited(env, &[])?;
     let (workspace, added) = roots::add(ambient, env, &inherited, workspace, added)?;
     let now = SandboxState { mode: mode.into(), enforced: authority::support().in_force(mode.into()) };
-    let policy = rules(config)?;
+    let policy = rules(config, config, env)?;
     let host = host(config, &policy, mode, now);
     let Switched { policy: capabilities, modules, on, webhook, packages } = switched(config, env)?;
     let builder = FeatureRegistryBuilder::new(capabilities.clone()).with_all(modules).host(host);
@@ -115,14 +115,16 @@ pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Adde
     })
 }
 
-/// What the configuration allows, asks and denies.
-pub(crate) fn rules(config: &Config) -> Result<Policy, Failure> {
+/// What the configuration allows, asks and denies, and what plugins ask and deny that were granted at the start with the
+/// configuration `started`.
+pub(crate) fn rules(config: &Config, started: &Config, env: &Env) -> Result<Policy, Failure> {
     let terms = match &config.sandbox {
         _ if config.project.too_wide.is_some() => TERMS_TOO_WIDE,
         sandbox if sandbox.source == "--read-only" => TERMS_READ_ONLY,
         _ => TERMS,
     };
-    Ok(Policy::new(terms, config.layers()?))
+    let layers = config.layers()?.into_iter().chain(packages::layers(started, env));
+    Ok(Policy::new(terms, layers.collect()))
 }
 
 /// What one turn may use.
@@ -181,7 +183,9 @@ impl Composed {
     ) -> Result<Installed, Failure> {
         let (keys, secrets) = secrets;
         let git = git::guard(ambient, env, &self.permission)?;
-        self.confinement.read.extend(self.packages.copied());
+        let (copies, problems) = self.packages.copied();
+        self.confinement.read.extend(copies);
+        self.builder = problems.iter().fold(self.builder, |builder, what| builder.problem(None, what));
         let spawner = self.spawner(ambient, env, tag)?.map(|spawner| match &git {
             Some(git) => spawner.with_git_guard(Arc::clone(git)),
             None => spawner,

@@ -2,6 +2,7 @@
 
 use super::switches::Off;
 use crate::config::Config;
+use crate::config::file::Mode;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::plugins::{CopyPlace, FoundPackage, Standing};
@@ -10,6 +11,7 @@ use pod::feature::{
     CapabilityPolicy, FeatureId, FeatureModule, FeatureRegistryBuilder, FeatureRuntimeKind, HostCapability,
     InstallOutcome, InstallPlan, PlannedFeature,
 };
+use pod::permission::Layer;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -39,13 +41,18 @@ impl Packages {
         self.problems.iter().take(MAX_PROBLEMS).fold(builder, |builder, (id, what)| builder.problem(id.clone(), what))
     }
 
-    /// Copies the granted packages; gives the directories that children read. Calls into a package that cannot be copied are
-    /// refused.
-    pub(super) fn copied(&self) -> Vec<PathBuf> {
-        let copy = |copies: &CopyPlace| {
-            self.granted.iter().filter_map(|(package, digest)| copies.copy(&package.dir, digest).ok()).collect()
-        };
-        self.copies.as_ref().map(copy).unwrap_or_default()
+    /// Copies the granted packages; gives the directories that children read, and why some cannot be copied. Calls into
+    /// these are refused.
+    pub(super) fn copied(&self) -> (Vec<PathBuf>, Vec<String>) {
+        let (mut dirs, mut problems) = (Vec::new(), Vec::new());
+        for ((package, digest), copies) in self.granted.iter().zip(std::iter::repeat(self.copies.as_ref())) {
+            let copied = copies.map(|copies| copies.copy(&package.dir, digest));
+            match copied.unwrap_or_else(|| Err("there is no directory for its copy".to_owned())) {
+                Ok(dir) => dirs.push(dir),
+                Err(why) => problems.push(format!("plugin {}: its tools do not run: {why}", package.name)),
+            }
+        }
+        (dirs, problems)
     }
 }
 
@@ -57,7 +64,7 @@ pub(super) fn decided(
     modules: &mut Vec<Arc<dyn FeatureModule>>,
     packages: &mut Packages,
 ) -> CapabilityPolicy {
-    let copies = CopyPlace::of(env);
+    let copies = copy_place(config, env);
     packages.copies = copies.as_ref().ok().cloned();
     packages.problems = config.plugins.problems.iter().map(|what| (None, what.clone())).collect();
     let mut off = 0_usize;
@@ -94,6 +101,21 @@ pub(super) fn decided(
         }
     }
     policy
+}
+
+/// The rules of permission of granted packages, behind those of the files: they only narrow.
+pub(super) fn layers(config: &Config, env: &Env) -> Vec<Layer> {
+    let features = config.plugins.found.iter().flat_map(|package| package.features().map(move |of| (package, of)));
+    let with_rules = features.filter(|(_, of)| !of.rules.is_empty() && !is_off(config, &of.descriptor.id));
+    let granted = with_rules.filter(|(package, _)| matches!(package.standing(env), Standing::Granted { .. }));
+    let layer = |(_, of): (_, &DeclaredFeature)| Layer::new(of.descriptor.id.to_string(), of.rules.clone()).ok();
+    granted.filter_map(layer).map(Layer::tightening).collect()
+}
+
+/// Where copies of packages are, if no command of this start writes there.
+pub(crate) fn copy_place(config: &Config, env: &Env) -> Result<CopyPlace, String> {
+    let is_read_only = config.project.too_wide.is_some() || config.sandbox.value == Mode::ReadOnly;
+    CopyPlace::of(env).and_then(|copies| if is_read_only { Ok(copies) } else { copies.outside(&config.project.root) })
 }
 
 /// Whether the person switched a feature off.
@@ -140,6 +162,28 @@ pub(crate) fn problems(package: &FoundPackage, env: &Env) -> Vec<(Option<Feature
         Some((id.parse().ok(), format!("{}: {why}", authority::text::escape_line(&id))))
     };
     manifest.features.iter().filter_map(problem).collect()
+}
+
+/// The same, and what a plan of it finds, which compiles the schemas of its tools: nothing does before a package is granted.
+pub(crate) fn all_problems(package: &FoundPackage, env: &Env) -> Vec<String> {
+    problems(package, env).into_iter().map(|(_, what)| what).chain(conflicts(package)).collect()
+}
+
+/// What would keep features of a package from being installed beside those of this program, once granted.
+fn conflicts(package: &FoundPackage) -> Vec<String> {
+    let mut policy = CapabilityPolicy::nothing();
+    let mut modules: Vec<Arc<dyn FeatureModule>> = Vec::new();
+    for descriptor in crate::program::declared() {
+        policy = policy.disable(descriptor.id.clone(), "");
+        modules.push(Arc::new(Off(descriptor)));
+    }
+    for feature in package.features() {
+        policy = granted(policy, feature);
+        modules.push(Arc::new(Off(feature.descriptor.clone())));
+    }
+    let builder = FeatureRegistryBuilder::new(policy).runtime(FeatureRuntimeKind::Declarative);
+    let plan = builder.with_all(modules).plan();
+    plan.features.into_iter().flat_map(|feature| feature.diagnostics).map(|found| found.message).collect()
 }
 
 /// The person granted the package, so each feature gets what it requests.

@@ -1,11 +1,11 @@
 //! Where plugins are looked for, and which of their tools have other names. A project names its plugins, and the person grants.
 
 use super::file::{PluginConfig, PluginsConfig};
-use super::project::Narrowing;
+use super::project::{Narrowing, granted_at};
 use super::{Config, Source};
 use crate::env::Env;
 use crate::exit::Failure;
-use crate::plugins::{NamedPackage, Plugins};
+use crate::plugins::{NamedPackage, Plugins, ProjectPlaces};
 use pod::feature::FeatureDescriptor;
 use std::path::{Path, PathBuf};
 
@@ -56,8 +56,11 @@ impl Config {
             if !asking.granted(&[DIR, &name]) {
                 continue;
             }
-            if self.plugin_places.entries.iter().any(|entry| entry.name == name) {
-                plugin.path = None;
+            if let Some(path) = plugin.path.take() {
+                let source = granted_at(asking.text, &[DIR, &name, "path"]);
+                let entries = &mut self.plugin_places.project.entries;
+                entries.retain(|entry| entry.name != name);
+                entries.push(NamedPackage { name: name.clone(), path, source });
             }
             if let Some(own) = self.plugin_places.renames.get(&name) {
                 plugin.rename.retain(|tool, _| !own.contains_key(tool));
@@ -67,7 +70,14 @@ impl Config {
         granted
     }
 
-    /// Adds directories of packages, before those of the project.
+    /// What is configured, with these directories of packages.
+    pub(crate) fn load_with_plugins(env: &Env, dirs: &[PathBuf]) -> Result<Self, Failure> {
+        let mut config = Self::load(env)?;
+        config.add_plugin_dirs(dirs.iter().map(PathBuf::as_path), env)?;
+        Ok(config)
+    }
+
+    /// Adds directories of packages.
     pub(crate) fn add_plugin_dirs<'a>(
         &mut self,
         dirs: impl Iterator<Item = &'a Path>,
@@ -75,8 +85,7 @@ impl Config {
     ) -> Result<(), Failure> {
         let dirs: Vec<_> = dirs.map(|dir| (env.cwd.join(dir), "--plugin-dir".to_owned())).collect();
         if !dirs.is_empty() {
-            let project = self.plugin_places.dirs.len().saturating_sub(1);
-            self.plugin_places.dirs.splice(project..project, dirs);
+            self.plugin_places.dirs.extend(dirs);
             self.plugins = Plugins::find(&self.plugin_places, env);
         }
         Ok(())
@@ -86,9 +95,11 @@ impl Config {
     pub(super) fn find_plugins(&mut self, env: &Env) -> Result<(), Failure> {
         let own = env.config_dir()?.join(DIR);
         let named = env.var(DIR_VARIABLE).map(|dir| (env.cwd.join(dir), DIR_VARIABLE.to_owned()));
-        let project = self.project.root.join(PROJECT_DIR);
         let shown = |dir: PathBuf| (dir.clone(), env.shown(&dir));
-        self.plugin_places.dirs = std::iter::once(shown(own)).chain(named).chain([shown(project)]).collect();
+        self.plugin_places.dirs = std::iter::once(shown(own)).chain(named).collect();
+        let root = self.project.root.clone();
+        let project = std::mem::take(&mut self.plugin_places.project);
+        self.plugin_places.project = ProjectPlaces { dirs: vec![shown(root.join(PROJECT_DIR))], root, ..project };
         self.plugins = Plugins::find(&self.plugin_places, env);
         Ok(())
     }

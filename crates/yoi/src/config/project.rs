@@ -218,7 +218,7 @@ fn granted_models(models: BTreeMap<String, ModelConfig>, asking: &mut Narrowing<
 }
 
 /// The place of something that acts because it was granted.
-fn granted_at(text: &Text, key: &[&str]) -> Source {
+pub(super) fn granted_at(text: &Text, key: &[&str]) -> Source {
     format!("{}, granted", text.place(key))
 }
 

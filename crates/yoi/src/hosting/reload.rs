@@ -55,7 +55,7 @@ impl Hosting<'_> {
     fn parts(&self, config: Config) -> Result<(Reload, Vec<String>), Failure> {
         let HostContext { env, config: old, resolved, .. } = self.context;
         let Some(opened) = self.permission.get() else { return Err(not_open()) };
-        let permission = Permission { policy: rules(&config)?, ..Permission::clone(opened) };
+        let permission = Permission { policy: rules(&config, old, env)?, ..Permission::clone(opened) };
         let Some(ResolvedModel { choice, .. }) = resolved else { return Err(not_open()) };
         let price = model::price(&choice.name, &config);
         let context_window = model::context_window(&choice.name, &config);

@@ -1,6 +1,6 @@
 //! The files of a package: digested, and copied to where no child can change them.
 
-use crate::env::Env;
+use crate::env::{Env, settled};
 use crate::plain_file::{self, Links};
 use plugin::{Content, MAX_BYTES, MAX_FILES};
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -11,6 +11,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// How many copies this process began.
 static COPIES: AtomicU32 = AtomicU32::new(0);
+
+/// The directory of copies, below yoi's cache directory.
+const PACKAGES: &str = "packages";
+
+/// Written by all confined children.
+const SHARED_MEMORY: &str = "/dev/shm";
 
 /// How deep directories of a package may lie in each other.
 const MAX_DEPTH: usize = 16;
@@ -89,14 +95,30 @@ pub(crate) struct CopyPlace(PathBuf);
 
 impl CopyPlace {
     /// # Errors
-    /// The cache directory is the one of the configuration or of the state, which no child may read.
+    /// The cache directory is in the one of the configuration or of the state, which no child may read.
     pub(crate) fn of(env: &Env) -> Result<Self, String> {
         let place = |dir: Result<PathBuf, crate::exit::Failure>| dir.map_err(|failure| failure.message);
-        let cache = place(env.cache_dir())?;
-        if [place(env.state_dir())?, place(env.config_dir())?].contains(&cache) {
-            return Err("XDG_CACHE_HOME is also the directory of configuration or state".to_owned());
+        let packages = settled(&place(env.cache_dir())?.join(PACKAGES));
+        let hidden = [place(env.state_dir())?, place(env.config_dir())?].map(|dir| settled(&dir));
+        if hidden.iter().any(|dir| packages.starts_with(dir)) {
+            return Err(
+                "XDG_CACHE_HOME is in the directory of yoi's configuration or state; set another one".to_owned()
+            );
         }
-        Ok(Self(cache.join("packages")))
+        Ok(Self(packages))
+    }
+
+    /// # Errors
+    /// Children that may write this directory could change the copies between a check and a call.
+    pub(crate) fn outside(self, written: &Path) -> Result<Self, String> {
+        let overlaps = |dir: &Path| self.0.starts_with(dir) || dir.starts_with(&self.0);
+        match [written, Path::new(SHARED_MEMORY)].into_iter().any(overlaps) {
+            true => Err(format!(
+                "commands can write {}, where copies of plugins are kept; set XDG_CACHE_HOME to another directory",
+                authority::escape(&self.0)
+            )),
+            false => Ok(self),
+        }
     }
 
     /// Where the copy of the content with this digest is, or will be.
@@ -111,11 +133,12 @@ impl CopyPlace {
     pub(crate) fn copy(&self, package: &Path, digest: &str) -> Result<PathBuf, String> {
         let to = self.at(digest);
         if read(&to, |_, _, _| Ok(())).is_ok_and(|there| there.digest() == digest) {
-            return Ok(to);
+            return self.is_private().map(|()| to);
         }
         let failed = |error: std::io::Error| format!("its copy cannot be written: {error}");
         let private = private_dirs();
         private.create(&self.0).map_err(failed)?;
+        self.is_private()?;
         let count = COPIES.fetch_add(1, Ordering::Relaxed);
         let next = self.0.join(format!("new-{}-{count}", std::process::id()));
         // What a process of this id left there goes.
@@ -133,6 +156,13 @@ impl CopyPlace {
             drop(authority::remove_dir(&ambient::claim(), &next));
         }
         placed.map(|()| to)
+    }
+
+    /// Another user who can write there could change a copy between a check and a call.
+    fn is_private(&self) -> Result<(), String> {
+        let unfit = |dir: &Path| plain_file::is_of_user_alone(dir).map_err(|why| (dir.to_owned(), why));
+        let checked = self.0.parent().map_or(Ok(()), unfit).and_then(|()| unfit(&self.0));
+        checked.map_err(|(dir, why)| format!("its copy would not be safe: {}: {why}", authority::escape(&dir)))
     }
 
     /// Removes a copy; calls that use it are refused from then on.

@@ -31,7 +31,18 @@ pub(crate) struct Places {
     pub(crate) entries: Vec<NamedPackage>,
     /// Directories of packages, and what names each.
     pub(crate) dirs: Vec<(PathBuf, String)>,
+    /// The same of a project, behind all others: it takes the place of no package of the person.
+    pub(crate) project: ProjectPlaces,
     pub(crate) renames: Renames,
+}
+
+/// Where a project says that packages are.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ProjectPlaces {
+    pub(crate) root: PathBuf,
+    pub(crate) entries: Vec<NamedPackage>,
+    /// Directories of packages, and what names each.
+    pub(crate) dirs: Vec<(PathBuf, String)>,
 }
 
 /// The packages that were found.
@@ -47,12 +58,9 @@ impl Plugins {
     /// Looks in all places.
     pub(crate) fn find(places: &Places, env: &Env) -> Self {
         let mut finding = Finding::new(places, env);
-        for NamedPackage { name, path, source } in &places.entries {
-            finding.package(path, source, Some(name));
-        }
-        for (dir, source) in &places.dirs {
-            finding.directory(dir, source);
-        }
+        finding.all(&places.entries, &places.dirs);
+        finding.within = Some(&places.project.root);
+        finding.all(&places.project.entries, &places.project.dirs);
         finding.unknown_renames();
         finding.plugins
     }
@@ -88,16 +96,28 @@ struct Finding<'a> {
     bytes: usize,
     /// Whether there are more packages than are read.
     is_full: bool,
+    /// The project, while its own packages are found: a link in it leads to none that was granted elsewhere.
+    within: Option<&'a Path>,
     plugins: Plugins,
 }
 
 impl<'a> Finding<'a> {
     fn new(places: &'a Places, env: &'a Env) -> Self {
-        Self { places, env, names: BTreeSet::new(), bytes: 0, is_full: false, plugins: Plugins::default() }
+        let (names, plugins) = (BTreeSet::new(), Plugins::default());
+        Self { places, env, names, bytes: 0, is_full: false, within: None, plugins }
     }
 }
 
 impl Finding<'_> {
+    fn all(&mut self, entries: &[NamedPackage], dirs: &[(PathBuf, String)]) {
+        for NamedPackage { name, path, source } in entries {
+            self.package(path, source, Some(name));
+        }
+        for (dir, source) in dirs {
+            self.directory(dir, source);
+        }
+    }
+
     /// The packages of a directory; what has no manifest is none.
     fn directory(&mut self, dir: &Path, source: &str) {
         let Ok(entries) = fs::read_dir(dir) else { return };
@@ -127,6 +147,9 @@ impl Finding<'_> {
         let named = path.file_name().map(|name| authority::escape(Path::new(name))).unwrap_or_default();
         let name = entry.map_or(named, str::to_owned);
         let found = path.canonicalize().map_err(|error| authority::explain(&error)).and_then(|dir| {
+            if self.within.is_some_and(|root| path.starts_with(root) && !dir.starts_with(root)) {
+                return Err("a link leads out of the project; use the path of the plugin".to_owned());
+            }
             let manifest = self.manifest(&dir)?;
             Ok((dir, manifest))
         });

@@ -86,18 +86,24 @@ impl FoundPackage {
     /// A feature of the granted package, whose programs see the copy.
     pub(crate) fn module(&self, declared: &DeclaredFeature, digest: &str, copies: &CopyPlace) -> DeclarativeFeature {
         let (dir, copy, granted) = (self.dir.clone(), copies.at(digest), digest.to_owned());
-        let unchanged = move || {
-            let is_granted = |dir| content::read(dir, |_, _, _| Ok(())).is_ok_and(|now| now.digest() == granted);
-            match is_granted(&dir) && is_granted(&copy) {
-                true => Ok(()),
-                false => Err(
-                    "this plugin changed since a person granted it; it runs again after `yoi grant` and a new start"
-                        .to_owned(),
-                ),
-            }
-        };
+        let unchanged = move || is_granted(&dir, &granted, CHANGED).and_then(|()| is_granted(&copy, &granted, COPY));
         DeclarativeFeature::new(declared.clone(), copies.at(digest), digest.to_owned(), unchanged)
     }
+}
+
+/// Why a call is refused, for the model.
+const CHANGED: &str = "this plugin changed since a person granted it; it runs again after `yoi grant` and a new start";
+const COPY: &str = "yoi's own copy of this plugin is gone or changed; it runs again after a new start of the pod";
+
+/// Whether a directory has the granted content now; `otherwise` is said where it does not.
+fn is_granted(dir: &Path, granted: &str, otherwise: &str) -> Result<(), String> {
+    let why = match content::read(dir, |_, _, _| Ok(())) {
+        Ok(now) if now.digest() == granted => return Ok(()),
+        Ok(now) => format!("its digest is {}", now.digest()),
+        Err(why) => why,
+    };
+    tracing::debug!(dir = %dir.display(), granted, "a call of a plugin is refused: {why}");
+    Err(otherwise.to_owned())
 }
 
 /// Without the standing, which is found later than the rest.

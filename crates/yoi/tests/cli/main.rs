@@ -60,6 +60,8 @@ mod output_schema;
 mod oversized_answers;
 mod person;
 mod person_commands;
+mod plugin_attacks;
+mod plugin_commands;
 mod plugin_stac;
 mod plugins;
 mod pod_budget;
