@@ -222,6 +222,10 @@ mod tests {
             assert!(why.contains(says), "{args:?}: {why}");
         }
         assert!(program(&["x"; 65]).unwrap_err().contains("at most 64"));
+        assert!(program(&["x"; 64]).is_ok() && program(&[&"x".repeat(4096)]).is_ok());
+        assert!(program(&[&"x".repeat(4097)]).unwrap_err().contains("more than 4096"));
+        assert!(words(&["a{q}"], &json!({ "q": "x".repeat(MAX_FILLED - 1) })).is_ok());
+        assert!(words(&["a{q}"], &json!({ "q": "x".repeat(MAX_FILLED) })).is_err());
         for name in ["", "/bin/sh", "a/b"] {
             let table = ProgramTable { program: name.to_owned(), args: Vec::new(), network: false };
             assert!(ToolProgram::of(table, &Map::new()).unwrap_err().contains("without a path"), "{name}");

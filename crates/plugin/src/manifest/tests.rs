@@ -141,6 +141,32 @@ fn a_bad_package_has_no_features() {
     assert_eq!(why, "the package needs yoi >=0.2, <1; this is 1.0.0");
 }
 
+#[test]
+fn features_of_a_package_are_bounded() {
+    let with = |count: usize| {
+        let features: String = (0..count).map(|n| format!("[features.f{n}]\n")).collect();
+        manifest(&format!("[package]\nname = \"a\"\nversion = \"1.0.0\"\n{features}"))
+    };
+    assert_eq!(with(32).unwrap().features.len(), 32);
+    assert!(with(33).unwrap_err().to_string().contains("over 32 features"));
+}
+
+/// Two tools with one name would be one program for both.
+#[test]
+fn tools_with_one_name_are_refused() {
+    let rename =
+        BTreeMap::from([("acme".to_owned(), BTreeMap::from([("acme_find".to_owned(), "Acme_Hello".to_owned())]))]);
+    let hello =
+        GOOD.replace("[features.hello]\ndisplay_name = \"Hello\"\n", "").replace("features.hello", "features.maps");
+    let read = |renames: &Renames| Manifest::read(&hello, &Version::new(0, 2, 0), renames).unwrap();
+    assert!(read(&Renames::new()).features["maps"].is_ok());
+    let other =
+        Renames::from([("acme".to_owned(), BTreeMap::from([("acme_find".to_owned(), "acme_hello".to_owned())]))]);
+    for renames in [rename, other] {
+        assert!(read(&renames).features["maps"].as_ref().unwrap_err().contains("declared twice"));
+    }
+}
+
 /// What a package says about itself is bounded.
 #[test]
 fn a_package_is_described_briefly() {
