@@ -81,7 +81,7 @@ pub(super) fn decided(
         for feature in package.features() {
             match &standing {
                 Ok((digest, copies)) => {
-                    modules.push(Arc::new(package.module(feature, digest, copies)));
+                    modules.push(Arc::new(package.module(feature, digest, copies, env)));
                     policy = granted(policy, feature);
                     let id = &feature.descriptor.id;
                     if config.strict_plugins.value && !is_off(config, id) {

@@ -185,8 +185,8 @@ impl Config {
         let on = if opt_in { switches.on() } else { switches.off().is_none() };
         let mut granted = |key: &str| asking.granted(&["features", id, key]);
         let switched_on = enabled == Some(true) && !on && granted("enabled");
-        // What a person switched on may be a gate: only they switch it off.
-        let chosen = opt_in && on;
+        // What a person switched on may be a gate, and a plugin that they granted may have rules: only they switch it off.
+        let chosen = (opt_in || id.starts_with("plugin:")) && on;
         set(&mut switches.enabled, enabled.filter(|enabled| !enabled && !chosen), || place("enabled"));
         let switched_off = enabled == Some(false) && chosen && granted("enabled");
         set(&mut switches.expected, required.filter(|required| *required), || place("required"));

@@ -170,3 +170,88 @@ impl CopyPlace {
         drop(authority::remove_dir(&ambient::claim(), &self.at(digest)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::ffi::OsStringExt;
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+
+    fn read_all(dir: &Path) -> Result<Content, String> {
+        read(dir, |_, _, _| Ok(()))
+    }
+
+    fn nested(dir: &Path, depth: usize) -> PathBuf {
+        let below = (0..depth).fold(dir.to_owned(), |dir, _| dir.join("d"));
+        fs::create_dir_all(&below).unwrap();
+        below
+    }
+
+    #[test]
+    fn directories_are_bounded() {
+        let package = tempfile::tempdir().unwrap();
+        fs::write(nested(package.path(), MAX_DEPTH).join("file"), "x").unwrap();
+        assert_eq!(read_all(package.path()).unwrap().lines().count(), 1);
+        nested(package.path(), MAX_DEPTH + 1);
+        assert!(read_all(package.path()).unwrap_err().contains("too deep"));
+        let package = tempfile::tempdir().unwrap();
+        for number in 0..MAX_FILES {
+            fs::create_dir(package.path().join(number.to_string())).unwrap();
+        }
+        assert_eq!(read_all(package.path()), Ok(Content::default()));
+        fs::create_dir(package.path().join("one-more")).unwrap();
+        assert!(read_all(package.path()).unwrap_err().contains("too many directories"));
+    }
+
+    #[test]
+    fn files_and_bytes_are_bounded() {
+        let package = tempfile::tempdir().unwrap();
+        let sparse =
+            |name: &str, bytes: u64| fs::File::create(package.path().join(name)).unwrap().set_len(bytes).unwrap();
+        sparse("a", MAX_BYTES - 1);
+        sparse("b", 1);
+        assert!(read_all(package.path()).is_ok());
+        sparse("b", 2);
+        assert!(read_all(package.path()).is_err());
+        sparse("a", 100 << 30);
+        assert!(read_all(package.path()).is_err());
+        let package = tempfile::tempdir().unwrap();
+        for number in 0..=MAX_FILES {
+            fs::write(package.path().join(number.to_string()), "").unwrap();
+        }
+        assert!(read_all(package.path()).unwrap_err().contains("more than 4096 files"));
+    }
+
+    #[test]
+    fn only_regular_files_are_content() {
+        let package = tempfile::tempdir().unwrap();
+        let at = |name: &str| package.path().join(name);
+        fs::create_dir(at(".git")).unwrap();
+        symlink("/etc/passwd", at(".git/link")).unwrap();
+        fs::write(at("file"), "x").unwrap();
+        let content = read_all(package.path()).unwrap();
+        assert_eq!(content.lines().map(|(path, _)| path).collect::<Vec<_>>(), ["file"], "git is no part of it");
+        // A link with another name counts as what it leads to: its bytes are in the digest, and the copy is a file of its own.
+        fs::hard_link(at("file"), at("other")).unwrap();
+        let to = tempfile::tempdir().unwrap();
+        write(package.path(), to.path(), (0o400, 0o500)).unwrap();
+        fs::write(at("file"), "changed").unwrap();
+        assert_eq!(fs::read_to_string(to.path().join("other")).unwrap(), "x");
+        let name = std::ffi::OsString::from_vec(b"\xff".to_vec());
+        for (what, make) in [
+            (
+                "symbolic link",
+                Box::new(|path: &Path| symlink("file", path)) as Box<dyn Fn(&Path) -> std::io::Result<()>>,
+            ),
+            ("symbolic link", Box::new(|path: &Path| symlink(".", path))),
+            ("", Box::new(|path: &Path| UnixListener::bind(path).map(drop))),
+        ] {
+            make(&at("bad")).unwrap();
+            assert!(read_all(package.path()).unwrap_err().contains(what), "{what}");
+            fs::remove_file(at("bad")).unwrap();
+        }
+        fs::write(package.path().join(name), "").unwrap();
+        assert!(read_all(package.path()).unwrap_err().contains("not UTF-8"));
+    }
+}

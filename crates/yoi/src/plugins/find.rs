@@ -210,3 +210,76 @@ impl Finding<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest(name: &str) -> String {
+        format!("[package]\nname = \"{name}\"\nversion = \"1.0.0\"\n[features.main]\n")
+    }
+
+    fn found(dir: &Path) -> Plugins {
+        let dirs = vec![(dir.to_owned(), "here".to_owned())];
+        Plugins::find(&Places { dirs, ..Places::default() }, &Env::with(&[]))
+    }
+
+    fn package(dir: &Path, name: &str, text: &str) {
+        fs::create_dir(dir.join(name)).unwrap();
+        fs::write(dir.join(name).join(MANIFEST), text).unwrap();
+    }
+
+    #[test]
+    fn names_of_a_directory_are_bounded() {
+        let dir = tempfile::tempdir().unwrap();
+        for number in 0..MAX_NAMES {
+            fs::create_dir(dir.path().join(number.to_string())).unwrap();
+        }
+        assert!(found(dir.path()).problems.is_empty());
+        fs::create_dir(dir.path().join("one-more")).unwrap();
+        let plugins = found(dir.path());
+        assert!(plugins.problems.concat().contains("only 1024 names are read"), "{:?}", plugins.problems);
+    }
+
+    #[test]
+    fn packages_are_bounded() {
+        let dir = tempfile::tempdir().unwrap();
+        for number in 0..MAX_PACKAGES {
+            package(dir.path(), &format!("p{number:02}"), &manifest(&format!("p{number:02}")));
+        }
+        assert!(found(dir.path()).problems.is_empty());
+        package(dir.path(), "q", &manifest("q"));
+        let plugins = found(dir.path());
+        assert_eq!((plugins.found.len(), plugins.problems.len()), (MAX_PACKAGES, 1), "{:?}", plugins.problems);
+    }
+
+    #[test]
+    fn all_manifests_together_are_bounded() {
+        let dir = tempfile::tempdir().unwrap();
+        for number in 0..9 {
+            let head = manifest(&format!("p{number}"));
+            let rest = "#".repeat(MAX_MANIFEST - head.len());
+            package(dir.path(), &format!("p{number}"), &[head, rest].concat());
+        }
+        let plugins = found(dir.path());
+        let unread: Vec<&str> =
+            plugins.found.iter().filter(|found| found.manifest.is_err()).map(|found| found.name.as_str()).collect();
+        assert_eq!(unread, ["p8"], "8 of 256 KiB are 2 MiB");
+        fs::write(dir.path().join("p0").join(MANIFEST), manifest("p0")).unwrap();
+        package(dir.path(), "a", &"#".repeat(MAX_MANIFEST + 1));
+        let plugins = found(dir.path());
+        let why = plugins.found[0].manifest.as_ref().unwrap_err();
+        assert!(why.contains("more than 256 KiB"), "{why}");
+    }
+
+    #[test]
+    fn the_first_package_of_a_name_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        package(dir.path(), "a", &manifest("same"));
+        package(dir.path(), "b", &manifest("same"));
+        let plugins = found(dir.path());
+        assert!(plugins.found[0].manifest.is_ok() && plugins.found[1].manifest.is_err());
+        assert_eq!(plugins.declared().count(), 1);
+        assert!(plugins.is_incomplete());
+    }
+}

@@ -84,14 +84,28 @@ impl FoundPackage {
     }
 
     /// A feature of the granted package, whose programs see the copy.
-    pub(crate) fn module(&self, declared: &DeclaredFeature, digest: &str, copies: &CopyPlace) -> DeclarativeFeature {
-        let (dir, copy, granted) = (self.dir.clone(), copies.at(digest), digest.to_owned());
-        let unchanged = move || is_granted(&dir, &granted, CHANGED).and_then(|()| is_granted(&copy, &granted, COPY));
+    pub(crate) fn module(
+        &self,
+        declared: &DeclaredFeature,
+        digest: &str,
+        copies: &CopyPlace,
+        env: &Env,
+    ) -> DeclarativeFeature {
+        let (dir, copy, granted, env) = (self.dir.clone(), copies.at(digest), digest.to_owned(), env.clone());
+        let unchanged = move || {
+            match PackageGrant::load(&env, &dir) {
+                Ok(Some(grant)) if grant.digest == granted => {}
+                Ok(_) | Err(_) => return Err(REVOKED.to_owned()),
+            }
+            is_granted(&dir, &granted, CHANGED).and_then(|()| is_granted(&copy, &granted, COPY))
+        };
         DeclarativeFeature::new(declared.clone(), copies.at(digest), digest.to_owned(), unchanged)
     }
 }
 
 /// Why a call is refused, for the model.
+const REVOKED: &str =
+    "the grant of this plugin was revoked or replaced; it runs again after `yoi grant` and a new start";
 const CHANGED: &str = "this plugin changed since a person granted it; it runs again after `yoi grant` and a new start";
 const COPY: &str = "yoi's own copy of this plugin is gone or changed; it runs again after a new start of the pod";
 

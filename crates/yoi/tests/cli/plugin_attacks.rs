@@ -1,7 +1,7 @@
 //! Plugins and projects that want more than a person granted, or that cost more than themselves.
 
 use crate::plugins::{SCRIPT, called_once, feature, manifest, own, table, write};
-use crate::scene::{Scene, finish};
+use crate::scene::{Scene, fifo, finish};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -196,6 +196,54 @@ fn a_tool_for_clients_is_refused() {
     let text = manifest("acme", "acme_greet").replace("effect = ", "for_clients = true\neffect = ");
     write(&scene.path("config/yoi/plugins/acme"), &text, SCRIPT);
     assert!(table(&scene).contains("`for_clients` is for tools that come with yoi"));
+}
+
+/// A project cannot take the rules of a granted plugin away.
+#[test]
+fn a_project_switches_no_plugin_of_the_person_off() {
+    let scene = Scene::new();
+    let rules = "rules = [{ tool = \"Bash\", program = \"echo\", decision = \"deny\" }]";
+    let text = format!("[package]\nname = \"calm\"\nversion = \"1.0.0\"\n[features.main]\n{rules}\n");
+    write(&scene.path("config/yoi/plugins/calm"), &text, SCRIPT);
+    scene.yoi(&["grant", "--all"]).ends(0);
+    scene.write("yoi.toml", "[features.\"plugin:calm/main\"]\nenabled = false\n");
+    assert_eq!(outcome(&scene, "plugin:calm/main"), "installed");
+    assert!(called_once(&scene, "a", "Bash", json!({ "command": "echo said" })).0);
+    scene.yoi(&["grant", "--all"]).ends(0);
+    assert_eq!(outcome(&scene, "plugin:calm/main"), "disabled");
+}
+
+/// Also where another directory with the same content is still granted, so that their copy stays.
+#[test]
+fn a_revoked_plugin_answers_no_more_calls_of_a_running_pod() {
+    let scene = Scene::new();
+    for place in ["one", "two"] {
+        write(&scene.path(place).join("acme"), &manifest("acme", "acme_greet"), SCRIPT);
+        scene.yoi(&["grant", "--all", "--plugin-dir", scene.path(place).to_str().unwrap()]).ends(0);
+    }
+    let (started, gate) = (scene.file("started"), scene.file("gate"));
+    fifo(&started);
+    fifo(&gate);
+    let wait = json!({ "calls": [{ "name": "Bash", "arguments": { "command": "echo > started; read line < gate" } }] });
+    let greet = json!({ "calls": [{ "name": "acme_greet", "arguments": { "who": "you" } }] });
+    let model = scene.script("m.jsonl", &[greet.clone(), wait, greet, json!({ "text": "done" })]);
+    let mut command = scene.command(&["run", "--pod", "p", "-m", &model, "go"]);
+    let run = command.env("YOI_PLUGIN_DIR", scene.path("one")).spawn().unwrap();
+    fs::read(&started).unwrap();
+    let granted = scene.yoi(&["revoke", "--json"]).ends(0).json();
+    let one = scene.path("one/acme").display().to_string();
+    let at = granted["granted"].as_array().unwrap().iter().position(|grant| grant["directory"] == *one).unwrap();
+    scene.yoi(&["revoke", &(at + 1).to_string()]).ends(0);
+    fs::write(&gate, "on\n").unwrap();
+    finish(run).ends(0);
+    let records = scene.records("p");
+    let results: Vec<String> = records
+        .iter()
+        .filter(|record| record["k"] == "tool_finished")
+        .map(|record| record["outcome"].to_string())
+        .collect();
+    assert!(results[0].contains("hello --who=you"), "{results:?}");
+    assert!(results[2].contains("was revoked") && !results[2].contains("hello"), "{results:?}");
 }
 
 /// Values that look like options, shell text and paths stay values.
