@@ -164,3 +164,33 @@ fn outcome(how: ChildExit, took: Duration, deadline: Duration) -> ToolResult {
     };
     Err(ToolError::new(kind, message))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_end_has_its_kind() {
+        let kind = |how| outcome(how, Duration::ZERO, MARGIN).err().map(|error| error.kind);
+        for (how, expected) in [
+            (ChildExit::Exit(0), None),
+            (ChildExit::Exit(1), Some(ErrorKind::FixInput)),
+            (ChildExit::Exit(TEMPORARY), Some(ErrorKind::Unavailable)),
+            (ChildExit::Signal(9), Some(ErrorKind::FixInput)),
+            (ChildExit::Deadline, Some(ErrorKind::Exhausted)),
+            (ChildExit::Cancelled, Some(ErrorKind::Cancelled)),
+        ] {
+            assert_eq!(kind(how), expected, "{how:?}");
+        }
+    }
+
+    /// The place of a program and the words of the system are for the log.
+    #[test]
+    fn an_error_of_the_machine_has_no_details() {
+        use authority::{Error, ErrorKind as Kind};
+        let error = not_run(&Error::new(Kind::Unavailable, "run /home/ada/bin/x in /home/ada: exec format error"));
+        assert!(error.kind == ErrorKind::Unavailable && !error.message.contains("/home"), "{error:?}");
+        let error = not_run(&Error::new(Kind::FixInput, "run x: no such program in PATH"));
+        assert!(error.message.contains("no such program"), "{error:?}");
+    }
+}

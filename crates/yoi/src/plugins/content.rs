@@ -232,6 +232,9 @@ mod tests {
         fs::write(at("file"), "x").unwrap();
         let content = read_all(package.path()).unwrap();
         assert_eq!(content.lines().map(|(path, _)| path).collect::<Vec<_>>(), ["file"], "git is no part of it");
+        fs::create_dir_all(at("below/.git")).unwrap();
+        fs::write(at("below/.git/config"), "x").unwrap();
+        assert_eq!(read_all(package.path()).unwrap().lines().count(), 2, "another directory of git is content");
         // A link with another name counts as what it leads to: its bytes are in the digest, and the copy is a file of its own.
         fs::hard_link(at("file"), at("other")).unwrap();
         let to = tempfile::tempdir().unwrap();

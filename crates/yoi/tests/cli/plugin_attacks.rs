@@ -282,3 +282,49 @@ fn rules_of_a_granted_plugin_narrow() {
         .unwrap();
     assert!(table(&scene).contains("can `ask` and `deny`, not `allow`"));
 }
+
+#[test]
+fn the_end_of_a_program_is_the_outcome_of_its_call() {
+    let scene = Scene::new();
+    own(&scene, "acme", "echo said\ncase $1 in *=kill) kill -9 $$ ;; *) exit \"${1#--who=}\" ;; esac\n");
+    scene.yoi(&["grant", "--all"]).ends(0);
+    let ends =
+        [("0", "ok", "exit 0"), ("75", "error", "try later"), ("3", "error", "exit 3"), ("kill", "error", "signal 9")];
+    for (who, kind, says) in ends {
+        let (is_error, text) = called_once(&scene, &format!("p{who}"), "acme_greet", json!({ "who": who }));
+        assert_eq!(is_error, who != "0");
+        assert!(text.contains(kind) && text.contains(says) && text.contains("said"), "{who}: {text}");
+    }
+}
+
+#[test]
+fn only_a_program_that_says_so_has_the_network() {
+    let scene = Scene::new();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let script = format!("exec 3<>/dev/tcp/127.0.0.1/{} && echo connected\n", listener.local_addr().unwrap().port());
+    let text = |name: &str| manifest(name, &format!("{name}_greet")).replace("program = \"sh\"", "program = \"bash\"");
+    write(&scene.path("config/yoi/plugins/without"), &text("without"), &script);
+    let with = format!("{}network = true\n", text("with"));
+    write(&scene.path("config/yoi/plugins/with"), &with, &script);
+    scene
+        .yoi(&["grant"])
+        .ends(0)
+        .prints(&["tool with_greet runs `bash {package}/run.sh --who={who}`, with network access"]);
+    scene.yoi(&["grant", "--all"]).ends(0);
+    assert!(!greet(&scene, "a", "without_greet").1.contains("connected"));
+    assert!(greet(&scene, "b", "with_greet").1.contains("connected"));
+}
+
+/// A project brings as many features as it likes; a plan shows some of them.
+#[test]
+fn features_without_a_grant_are_few_in_a_plan() {
+    let scene = Scene::new();
+    for package in ["one", "two", "three"] {
+        let features: String = (0..32).map(|n| format!("[features.f{n}]\n")).collect();
+        let text = format!("[package]\nname = \"{package}\"\nversion = \"1.0.0\"\n{features}");
+        write(&scene.file(&format!(".yoi/plugins/{package}")), &text, SCRIPT);
+    }
+    let plan = scene.yoi(&["features", "--json"]).ends(0).json();
+    let declarative = plan["features"].as_array().unwrap().iter().filter(|feature| feature["runtime"] == "declarative");
+    assert_eq!(declarative.count(), 64);
+}

@@ -1,9 +1,10 @@
 //! The commands about plugins: directories on the command line, metadata, and what a test of a package finds.
 
-use crate::plugins::{SCRIPT, manifest, write};
+use crate::plugins::{SCRIPT, called_once, manifest, write};
 use crate::scene::Scene;
 use serde_json::{Value, json};
 use std::fs;
+use std::os::unix::fs::symlink;
 
 #[test]
 fn commands_look_for_plugins_in_more_directories() {
@@ -94,4 +95,39 @@ fn a_test_of_a_package_checks_what_a_call_would() {
     fs::write(dir.join("plugin.toml"), manifest("acme", "Read")).unwrap();
     scene.yoi(&["plugin", "test", "acme"]).ends(65).says(&["reserved for builtin:files"]);
     scene.yoi(&["plugin", "check", "acme"]).ends(1).prints(&["reserved for builtin:files"]);
+}
+
+#[test]
+fn only_plugins_of_the_person_are_removed() {
+    let scene = Scene::new();
+    write(&scene.file(".yoi/plugins/acme"), &manifest("acme", "acme_greet"), SCRIPT);
+    scene.yoi(&["plugin", "remove", "acme"]).ends(2).says(&["has no plugin `acme`"]);
+    let elsewhere = write(&scene.path("elsewhere/other"), &manifest("other", "other_greet"), SCRIPT);
+    fs::create_dir_all(scene.path("config/yoi/plugins")).unwrap();
+    symlink(&elsewhere, scene.path("config/yoi/plugins/other")).unwrap();
+    scene.yoi(&["plugin", "remove", "other"]).ends(2);
+    assert!(scene.file(".yoi/plugins/acme/run.sh").exists() && elsewhere.join("run.sh").exists());
+}
+
+#[test]
+fn a_package_that_cannot_be_copied_leaves_nothing() {
+    let scene = Scene::new();
+    let dir = write(&scene.file("acme"), &manifest("acme", "acme_greet"), SCRIPT);
+    symlink("/etc/passwd", dir.join("z-link")).unwrap();
+    scene.yoi(&["plugin", "add", "acme"]).ends(65).says(&["z-link: is a symbolic link"]);
+    assert!(!scene.path("config/yoi/plugins/acme").exists());
+}
+
+/// Names that a person gave to tools stay, whatever a project that was granted says.
+#[test]
+fn names_of_the_person_come_before_those_of_a_project() {
+    let scene = Scene::new();
+    write(&scene.path("config/yoi/plugins/acme"), &manifest("acme", "acme_greet"), SCRIPT);
+    scene.config("[plugins.acme]\nrename = { acme_greet = \"mine\" }\n");
+    scene.write("yoi.toml", "[plugins.acme]\nrename = { acme_greet = \"theirs\" }\n");
+    scene.yoi(&["grant"]).ends(0).prints(&["gives tools of the plugin acme other names"]);
+    scene.yoi(&["grant", "--all"]).ends(0);
+    assert!(called_once(&scene, "p", "mine", json!({ "who": "you" })).1.contains("hello --who=you"));
+    scene.config("");
+    assert!(called_once(&scene, "q", "theirs", json!({ "who": "you" })).1.contains("hello --who=you"));
 }
