@@ -328,3 +328,31 @@ fn features_without_a_grant_are_few_in_a_plan() {
     let declarative = plan["features"].as_array().unwrap().iter().filter(|feature| feature["runtime"] == "declarative");
     assert_eq!(declarative.count(), 64);
 }
+
+/// Where a program is, and the words of the system, are for the log of the host.
+#[test]
+fn an_error_of_the_machine_has_no_details() {
+    let scene = Scene::new();
+    let text = manifest("acme", "acme_greet").replace("program = \"sh\"", "program = \"broken-program\"");
+    write(&scene.path("config/yoi/plugins/acme"), &text, SCRIPT);
+    scene.yoi(&["grant", "--all"]).ends(0);
+    let bin = scene.path("bin");
+    fs::create_dir(&bin).unwrap();
+    fs::write(bin.join("broken-program"), [0x7f, b'E', b'L', b'F', 0]).unwrap();
+    fs::set_permissions(bin.join("broken-program"), fs::Permissions::from_mode(0o755)).unwrap();
+    let run = |pod: &str, log: &str| {
+        let call = json!({ "calls": [{ "name": "acme_greet", "arguments": { "who": "you" } }] });
+        let model = scene.script(&format!("{pod}.jsonl"), &[call, json!({ "text": "done" })]);
+        let mut command = scene.command(&["run", "--pod", pod, "-m", &model, "go"]);
+        finish(command.env("PATH", &bin).env("YOI_LOG", log).spawn().unwrap()).ends(0);
+        let records = scene.records(pod);
+        let result = records.iter().find(|record| record["k"] == "tool_finished").unwrap()["outcome"].to_string();
+        assert!(result.contains("the program of this tool did not run"), "{result}");
+        assert!(!result.contains("bin/") && !result.contains("os error"), "{result}");
+        fs::read_to_string(scene.pod(pod).join("host.log")).unwrap_or_default()
+    };
+    let broken = bin.join("broken-program").display().to_string();
+    assert!(!run("a", "info").contains(&broken));
+    let log = run("b", "debug");
+    assert!(log.contains(&broken), "{log}");
+}
