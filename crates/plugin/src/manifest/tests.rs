@@ -60,7 +60,16 @@ fn a_manifest_declares_features_as_any_module() {
     let asked: Vec<String> =
         maps.descriptor.requested_capabilities.iter().map(|asked| asked.capability.to_string()).collect();
     assert_eq!(asked.len(), 2, "{asked:?}");
-    assert!(asked.iter().any(|asked| asked.contains("python3")), "{asked:?}");
+    let process = |of: &DeclaredFeature| {
+        let all = of.descriptor.requested_capabilities.iter();
+        let of = all.filter_map(|asked| match &asked.capability {
+            HostCapability::Process { programs, network } => Some((programs.join(" "), *network)),
+            _ => None,
+        });
+        of.collect::<Vec<_>>()
+    };
+    assert_eq!(process(maps), [("python3".to_owned(), true)]);
+    assert_eq!(process(read.features["hello"].as_ref().unwrap()), [("echo".to_owned(), false)]);
     assert_eq!(read.features["hello"].as_ref().unwrap().descriptor.display_name, "Hello");
 }
 

@@ -144,3 +144,20 @@ impl Standing {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is shown and granted is what was read: another manifest may declare other programs.
+    #[test]
+    fn a_manifest_that_changes_after_it_was_read_has_no_content() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = "[package]\nname = \"a\"\nversion = \"1.0.0\"\n[features.main]\n";
+        std::fs::write(dir.path().join(MANIFEST), text).unwrap();
+        let package = super::super::at(dir.path(), &Env::with(&[]));
+        assert!(package.content().is_ok());
+        std::fs::write(dir.path().join(MANIFEST), format!("{text}# more\n")).unwrap();
+        assert!(package.content().unwrap_err().contains("changed while it was read"));
+    }
+}

@@ -201,6 +201,44 @@ fn forty_answers_equal_values_computed_here() {
     }
 }
 
+/// Conditions that just hold, or just do not, for some item.
+#[test]
+fn the_ends_of_conditions_belong_to_them() {
+    if !has_python() {
+        return;
+    }
+    let all = items();
+    let item = &all[7];
+    let time = item["properties"]["datetime"].as_str().unwrap();
+    let edge = |index: usize| number(&item["bbox"][index]);
+    let cover = all.iter().find_map(|item| item["properties"]["eo:cloud_cover"].as_f64()).unwrap();
+    let asked = [
+        json!({ "datetime": time }),
+        json!({ "datetime": format!("{time}/..") }),
+        json!({ "datetime": format!("../{time}"), "limit": 100 }),
+        json!({ "bbox": [edge(0) - 1.0, edge(1), edge(0), edge(3)] }),
+        json!({ "bbox": [edge(2), edge(1), edge(2) + 1.0, edge(3)] }),
+        json!({ "bbox": [edge(0), edge(1) - 1.0, edge(2), edge(1)] }),
+        json!({ "bbox": [edge(0), edge(3), edge(2), edge(3) + 1.0] }),
+        json!({ "query": { "eo:cloud_cover": { "lte": cover } } }),
+        json!({ "query": { "eo:cloud_cover": { "gte": cover } } }),
+        json!({ "query": { "eo:cloud_cover": { "lt": cover } } }),
+        json!({ "query": { "eo:cloud_cover": { "gt": cover } } }),
+        json!({ "query": { "eo:cloud_cover": { "neq": -1 } }, "limit": 100 }),
+        json!({ "limit": all.len() }),
+        json!({ "limit": 1, "offset": all.len() - 1 }),
+        json!({ "limit": 1, "offset": all.len() - 2 }),
+    ];
+    let calls: Vec<_> = asked.iter().map(|arguments| ("stac_search", arguments.clone())).collect();
+    for (arguments, (is_error, text)) in asked.iter().zip(answers(&scene(), &calls)) {
+        assert!(!is_error, "{arguments}: {text}");
+        let answer: Value = serde_json::from_str(&text).unwrap();
+        let ids = answer["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned());
+        let has = (answer["matched"].as_u64().unwrap().try_into().unwrap(), ids.collect(), answer["next"].as_u64());
+        assert_eq!(has, searched(arguments), "{arguments}");
+    }
+}
+
 #[test]
 fn a_bad_question_is_answered_with_what_it_should_be() {
     if !has_python() {
@@ -211,10 +249,13 @@ fn a_bad_question_is_answered_with_what_it_should_be() {
         ("stac_search", json!({ "query": { "gsd": { "like": 3 } } })),
         ("stac_search", json!({ "bbox": [1, 2] })),
         ("stac_item", json!({ "id": "$(id)" })),
+        ("stac_search", json!({ "datetime": "2024-05-01T00:00:00Z and later" })),
     ];
     let answers = answers(&scene(), &calls);
     assert!(answers.iter().all(|(is_error, _)| *is_error), "{answers:?}");
-    for (at, words) in [(0, "is not a time"), (1, "is not an operator"), (3, "there is no item `$(id)`")] {
+    for (at, words) in
+        [(0, "is not a time"), (1, "is not an operator"), (3, "there is no item `$(id)`"), (4, "is not a time")]
+    {
         assert!(answers[at].1.contains(words), "{answers:?}");
     }
 }

@@ -469,10 +469,18 @@ fn a_grant_that_others_can_write_does_not_count() {
     assert!(table(&scene).contains("others can write it (mode 666)"));
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     assert_eq!(outcome(&scene, "plugin:acme/main"), "installed");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("\"format\": 1", "\"format\": 2")).unwrap();
+    assert!(table(&scene).contains("was written by another version of yoi"));
+    fs::write(&file, text).unwrap();
+    assert_eq!(outcome(&scene, "plugin:acme/main"), "installed");
     // A grant is for one directory: the same content elsewhere needs its own.
-    let other = grants.join(format!("{}.json", "0".repeat(64)));
-    fs::rename(&file, other).unwrap();
+    let moved = scene.path("config/yoi/plugins/moved");
+    fs::rename(scene.path("config/yoi/plugins/acme"), &moved).unwrap();
     assert_eq!(outcome(&scene, "plugin:acme/main"), "disabled");
+    let place = session_store::Digest::of(moved.canonicalize().unwrap().as_os_str().as_encoded_bytes());
+    fs::rename(&file, grants.join(format!("{place}.json"))).unwrap();
+    assert!(table(&scene).contains("belongs to another package"));
 }
 
 #[test]
