@@ -10,6 +10,7 @@ use pod::hook::{Event, EventView};
 use pod::record::Record;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use tokio::sync::watch;
 use tools::{answer, counted, fail};
@@ -107,11 +108,22 @@ struct Report {
 struct ReportedFeature {
     feature_id: String,
     outcome: String,
+    about: ReportedAbout,
     installed_tools: Vec<String>,
     background_tasks: Vec<ReportedPart>,
     states: Vec<ReportedPart>,
     skipped_contributions: Vec<ReportedPart>,
     diagnostics: Vec<ReportedProblem>,
+}
+
+/// Who made a feature.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct ReportedAbout {
+    authors: Vec<String>,
+    license: Option<String>,
+    homepage: Option<String>,
+    metadata: Map<String, Value>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -146,6 +158,16 @@ impl ReportedFeature {
     fn lines(&self) -> Vec<String> {
         let name = |part: &ReportedPart| part.name.clone();
         let mut lines = vec![format!("{}: {}", self.feature_id, self.outcome)];
+        let ReportedAbout { authors, license, homepage, metadata } = &self.about;
+        let metadata = (!metadata.is_empty()).then(|| Value::Object(metadata.clone()).to_string());
+        for (what, text) in [
+            ("authors", (!authors.is_empty()).then(|| joined(authors))),
+            ("license", license.clone()),
+            ("homepage", homepage.clone()),
+            ("metadata", metadata),
+        ] {
+            lines.extend(text.map(|text| format!("  {what}: {text}")));
+        }
         for (what, names) in [
             ("tools", self.installed_tools.clone()),
             ("background tasks", self.background_tasks.iter().map(name).collect()),

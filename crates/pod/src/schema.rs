@@ -1,6 +1,8 @@
 //! JSON Schemas that the host compiles and enforces: of foreign tools, of answers, of settings. What a schema refers to
 //! must be in it; nothing is loaded, from no file and no network. Without `$schema` the draft is 2020-12.
 
+mod bounds;
+
 use boon::{CompileError, Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
 use serde_json::Value;
 use std::error::Error;
@@ -24,8 +26,9 @@ impl Schema {
     /// Compiles a schema.
     ///
     /// # Errors
-    /// It is not a JSON Schema, or refers to something outside of itself.
+    /// It is not a JSON Schema, refers to something outside of itself, or would take too long to check values against.
     pub fn compile(schema: Value) -> Result<Self, String> {
+        bounds::problem(&schema).map_or(Ok(()), Err)?;
         let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
         compiler.use_loader(Box::new(Nowhere));
         compiler.add_resource(PLACE, schema).map_err(|error| defect(&error))?;

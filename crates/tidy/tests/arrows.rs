@@ -38,8 +38,10 @@ const ARROWS: &[Row] = &[
     Row { name: "pod",           ours: &["authority", "llm-worker", "protocol", "session-store", "shell"], never: &["clap", "crossterm", "grep-searcher", "hyper", "ratatui", "rustls", "toml"] },
     // the built-in features, through the public door; no sockets, store files, pod internals
     Row { name: "builtins",      ours: &["authority", "http-client", "llm-worker", "pod", "shell", "tools"], never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
+    // packages that are read, not compiled in: manifests, digests, programs of tools; opens nothing, knows no pod's inside
+    Row { name: "plugin",        ours: &["authority", "llm-worker", "pod", "tools"],            never: &["cap-std", "clap", "hyper", "landlock", "rustix"] },
     // the binary: the composition root
-    Row { name: "yoi",           ours: &["ambient", "authority", "builtins", "client", "llm-worker", "offline", "pod", "protocol", "provider", "session-store", "tools", "tui"], never: &[] },
+    Row { name: "yoi",           ours: &["ambient", "authority", "builtins", "client", "llm-worker", "offline", "plugin", "pod", "protocol", "provider", "session-store", "tools", "tui"], never: &[] },
     // scripted model, failing store, wait points: for authors of features
     Row { name: "testkit",       ours: &["ambient", "authority", "llm-worker", "pod", "session-store"], never: &["clap", "hyper"] },
     // the budget table

@@ -13,6 +13,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("client", 1),
     ("http-client", 1),
     ("llm-worker", 2),
+    ("plugin", 1),
     ("pod", 6),
     ("protocol", 2),
     ("provider", 1),
@@ -76,16 +77,18 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "yoi::attachment", may: &["bad_value"] },
         Room { name: "yoi::allow", may: &["bad_value", "nearest", "program"] },
         Room { name: "yoi::usage", may: &["bad_value", "exit", "nearest"] },
+        // packages on this machine and the person's grants of them; knows no configuration
+        Room { name: "yoi::plugins", may: &["env", "exit", "plain_file", "pods"] },
         // what is configured; knows no flag
-        Room { name: "yoi::config", may: &["compose", "env", "exit", "host_log", "nearest", "plain_file", "pods", "program", "project"] },
+        Room { name: "yoi::config", may: &["compose", "env", "exit", "host_log", "nearest", "plain_file", "plugins", "pods", "program", "project"] },
         // the composition root; knows no command
-        Room { name: "yoi::compose", may: &["config", "env", "exit", "instructions", "nearest", "pods", "program", "project", "show"] },
+        Room { name: "yoi::compose", may: &["config", "env", "exit", "instructions", "nearest", "plugins", "pods", "program", "project", "show"] },
         Room { name: "yoi::candidates", may: &["compose", "config", "env", "pods"] },
         // flags; runs nothing
         Room { name: "yoi::cli", may: &["allow", "attachment", "bad_value", "candidates", "config"] },
         // a file that describes an agent
         Room { name: "yoi::agent", may: &["compose", "config", "env", "exit", "plain_file"] },
-        Room { name: "yoi::launch", may: &["agent", "allow", "attachment", "cli", "config", "exit"] },
+        Room { name: "yoi::launch", may: &["agent", "allow", "attachment", "cli", "config", "env", "exit"] },
         // what people see; knows no command
         Room { name: "yoi::show", may: &["exit", "look"] },
         // the control channel; knows no command and no configuration
@@ -94,7 +97,7 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "yoi::terminal", may: &[] },
         // a pod in this process; knows no flag, no command and no terminal
         Room { name: "yoi::hosting", may: &["agent", "compose", "config", "env", "exit", "host_log", "instructions", "launch", "look", "pods", "project", "socket"] },
-        Room { name: "yoi::commands", may: &["agent", "cli", "compose", "config", "env", "exit", "host_log", "hosting", "launch", "look", "nearest", "pods", "program", "project", "show", "socket", "terminal"] },
+        Room { name: "yoi::commands", may: &["agent", "cli", "compose", "config", "env", "exit", "host_log", "hosting", "launch", "look", "nearest", "plain_file", "plugins", "pods", "program", "project", "show", "socket", "terminal"] },
     ]),
     ("session-store", &[
         Room { name: "session-store::disk", may: &[] },

@@ -100,6 +100,7 @@ pub async fn run(live: Arc<Shell>, args: Args, cx: ToolContext) -> ToolResult {
         cwd: live.workspace.cwd().to_owned(),
         call: cx.call.to_string(),
         deadline,
+        input: Vec::new(),
     };
     let mut output = Output { cx: &cx, tail: Vec::new(), refused: None };
     let ran = live.spawner.run(job, |bytes| output.write(bytes), &cx.cancel).await;

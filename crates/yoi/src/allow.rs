@@ -56,6 +56,12 @@ fn parsed(text: &str) -> Result<Rule, BadValue> {
     }
 }
 
+/// Whether a tool can have this name.
+fn is_name(tool: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    (1..=64).contains(&tool.len()) && tool.bytes().all(fits)
+}
+
 /// By what the feature of a tool asks for.
 fn about(tool: &str) -> Result<About, BadValue> {
     if tool == "*" {
@@ -66,6 +72,10 @@ fn about(tool: &str) -> Result<About, BadValue> {
         let names: Vec<&str> =
             all.iter().flat_map(|feature| &feature.declared_tools).map(|tool| tool.name.as_str()).collect();
         let meant = did_you_mean(tool, &names);
+        if meant.is_empty() && is_name(tool) {
+            // Perhaps a tool of a plugin: the configuration says which there are.
+            return Ok(About::Nothing);
+        }
         return Err(BadValue::new(format!("there is no tool `{tool}`"), format!("{meant}{EXAMPLES}")));
     };
     let asks = |wanted: fn(&HostCapability) -> bool| {
@@ -96,6 +106,7 @@ mod tests {
             ("Grep src", "allow Grep on src"),
             ("Fetch docs.example.org", "allow Fetch on docs.example.org"),
             ("*", "allow *"),
+            ("acme_find", "allow acme_find"),
         ];
         for (text, expected) in cases {
             assert_eq!(parsed(text).map(|rule| rule.to_string()).as_deref(), Ok(expected), "{text}");

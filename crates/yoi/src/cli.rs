@@ -1,9 +1,11 @@
 //! The command line: commands, options and their help. Runs nothing and opens nothing.
 
+mod plugin;
 mod texts;
 
 mod values;
 
+pub(crate) use self::plugin::{PluginAction, PluginDirsArgs, PluginListArgs, PluginNewArgs, PluginShowArgs};
 pub(crate) use self::values::Span;
 use self::values::{argument, dollars, key, seq, size, steps, time};
 use crate::allow::AllowRule;
@@ -40,6 +42,7 @@ impl Cli {
         let (path, args) = match self.command.as_ref()? {
             Command::Help(args) => (None, args),
             Command::Feature(FeatureAction::Help(args)) => (Some("feature"), args),
+            Command::Plugin(PluginAction::Help(args)) => (Some("plugin"), args),
             Command::Config(ConfigAction::Help(args)) => (Some("config"), args),
             _ => return None,
         };
@@ -110,15 +113,18 @@ pub(crate) enum Command {
     /// Create a Rust crate for a new feature
     #[command(subcommand)]
     Feature(FeatureAction),
+    /// List, check, test, create, add and remove plugins, which are packages of tools
+    #[command(subcommand)]
+    Plugin(PluginAction),
     /// Check the environment, configuration, models, sandbox and journals
     Doctor(JsonArgs),
     /// Show, check or create the configuration
     #[command(subcommand, after_help = VARIABLES)]
     Config(ConfigAction),
-    /// List or grant the entries of the project's yoi.toml that need your consent
+    /// List or grant what needs your consent: entries of the project's yoi.toml, and plugins
     #[command(after_help = PENDING)]
     Grant(GrantArgs),
-    /// List the entries of the project's yoi.toml that you granted, or revoke grants
+    /// List what you granted, entries of the project's yoi.toml and plugins, or revoke grants
     Revoke(RevokeArgs),
     /// List the models that you can use now, and show how to set up others
     Models(JsonArgs),
@@ -235,6 +241,12 @@ pub(crate) struct PodFlags {
     /// Do not read AGENTS.md or CLAUDE.md
     #[arg(long)]
     pub(crate) no_instructions: bool,
+    /// Look for plugins in the directories in DIR, too (repeatable)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plugin_dir: Vec<String>,
+    /// Do not start when a plugin is found and not installed
+    #[arg(long)]
+    pub(crate) strict_plugins: bool,
     #[command(flatten)]
     pub(crate) attached: AttachFlags,
     /// Go on although a feature that can refuse calls, or one that is required, is gone or has other settings than at the last
@@ -622,6 +634,8 @@ pub(crate) struct FeaturesArgs {
     #[arg(long, conflicts_with_all = ["plan", "diff", "explain"])]
     pub(crate) unused: bool,
     #[command(flatten)]
+    pub(crate) plugins: PluginDirsArgs,
+    #[command(flatten)]
     pub(crate) attached: AttachFlags,
     /// Show the plan for a run of the agent that FILE describes
     #[arg(long, value_name = "FILE")]
@@ -674,6 +688,8 @@ pub(crate) struct GrantArgs {
     /// Grant all pending entries
     #[arg(long)]
     pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) plugins: PluginDirsArgs,
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,

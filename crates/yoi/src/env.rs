@@ -82,6 +82,11 @@ impl Env {
         self.xdg("XDG_CONFIG_HOME", ".config")
     }
 
+    /// `$XDG_CACHE_HOME/yoi`.
+    pub(crate) fn cache_dir(&self) -> Result<PathBuf, Failure> {
+        self.xdg("XDG_CACHE_HOME", ".cache")
+    }
+
     /// A path for people and reports: below the home or configuration directory by that, not by its place on this
     /// machine.
     pub(crate) fn shown(&self, path: &Path) -> String {
@@ -123,4 +128,16 @@ impl Env {
         }
         self.var("NO_COLOR").is_none() && self.stderr_terminal && self.text("TERM") != Some("dumb")
     }
+}
+
+/// Where a directory is or would be.
+pub(crate) fn settled(dir: &Path) -> PathBuf {
+    let known = dir.ancestors().find_map(|there| Some((there, there.canonicalize().ok()?)));
+    known.map_or_else(
+        || dir.to_path_buf(),
+        |(there, real)| match dir.strip_prefix(there) {
+            Ok(rest) => real.join(rest),
+            Err(_) => real,
+        },
+    )
 }

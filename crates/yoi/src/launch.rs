@@ -6,11 +6,12 @@ use crate::attachment::{self, Attachment, attachment};
 use crate::cli::{AttachFlags, PodFlags};
 use crate::config::file::Mode;
 use crate::config::{Attached, Attaching, Config, Detacher, FileRules, Sourced, WrittenRule, set};
+use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use clap::ValueEnum;
 use pod::record::{HostStarted, Launch};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Where an option of the last start is said to stand.
@@ -32,6 +33,8 @@ struct Options {
     with: Vec<Attachment>,
     without: Vec<String>,
     profile: Option<String>,
+    plugin_dirs: Vec<String>,
+    strict_plugins: Option<bool>,
 }
 
 /// The same on its way to another process, and in the journal.
@@ -77,6 +80,8 @@ impl LaunchOptions {
             max_tokens,
             max_wall,
             no_instructions,
+            plugin_dir,
+            strict_plugins,
             attached,
             adopt,
         } = flags;
@@ -91,6 +96,8 @@ impl LaunchOptions {
             max_tokens: *max_tokens,
             max_wall: *max_wall,
             instructions: no_instructions.then_some(false),
+            plugin_dirs: plugin_dir.clone(),
+            strict_plugins: strict_plugins.then_some(true),
             ..Options::attaching(attached)
         };
         Self { flags, adopt: *adopt, ..Self::default() }
@@ -164,6 +171,8 @@ impl LaunchOptions {
             with,
             without,
             profile,
+            plugin_dirs,
+            strict_plugins,
         } = &self.flags;
         let set = [
             ("--model", model.is_some()),
@@ -179,6 +188,8 @@ impl LaunchOptions {
             ("--with", !with.is_empty()),
             ("--without", !without.is_empty()),
             ("--profile", profile.is_some()),
+            ("--plugin-dir", !plugin_dirs.is_empty()),
+            ("--strict-plugins", strict_plugins.is_some()),
         ];
         set.into_iter().filter_map(|(name, set)| set.then_some(name)).collect()
     }
@@ -199,6 +210,8 @@ impl LaunchOptions {
             with,
             without,
             profile,
+            plugin_dirs,
+            strict_plugins,
         } = &self.earlier;
         let dirs = |flag: &'static str, dirs: &[PathBuf]| {
             dirs.iter().map(|dir| format!("{flag} {}", authority::escape(dir))).collect::<Vec<_>>()
@@ -215,6 +228,8 @@ impl LaunchOptions {
         all.extend(with.iter().map(|attached| format!("--with '{}'", attached.text)));
         all.extend(without.iter().map(|id| format!("--without {id}")));
         all.extend(profile.iter().map(|name| format!("--profile {name}")));
+        all.extend(plugin_dirs.iter().map(|dir| format!("--plugin-dir {}", authority::text::escape_line(dir))));
+        all.extend(strict_plugins.filter(|strict| *strict).map(|_| "--strict-plugins".to_owned()));
         (!all.is_empty()).then(|| all.join(", "))
     }
 
@@ -222,7 +237,9 @@ impl LaunchOptions {
     ///
     /// # Errors
     /// A feature that cannot be attached, or an agent file that asks for too much.
-    pub(crate) fn over(&self, mut config: Config) -> Result<Config, Failure> {
+    pub(crate) fn over(&self, mut config: Config, env: &Env) -> Result<Config, Failure> {
+        let dirs = if self.flags.plugin_dirs.is_empty() { &self.earlier.plugin_dirs } else { &self.flags.plugin_dirs };
+        config.add_plugin_dirs(dirs.iter().map(Path::new), env)?;
         self.attach(&mut config)?;
         self.earlier.set(&mut config, |_| EARLIER.to_owned());
         self.flags.set(&mut config, str::to_owned);
@@ -267,9 +284,12 @@ impl LaunchOptions {
         either(&self.flags.add_write_dirs, &self.earlier.add_write_dirs)
     }
 
-    /// For the journal; `model` is the one that answers.
-    pub(crate) fn record(&self, model: &str) -> Launch {
-        let all = self.earlier.clone().with(&self.flags);
+    /// For the journal; `model` is the one that answers. A directory is kept by its whole path.
+    pub(crate) fn record(&self, model: &str, env: &Env) -> Launch {
+        let mut all = self.earlier.clone().with(&self.flags);
+        for dir in &mut all.plugin_dirs {
+            *dir = env.cwd.join(&*dir).display().to_string();
+        }
         Launch { model: Some(model.to_owned()), ..all.wire().launch }
     }
 }
@@ -313,6 +333,8 @@ impl Options {
             with,
             without,
             profile,
+            plugin_dirs,
+            strict_plugins,
             run: _,
         } = launch;
         let mode = |text: String| Mode::from_str(&text, false).map_err(|_| unknown("sandbox mode", &text));
@@ -332,6 +354,8 @@ impl Options {
             with: with.iter().map(attached).collect::<Result<_, _>>()?,
             without,
             profile,
+            plugin_dirs,
+            strict_plugins,
         })
     }
 
@@ -350,6 +374,8 @@ impl Options {
             with,
             without,
             profile,
+            plugin_dirs,
+            strict_plugins,
         } = self.clone();
         let sandbox = sandbox.map(|mode| mode.text().to_owned());
         let allow = allow.into_iter().map(|rule| rule.text).collect();
@@ -367,6 +393,8 @@ impl Options {
             with,
             without,
             profile,
+            plugin_dirs,
+            strict_plugins,
             run: false,
         };
         Wire { launch, add_dirs, add_write_dirs }
@@ -388,6 +416,8 @@ impl Options {
             with,
             without,
             profile,
+            plugin_dirs,
+            strict_plugins,
         } = others.clone();
         Self {
             model: model.or(self.model),
@@ -403,6 +433,8 @@ impl Options {
             with: attachment::over(&with, &without, self.with),
             without: either_of(&without, self.without, &with),
             profile: profile.or(self.profile),
+            plugin_dirs: if plugin_dirs.is_empty() { self.plugin_dirs } else { plugin_dirs },
+            strict_plugins: strict_plugins.or(self.strict_plugins),
         }
     }
 
@@ -422,6 +454,8 @@ impl Options {
             with: attachment::over(&[], &ids_of(other), self.with),
             without: self.without.into_iter().filter(|id| !ids_of(other).contains(id)).collect(),
             profile: self.profile.filter(|_| other.profile.is_none()),
+            plugin_dirs: if other.plugin_dirs.is_empty() { self.plugin_dirs } else { Vec::new() },
+            strict_plugins: self.strict_plugins.filter(|_| other.strict_plugins.is_none()),
         }
     }
 
@@ -443,5 +477,6 @@ impl Options {
             self.allow.iter().enumerate().map(|(index, rule)| WrittenRule::new(rule.rule.clone(), index, &place));
         config.rules.extend(FileRules::of(source(allow::SOURCE), rules));
         config.instructions.set(self.instructions, || source("--no-instructions"));
+        config.strict_plugins.set(self.strict_plugins, || source("--strict-plugins"));
     }
 }

@@ -21,6 +21,7 @@ mod launch;
 mod look;
 mod nearest;
 mod plain_file;
+mod plugins;
 mod pods;
 mod program;
 mod project;

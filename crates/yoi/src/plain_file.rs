@@ -1,10 +1,10 @@
-//! Opening files that another person may have put there: never waiting, never a device, bounded; and replacing a file in one
-//! step.
+//! Opening files that another person may have put there: never waiting, never a device, bounded; files that only this user
+//! can have written; and replacing a file in one step.
 
 use rustix::fs::OFlags;
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 /// Whether a link in the place of a file is followed.
@@ -43,6 +43,44 @@ pub(crate) fn whole(file: File, most: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
     if bytes.len() as u64 > most { Err(format!("has more than {} KiB", most / 1024)) } else { Ok(bytes) }
+}
+
+/// The bytes of a file in a directory, if it is there and this user alone can have written both; or which of them is unfit,
+/// and why.
+pub(crate) fn of_user_alone<'a>(
+    dir: &'a Path,
+    path: &'a Path,
+    most: u64,
+) -> Result<Option<Vec<u8>>, (&'a Path, String)> {
+    let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    let meta = match fs::symlink_metadata(dir) {
+        Ok(meta) if meta.is_dir() => meta,
+        Ok(_) => return Err((dir, "is not a directory".to_owned())),
+        Err(error) if gone(&error) => return Ok(None),
+        Err(error) => return Err((dir, error.to_string())),
+    };
+    private(&meta).map_err(|what| (dir, what))?;
+    let read = |what: String| (path, what);
+    let Some(file) = open(path, Links::Refused).map_err(read)? else { return Ok(None) };
+    private(&file.metadata().map_err(|e| read(e.to_string()))?).map_err(read)?;
+    whole(file, most).map(Some).map_err(read)
+}
+
+/// Whether this user alone can change what is in a directory, links followed.
+pub(crate) fn is_of_user_alone(dir: &Path) -> Result<(), String> {
+    fs::metadata(dir).map_err(|error| error.to_string()).and_then(|meta| private(&meta))
+}
+
+/// Whether this user alone can have written it.
+fn private(meta: &Metadata) -> Result<(), String> {
+    let (owner, me) = (meta.uid(), rustix::process::geteuid().as_raw());
+    if owner != me {
+        return Err(format!("belongs to user {owner}, not to you ({me})"));
+    }
+    match meta.mode() & 0o022 {
+        0 => Ok(()),
+        _ => Err(format!("others can write it (mode {:o})", meta.mode() & 0o7777)),
+    }
 }
 
 /// Replaces a file or makes it, in one step and durably. The caller holds the lock under which the file is changed.

@@ -1,6 +1,6 @@
 //! The project around the working directory, and the note about it for the model. Reads no configuration.
 
-use crate::env::Env;
+use crate::env::{Env, settled};
 use crate::plain_file::{self, Links};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -57,18 +57,6 @@ impl Project {
 /// A link that leads nowhere is there, too: it is refused where it is read.
 fn there(file: &Path) -> bool {
     file.symlink_metadata().is_ok()
-}
-
-/// Where a directory is or would be.
-fn settled(dir: &Path) -> PathBuf {
-    let known = dir.ancestors().find_map(|there| Some((there, there.canonicalize().ok()?)));
-    known.map_or_else(
-        || dir.to_path_buf(),
-        |(there, real)| match dir.strip_prefix(there) {
-            Ok(rest) => real.join(rest),
-            Err(_) => real,
-        },
-    )
 }
 
 /// The first item of a session: where and when. The date is by the day, so that continuing a session the same day

@@ -1,7 +1,7 @@
 //! Child processes: confining them, running them, and ending every descendant.
 //!
 //! ```text
-//! Spawner::spawn ─▶ fresh thread: Landlock, seccomp, spawn ─▶ child (own group, stdin empty, one pipe for its output)
+//! Spawner::spawn ─▶ fresh thread: Landlock, seccomp, spawn ─▶ child (own group, one pipe for its output)
 //!      │ reads the pipe; deadline, cancel, revoked: TERM ─2 s─▶ KILL, to the whole group
 //!      ▼ main process ended: pipe drained until quiet, group killed, what is left of the call killed and reaped
 //! ```

@@ -49,7 +49,7 @@ const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full"];
 
 /// Written by children that may write the project: Python's locks are there. It is shared with the person's other
 /// programs.
-const SHARED_MEMORY: &str = "/dev/shm";
+pub(super) const SHARED_MEMORY: &str = "/dev/shm";
 
 /// Of `/etc`, everything every user may read ([`super::public`]), except what is named here: keys live below these.
 pub(crate) const ETC_WITHHELD: &[&str] = &[

@@ -49,6 +49,8 @@ pub struct Job {
     pub call: String,
     /// The time from the start until the child is ended.
     pub deadline: Duration,
+    /// What it reads from its standard input; at most 1 MiB.
+    pub input: Vec<u8>,
 }
 
 /// How a child ended.
@@ -97,7 +99,7 @@ impl Spawner {
         self.spawn(job).await?.run(on_output, cancel).await
     }
 
-    /// Starts a child with an empty standard input. It belongs to no call: the end of a call neither ends it nor counts
+    /// Starts a child. It belongs to no call: the end of a call neither ends it nor counts
     /// it. Needs a tokio runtime whose I/O and time drivers are polled, on this thread or another.
     ///
     /// # Errors

@@ -12,13 +12,14 @@ use super::temp::TempBase;
 use super::{env, filter, rules};
 use crate::{Ambient, Door, Error, ErrorKind, Workspace};
 use landlock::{RulesetCreated, RulesetStatus};
+use rustix::fs::MemfdFlags;
 use rustix::process::Pid;
 use rustix::thread::CapabilitySet;
 use seccompiler::BpfProgram;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io;
+use std::io::{self, Seek, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -31,6 +32,8 @@ const STACK: usize = 256 * 1024;
 /// The longest tag and call, in bytes.
 const MAX_TAG: usize = 256;
 const MAX_CALL: usize = 64;
+/// The longest standard input, in bytes.
+const MAX_INPUT: usize = 1 << 20;
 
 /// The capabilities that root's children keep: to open files and to change their own identity, but not to change owners
 /// of files. With SETUID they can become another user and change permissions as that user. An ordinary user's children
@@ -53,6 +56,8 @@ pub struct Spawner {
     programs: Programs,
     /// Whether its children use the network, whatever the sandbox says of it.
     network: bool,
+    /// Whether programs are found only where no child writes.
+    guarded_path: bool,
 }
 
 /// The permission of [`Spawner::permit`]; it ends when this is dropped.
@@ -113,7 +118,15 @@ impl Spawner {
         let permitted = Mutex::default();
         let shared = Shared { mode: confinement.mode, env, tag, null: null_file, confinement, room, permitted };
         let (door, programs) = (Door::new(), Programs::Any);
-        Ok(Self { shared: Arc::new(shared), door, git: None, permits: true, programs, network: false })
+        Ok(Self {
+            shared: Arc::new(shared),
+            door,
+            git: None,
+            permits: true,
+            programs,
+            network: false,
+            guarded_path: false,
+        })
     }
 
     /// Reverts changes of each child to what git would run.
@@ -171,6 +184,13 @@ impl Spawner {
             return Err(Error::new(ErrorKind::Unavailable, text));
         }
         Ok(Self { programs, network, ..self.derive() })
+    }
+
+    /// Finds programs only in directories of `PATH` that are absolute and outside of what children may write, and gives its
+    /// children this `PATH`: what a command leaves in the project is not taken for a program of this machine.
+    #[must_use]
+    pub fn with_guarded_path(self) -> Self {
+        Self { guarded_path: true, ..self }
     }
 
     /// A handle that starts only programs below the roots of `files`, under a derived door. It starts none any more when
@@ -232,7 +252,10 @@ impl Spawner {
         command.arg0(&job.program).args(&job.args).current_dir(&job.cwd).process_group(0);
         command.env_clear().envs(self.shared.env.vars()).envs(caches.iter().flat_map(|dir| env::caches(dir)));
         command.env("TMPDIR", temp.path()).env(MARK, &mark);
-        command.stdin(Stdio::from(self.shared.null.try_clone().map_err(failed)?));
+        if self.guarded_path {
+            command.env("PATH", self.path().map_err(|error| failed(io::Error::other(error)))?);
+        }
+        command.stdin(self.input(job).map_err(failed)?);
         command.stdout(Stdio::from(writer.try_clone().map_err(failed)?)).stderr(Stdio::from(writer));
         let git = self.git.as_ref().map(GitGuard::watch);
         let resources = ChildResources { temp, slot: RunningCall::take(), guard, git };
@@ -251,6 +274,17 @@ impl Spawner {
         Ok((started, exit, reader, beyond))
     }
 
+    /// What the child reads: a file in memory, which needs nobody to write into a pipe.
+    fn input(&self, job: &Job) -> io::Result<Stdio> {
+        if job.input.is_empty() {
+            return self.shared.null.try_clone().map(Stdio::from);
+        }
+        let mut file = File::from(rustix::fs::memfd_create("input", MemfdFlags::CLOEXEC)?);
+        file.write_all(&job.input)?;
+        file.rewind()?;
+        Ok(Stdio::from(file))
+    }
+
     /// Finds the program's path before confinement, so that errors concern this path and nothing is searched under
     /// confinement.
     fn find(&self, job: &Job) -> Result<PathBuf, Error> {
@@ -258,16 +292,36 @@ impl Spawner {
         if job.program.as_encoded_bytes().contains(&b'/') {
             return Ok(job.cwd.join(name));
         }
-        let search = self.shared.env.get("PATH").unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
         let runnable = |path: &PathBuf| {
             rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
                 && path.metadata().is_ok_and(|meta| meta.is_file())
+                && !(self.guarded_path && self.is_written(path))
         };
-        let found = std::env::split_paths(search).map(|dir| job.cwd.join(dir).join(name)).find(runnable);
+        let found = self.path_dirs().map(|dir| job.cwd.join(dir).join(name)).find(runnable);
         found.ok_or_else(|| {
             let text = format!("run {}: no such program in PATH; install it or name its path", crate::escape(name));
             Error::new(ErrorKind::FixInput, text)
         })
+    }
+}
+
+/// Where programs are looked for.
+impl Spawner {
+    fn path_dirs(&self) -> impl Iterator<Item = PathBuf> {
+        let path = self.shared.env.get("PATH").unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
+        std::env::split_paths(path).filter(|dir| !self.guarded_path || dir.is_absolute() && !self.is_written(dir))
+    }
+
+    fn path(&self) -> Result<OsString, std::env::JoinPathsError> {
+        std::env::join_paths(self.path_dirs())
+    }
+
+    /// Whether it is in a directory that children may write, links followed. What does not resolve
+    /// counts as such.
+    fn is_written(&self, path: &Path) -> bool {
+        let real = |path: &Path| path.canonicalize().ok();
+        let roots = self.shared.confinement.write.iter().map(PathBuf::as_path).chain([Path::new(rules::SHARED_MEMORY)]);
+        real(path).is_none_or(|path| roots.filter_map(real).any(|root| path.starts_with(root)))
     }
 }
 
@@ -362,6 +416,10 @@ fn check(job: &Job) -> Result<(), Error> {
             ErrorKind::FixInput,
             format!("call {:?}: 1 to {MAX_CALL} of [A-Za-z0-9_-] are wanted", job.call),
         ));
+    }
+    if job.input.len() > MAX_INPUT {
+        let text = format!("the input of a program has {} bytes; at most {MAX_INPUT} are allowed", job.input.len());
+        return Err(Error::new(ErrorKind::FixInput, text));
     }
     let meta = job.cwd.metadata().map_err(|error| Error::io("run in", &job.cwd, error))?;
     if meta.is_dir() && job.cwd.is_absolute() {

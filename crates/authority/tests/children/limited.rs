@@ -1,7 +1,7 @@
 //! Handles that start only some programs, with or without the network.
 
 use super::shared::{Place, confinable, probe, run};
-use authority::{Access, ErrorKind, SandboxMode, Spawner, Workspace};
+use authority::{Access, ChildExit, ErrorKind, SandboxMode, Spawner, Workspace};
 use std::ffi::OsString;
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -114,4 +114,35 @@ async fn only_programs_below_a_root_are_started() {
     assert_eq!(below.below(&files).unwrap_err().kind(), ErrorKind::Denied);
     granted.door().shut().await;
     assert_eq!(starts(&place, &below, &own).await, Some(ErrorKind::Revoked));
+}
+
+/// What a command left in the project, or where a link of `PATH` leads into it, is not taken for a program of the machine.
+#[tokio::test]
+async fn a_guarded_path_leaves_out_what_children_write() {
+    let mut place = Place::new();
+    let bin = place.project.join("bin");
+    let links = place.outside.join("links");
+    for dir in [&bin, &links] {
+        std::fs::create_dir(dir).unwrap();
+    }
+    std::fs::write(bin.join("true"), "#!/bin/sh\necho from the project\n").unwrap();
+    std::fs::set_permissions(bin.join("true"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    symlink(bin.join("true"), links.join("true")).unwrap();
+    let into = place.outside.join("into");
+    symlink(&bin, &into).unwrap();
+    for first in ["bin", "", bin.to_str().unwrap(), links.to_str().unwrap(), into.to_str().unwrap()] {
+        place.vars.retain(|(name, _)| name != "PATH");
+        let all = format!("{first}:/usr/bin:/bin");
+        place.vars.push(("PATH".into(), all.clone().into()));
+        let host = place.spawner(SandboxMode::Off).unwrap();
+        let limited = host.limited(&names(&["true", "sh"]), true).unwrap();
+        let (_, free) = run(&limited, place.job("true", &[])).await.unwrap();
+        assert_eq!(free.is_empty(), first.is_empty(), "{first}: {free}");
+        let guarded = limited.with_guarded_path();
+        let (ended, output) = run(&guarded, place.job("true", &[])).await.unwrap();
+        assert_eq!((ended.how, output.as_str()), (ChildExit::Exit(0), ""), "{first}");
+        let (_, path) = run(&guarded.derive(), place.job("sh", &["-c", "echo $PATH"])).await.unwrap();
+        let kept = if first == links.to_str().unwrap() { all.clone() } else { "/usr/bin:/bin".to_owned() };
+        assert_eq!(path.trim(), kept, "{first}");
+    }
 }

@@ -36,6 +36,23 @@ async fn output_is_merged_in_order_and_input_is_empty() {
 }
 
 #[tokio::test]
+async fn a_child_reads_its_input_to_the_end() {
+    for mode in [SandboxMode::Off, SandboxMode::WorkspaceWrite] {
+        let place = Place::new();
+        let Ok(spawner) = place.spawner(mode) else {
+            assert!(!shared::confinable());
+            return;
+        };
+        let input = [b"first\0".as_slice(), &vec![b'x'; 300_000]].concat();
+        let job = authority::Job { input: input.clone(), ..place.job("cat", &[]) };
+        let (ended, output) = shared::run(&spawner, job).await.unwrap();
+        assert_eq!((ended.how, output.as_bytes()), (ChildExit::Exit(0), input.as_slice()));
+        let job = authority::Job { input: vec![0; (1 << 20) + 1], ..place.job("cat", &[]) };
+        assert_eq!(shared::run(&spawner, job).await.unwrap_err().kind(), ErrorKind::FixInput);
+    }
+}
+
+#[tokio::test]
 async fn the_memory_of_a_child_is_that_of_its_processes() {
     let (place, spawner) = free();
     let child = spawner.spawn(place.job("sh", &["-c", "sleep 300 & sleep 300 & echo ready; wait"])).await.unwrap();

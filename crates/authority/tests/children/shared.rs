@@ -94,6 +94,7 @@ impl Place {
             cwd: self.project.clone(),
             call: "c00000001".to_owned(),
             deadline: LONG,
+            input: Vec::new(),
         }
     }
 

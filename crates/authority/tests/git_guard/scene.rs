@@ -139,6 +139,7 @@ impl Scene {
             cwd: self.root.clone(),
             call: format!("call-{}", NEXT.fetch_add(1, Ordering::Relaxed)),
             deadline: Duration::from_secs(7 * 24 * 60 * 60),
+            input: Vec::new(),
         };
         let mut said = Vec::new();
         let cancel = CancellationToken::new();

@@ -146,6 +146,7 @@ fn confined(ambient: &Ambient, project: &Path, count: usize) -> Vec<f64> {
             cwd: project.to_owned(),
             call: "c00000001".to_owned(),
             deadline: Duration::from_secs(60),
+            input: Vec::new(),
         };
         let began = Instant::now();
         runtime.block_on(spawner.run(job, |_| Ok(()), &CancellationToken::new())).unwrap();

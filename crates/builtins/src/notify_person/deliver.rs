@@ -110,7 +110,8 @@ impl Sender {
                 let mut words = words.iter().map(OsString::from).chain([OsString::from(&message.text)]);
                 let program = words.next().unwrap_or_default();
                 let (args, cwd, call) = (words.collect(), workspace.cwd().to_owned(), format!("notify-{}", cx.run));
-                command(spawner, Job { program, args, cwd, call, deadline: limits.command }, cx).await
+                command(spawner, Job { program, args, cwd, call, deadline: limits.command, input: Vec::new() }, cx)
+                    .await
             }
             Self::Webhook { url, secret, net, tls, format } => {
                 // Counted as a use, and refused once the grant is revoked.

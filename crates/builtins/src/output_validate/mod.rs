@@ -186,7 +186,7 @@ impl Command {
         let mut words = self.words.iter().map(OsString::from).chain([OsString::from(answer)]);
         let program = words.next().unwrap_or_default();
         let (args, cwd) = (words.collect(), self.files.cwd().to_owned());
-        let job = Job { program, args, cwd, call: format!("validate-{turn}"), deadline: COMMAND };
+        let job = Job { program, args, cwd, call: format!("validate-{turn}"), deadline: COMMAND, input: Vec::new() };
         let mut said = Vec::new();
         let hears = |bytes: &[u8]| {
             let room = MAX_SAID.saturating_sub(said.len());

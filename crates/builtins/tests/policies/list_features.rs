@@ -14,7 +14,13 @@ struct Looks;
 
 impl FeatureModule for Looks {
     fn descriptor(&self) -> FeatureDescriptor {
-        FeatureDescriptor::builder(FeatureId::user("looks")).version("1.0.0").background_task(&LOOK).build()
+        let about = json!({ "authors": ["A", "B"], "license": "MIT", "metadata": { "labels": ["maps"] } });
+        let about = serde_json::from_value(about).unwrap();
+        FeatureDescriptor::builder(FeatureId::user("looks"))
+            .version("1.0.0")
+            .background_task(&LOOK)
+            .about(about)
+            .build()
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
@@ -30,7 +36,7 @@ fn the_model_sees_features_with_what_they_add() {
     for lines in [
         "builtin:list-features: installed\n  tools: ListFeatures\n",
         "builtin:phase-recorder: installed\n  tools: record_phase\n  states: phases\n",
-        "user:looks: installed\n  background tasks: look",
+        "user:looks: installed\n  authors: A, B\n  license: MIT\n  metadata: {\"labels\":[\"maps\"]}\n  background tasks: look",
     ] {
         assert!(listed.content.contains(lines), "{lines} in {}", listed.content);
     }

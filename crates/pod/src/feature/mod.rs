@@ -27,6 +27,7 @@ pub use decide::report::{
     ContributionKind, Enriched, FeatureInstallReport, HostGate, HostLimit, HostReport, HostRule, HostSandbox,
     InstallOutcome, RegistryReport, SkippedContribution, Totals,
 };
+pub use declare::about::About;
 pub use declare::capability::HostCapability;
 pub(crate) use declare::capability::{MAX_NOTIFICATION, MAX_PER_TURN};
 pub use declare::category::ToolCategory;

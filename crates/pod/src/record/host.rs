@@ -62,6 +62,12 @@ pub struct Launch {
     pub without: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
+    /// Directories of plugins that the command line added.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plugin_dirs: Vec<String>,
+    /// Whether every plugin that is found must be installed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strict_plugins: Option<bool>,
     /// The options of one `yoi run`: of these, a later start takes the model only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub run: bool,

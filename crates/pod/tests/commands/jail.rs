@@ -119,6 +119,7 @@ impl Jail {
             cwd: self.dir.path().to_owned(),
             call: "jail".to_owned(),
             deadline: DEADLINE,
+            input: Vec::new(),
         };
         let ended = self.runtime.block_on(self.spawner.run(job, |_| Ok(()), &CancellationToken::new())).unwrap();
         let mut found = vec![BTreeSet::new(); texts.len()];

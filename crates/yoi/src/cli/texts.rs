@@ -106,7 +106,9 @@ pub(super) const PENDING: &str = "\
 An entry of a project's yoi.toml takes effect without your consent if it only
 tightens your settings, or chooses a model of a provider that you can already
 use. Every other entry is pending: it has no effect until you grant it. A grant
-is for one key with one value; if the value changes, the entry is pending again.";
+is for one key with one value; if the value changes, the entry is pending again.
+A plugin is pending until you grant the content that its directory has now; if
+a file of it changes, it is pending again, and nothing of it runs.";
 
 pub(super) const HELP: &str = "Print the help for yoi or for COMMAND";
 

@@ -103,12 +103,12 @@ pub(crate) fn run(action: &ConfigAction, env: &Env) -> Result<Exit, Failure> {
         ConfigAction::Check => {
             let config = Config::load(env)?;
             config.layers()?;
-            switched(&config).map(drop)?;
+            switched(&config, env).map(drop)?;
             for (name, features) in &config.profiles {
                 let place = features.values().next().map_or("", |switches| switches.at.as_str());
                 let mut attached = config.clone();
                 Attaching::new(&mut attached).profile(&Sourced::new(name.clone(), place.to_owned()))?;
-                switched(&attached).map(drop)?;
+                switched(&attached, env).map(drop)?;
             }
             if let Some(warning) = config.warning() {
                 out::line(&warning);

@@ -1,7 +1,8 @@
-//! `yoi grant` and `yoi revoke`: what a project's file asks for, accepted or taken back by the person whose machine it
-//! is. A grant is for exactly one key with one value: a file that says something else asks again.
+//! `yoi grant` and `yoi revoke`: what a project's file asks for, and plugins, accepted or taken back by the person whose machine
+//! it is. A grant is for exactly one key with one value, or for one content of a plugin: anything else asks again.
 
 use crate::cli::{GrantArgs, RevokeArgs};
+use crate::commands::grant_plugin::{self, GrantedPlugin, PendingPlugin};
 use crate::commands::person::only_a_person;
 use crate::config::grants::{self, Grant, Grants};
 use crate::config::{Config, PendingGrant};
@@ -24,10 +25,34 @@ struct Selection<'a> {
 }
 
 /// Something in one of the two lists.
-trait Entry: Serialize {
+pub(super) trait Entry: Serialize {
     /// Its key and its digest.
     fn names(&self) -> (&str, &str);
     fn lines(&self) -> Vec<String>;
+}
+
+/// An entry of a project's file, or a plugin.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Listed<E, P> {
+    Entry(E),
+    Plugin(P),
+}
+
+impl<E: Entry, P: Entry> Entry for Listed<E, P> {
+    fn names(&self) -> (&str, &str) {
+        match self {
+            Self::Entry(entry) => entry.names(),
+            Self::Plugin(plugin) => plugin.names(),
+        }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        match self {
+            Self::Entry(entry) => entry.lines(),
+            Self::Plugin(plugin) => plugin.lines(),
+        }
+    }
 }
 
 impl Entry for PendingGrant {
@@ -56,28 +81,39 @@ impl Entry for Grant {
 
 /// Lists what is pending, or grants some of it.
 pub(crate) fn grant(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
-    let GrantArgs { entries, all, json } = args;
+    let GrantArgs { entries, all, plugins, json } = args;
+    let load = || Config::load_with_plugins(env, &plugins.plugin_dir);
     let args = Selection { entries, all: *all, json: *json };
     only_a_person("change its own grants")?;
     if lists(args) {
-        let config = Config::load(env)?;
+        let config = load()?;
         config.grants_unread.clone().map_or(Ok(()), Err)?;
         let nothing = match config.project.files.as_slice() {
             [] => "nothing is pending: this project has no yoi.toml",
             _ => "nothing is pending: all entries of this project's yoi.toml that need a grant are granted",
         };
-        show(args, "pending", &config.pending, nothing);
+        let (pending, problems) = pending(&config, env);
+        show(args, "pending", &pending, nothing);
+        if !args.json {
+            problems.iter().for_each(|problem| out::line(&format!("! {problem}")));
+        }
         return Ok(Exit::Done);
     }
     let _lock = grants::lock(env)?;
     // Read under the lock, and once: what is shown below is what is granted.
-    let config = Config::load(env)?;
+    let config = load()?;
     let mut kept = Grants::load(env, &config.project.root)?;
-    let chosen = chosen(args, &config.pending, "pending", "yoi grant")?;
+    let (all, _) = pending(&config, env);
+    let chosen = chosen(args, &all, "pending", "yoi grant")?;
     for asked in &chosen {
-        kept.add(asked)?;
+        match asked {
+            Listed::Entry(asked) => kept.add(asked)?,
+            Listed::Plugin(plugin) => plugin.grant(env)?,
+        }
     }
-    kept.save()?;
+    if chosen.iter().any(|asked| matches!(asked, Listed::Entry(_))) {
+        kept.save()?;
+    }
     done(args, "granted", &chosen);
     Ok(Exit::Done)
 }
@@ -89,19 +125,39 @@ pub(crate) fn revoke(args: &RevokeArgs, env: &Env) -> Result<Exit, Failure> {
     only_a_person("change its own grants")?;
     let root = crate::project::Project::around(env).root;
     if lists(args) {
-        show(args, "granted", Grants::load(env, &root)?.all(), "nothing is granted to this project's yoi.toml");
+        show(
+            args,
+            "granted",
+            &granted(&Grants::load(env, &root)?, env)?,
+            "nothing is granted to this project's yoi.toml",
+        );
         return Ok(Exit::Done);
     }
     let _lock = grants::lock(env)?;
     let mut kept = Grants::load(env, &root)?;
-    let all = kept.all().to_vec();
+    let all = granted(&kept, env)?;
     let chosen = chosen(args, &all, "granted", "yoi revoke")?;
     for grant in &chosen {
-        kept.remove(&grant.digest);
+        match grant {
+            Listed::Entry(grant) => kept.remove(&grant.digest),
+            Listed::Plugin(plugin) => plugin.revoke(env)?,
+        }
     }
     kept.save()?;
     done(args, "revoked", &chosen);
     Ok(Exit::Done)
+}
+
+/// Entries of the project's file, then plugins.
+fn pending(config: &Config, env: &Env) -> (Vec<Listed<PendingGrant, PendingPlugin>>, Vec<String>) {
+    let entries = config.pending.iter().cloned().map(Listed::Entry);
+    let (plugins, problems) = grant_plugin::pending(config, env);
+    (entries.chain(plugins.into_iter().map(Listed::Plugin)).collect(), problems)
+}
+
+fn granted(kept: &Grants, env: &Env) -> Result<Vec<Listed<Grant, GrantedPlugin>>, Failure> {
+    let plugins = grant_plugin::granted(env)?.into_iter().map(Listed::Plugin);
+    Ok(kept.all().iter().cloned().map(Listed::Entry).chain(plugins).collect())
 }
 
 fn lists(args: Selection<'_>) -> bool {
@@ -157,6 +213,6 @@ fn print(before: &str, entry: &impl Entry) {
     lines.for_each(|line| out::line(&line));
 }
 
-fn short(digest: &str) -> &str {
+pub(super) fn short(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
 }

@@ -64,7 +64,7 @@ fn start_message() -> Result<(StartMessage, Env), Failure> {
 fn hosted(message: StartMessage, env: &Env, points: &Points, ready: &Cell<bool>) -> Result<Exit, Failure> {
     let StartMessage { name, launch, model, secrets, prompt, quiet, .. } = message;
     let launch = LaunchOptions::of_message(launch)?;
-    let config = launch.over(Config::load(env)?)?;
+    let config = launch.over(Config::load(env)?, env)?;
     let log_wanted = host_log::Wanted::of(env)?.or_warnings();
     let plan = SignalPlan::Detached;
     PodThatStays { name: &name, launch, config, model, secrets, prompt, quiet, plan, log_wanted, ready }

@@ -14,6 +14,7 @@ mod ending;
 mod feature_new;
 mod features;
 mod grant;
+mod grant_plugin;
 mod host;
 mod host_process;
 mod input;
@@ -28,6 +29,8 @@ mod notify;
 mod output_schema;
 mod person;
 mod pin;
+mod plugin;
+mod plugin_test;
 mod ps;
 mod rm;
 mod run;
@@ -42,7 +45,7 @@ mod undo;
 mod verify;
 
 use crate::Points;
-use crate::cli::{Cli, Command, FeatureAction};
+use crate::cli::{Cli, Command, FeatureAction, PluginAction};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 
@@ -74,7 +77,10 @@ pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Fai
         Command::Features(args) => features::run(&args, env),
         Command::Feature(FeatureAction::New(args)) => feature_new::run(&args, env),
         // Answered before the environment is read.
-        Command::Help(_) | Command::Feature(FeatureAction::Help(_)) => Ok(Exit::Done),
+        Command::Help(_) | Command::Feature(FeatureAction::Help(_)) | Command::Plugin(PluginAction::Help(_)) => {
+            Ok(Exit::Done)
+        }
+        Command::Plugin(action) => plugin::run(&action, env),
         Command::Doctor(args) => doctor::run(&args, env),
         Command::Config(args) => config::run(&args, env),
         Command::Grant(args) => grant::grant(&args, env),

@@ -74,7 +74,7 @@ fn run_prompt(
         return Ok(done);
     }
     let launch = LaunchOptions::new(&args.options).with_agent(agent);
-    let config = launch.over(Config::load(env)?)?;
+    let config = launch.over(Config::load(env)?, env)?;
     let ambient = ambient::claim();
     let show_report = |report: &serde_json::Value| features::render(report).warn();
     let context = HostContext {

@@ -90,7 +90,7 @@ fn started(args: &StartArgs, placed: bool, env: &Env, points: &Points) -> Result
     }
     let messages = Messages { quiet: args.quiet };
     let Start { launch, env } = Start::new(args, flags, placed, env, last.started, messages)?;
-    let config = launch.over(Config::load(&env)?)?;
+    let config = launch.over(Config::load(&env)?, &env)?;
     let model = ResolvedModel::of(&ambient::claim(), &config, &env);
     let secrets = ResolvedSecrets::of(&ambient::claim(), &config, &env)?;
     if let Some(owner) = owner {

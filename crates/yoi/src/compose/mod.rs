@@ -5,6 +5,7 @@ pub(crate) mod grants;
 mod key_command;
 pub(crate) mod keys;
 pub(crate) mod model;
+pub(crate) mod packages;
 mod recording;
 pub(crate) mod roots;
 pub(crate) mod secrets;
@@ -24,10 +25,11 @@ use authority::{
     Spawner, Workspace,
 };
 use llm_worker::Cost;
+use packages::Packages;
 use pod::control::{self, LimitSources, Permission, RunLimits};
 use pod::feature::{
-    CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, HostCapability, HostReport, HostSandbox,
-    HostServices, InstallPlan, PodLink,
+    CapabilityPolicy, FeatureId, FeatureRegistry, FeatureRegistryBuilder, FeatureRuntimeKind, HostCapability,
+    HostReport, HostSandbox, HostServices, InstallPlan, PodLink,
 };
 use pod::host::SystemText;
 use pod::permission::{Person, Policy, SandboxState};
@@ -60,6 +62,7 @@ pub(crate) struct Composed {
     /// Those features that a person switched on.
     on: BTreeSet<FeatureId>,
     webhook: Option<Sourced<PathBuf>>,
+    packages: Packages,
     access: Access,
     builder: FeatureRegistryBuilder,
     confinement: Confinement,
@@ -88,10 +91,11 @@ pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Adde
     let inherited = inherited(env, &[])?;
     let (workspace, added) = roots::add(ambient, env, &inherited, workspace, added)?;
     let now = SandboxState { mode: mode.into(), enforced: authority::support().in_force(mode.into()) };
-    let policy = rules(config)?;
+    let policy = rules(config, config, env)?;
     let host = host(config, &policy, mode, now);
-    let Switched { policy: capabilities, modules, on, webhook } = switched(config)?;
+    let Switched { policy: capabilities, modules, on, webhook, packages } = switched(config, env)?;
     let builder = FeatureRegistryBuilder::new(capabilities.clone()).with_all(modules).host(host);
+    let builder = packages.report(builder.runtime(FeatureRuntimeKind::Declarative));
     let written = std::iter::once(workspace.project().to_path_buf()).chain(added.write.iter().cloned());
     let confinement = Confinement { mode: mode.into(), read: added.read.clone(), write: written.collect() };
     let permission = Permission { policy, workspace: workspace.clone(), sandbox: now, person: Person::Never };
@@ -104,20 +108,23 @@ pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Adde
         capabilities,
         on,
         webhook,
+        packages,
         access,
         builder,
         confinement,
     })
 }
 
-/// What the configuration allows, asks and denies.
-pub(crate) fn rules(config: &Config) -> Result<Policy, Failure> {
+/// What the configuration allows, asks and denies, and what plugins ask and deny that were granted at the start with the
+/// configuration `started`.
+pub(crate) fn rules(config: &Config, started: &Config, env: &Env) -> Result<Policy, Failure> {
     let terms = match &config.sandbox {
         _ if config.project.too_wide.is_some() => TERMS_TOO_WIDE,
         sandbox if sandbox.source == "--read-only" => TERMS_READ_ONLY,
         _ => TERMS,
     };
-    Ok(Policy::new(terms, config.layers()?))
+    let layers = config.layers()?.into_iter().chain(packages::layers(started, env));
+    Ok(Policy::new(terms, layers.collect()))
 }
 
 /// What one turn may use.
@@ -156,6 +163,12 @@ impl Composed {
         self.builder.plan()
     }
 
+    /// The same, where children also read this directory.
+    pub(crate) fn reading(mut self, dir: PathBuf) -> Self {
+        self.confinement.read.push(dir);
+        self
+    }
+
     /// Installs the features for the session whose children carry `tag`. Where children cannot be confined, the shell
     /// is left out, and the report says why. The words of `secrets`, the keys of models and what features are granted,
     /// are kept out of all that features hand over.
@@ -170,6 +183,9 @@ impl Composed {
     ) -> Result<Installed, Failure> {
         let (keys, secrets) = secrets;
         let git = git::guard(ambient, env, &self.permission)?;
+        let (copies, problems) = self.packages.copied();
+        self.confinement.read.extend(copies);
+        self.builder = problems.iter().fold(self.builder, |builder, what| builder.problem(None, what));
         let spawner = self.spawner(ambient, env, tag)?.map(|spawner| match &git {
             Some(git) => spawner.with_git_guard(Arc::clone(git)),
             None => spawner,

@@ -29,7 +29,7 @@ impl ResolvedSecrets {
     /// missing stops nothing: a feature that asks for it is told why.
     pub(crate) fn of(ambient: &Ambient, config: &Config, env: &Env) -> Result<Self, Failure> {
         let mut resolved = BTreeMap::new();
-        for name in granted(config)? {
+        for name in granted(config, env)? {
             let Some(source) = config.named_secrets.get(&name) else { continue };
             let setting = format!("secrets.{name}");
             let wanted = KeyPurpose { what: format!("secret {name}"), kind: "secret", setting, id: Some(name.clone()) };
@@ -84,11 +84,11 @@ fn redactable(name: &str, secret: &Secret) -> Result<String, Failure> {
 }
 
 /// The names of the secrets that enabled features are granted, of those that the configuration has.
-fn granted(config: &Config) -> Result<BTreeSet<String>, Failure> {
+fn granted(config: &Config, env: &Env) -> Result<BTreeSet<String>, Failure> {
     if config.named_secrets.is_empty() {
         return Ok(BTreeSet::new());
     }
-    let Switched { policy, modules, .. } = switched(config)?;
+    let Switched { policy, modules, .. } = switched(config, env)?;
     let plan = FeatureRegistryBuilder::new(policy).with_all(modules).plan();
     let live = plan.features.iter().filter(|feature| feature.outcome.is_live());
     let granted = live.flat_map(|feature| feature.grants.granted()).filter_map(|grant| match grant {

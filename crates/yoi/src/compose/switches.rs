@@ -1,8 +1,10 @@
 //! What a configuration makes of the features of this build: which are on, with which settings, under which policy.
 
 use super::grants;
+use super::packages::{self, Packages};
 use crate::config::parser_text::in_words;
 use crate::config::{Config, Granted, Sourced, Switches};
+use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::nearest::did_you_mean;
 use crate::program;
@@ -32,11 +34,13 @@ pub(crate) struct Switched {
     pub(crate) on: BTreeSet<FeatureId>,
     /// The file with the URL of the webhook of `builtin:notify-person`, and where it is set.
     pub(crate) webhook: Option<Sourced<PathBuf>>,
+    /// Those plugins that the person granted, and what is wrong with others.
+    pub(crate) packages: Packages,
 }
 
 /// Decides; features and tools that the configuration names must be those of this build.
-pub(crate) fn switched(config: &Config) -> Result<Switched, Failure> {
-    let declared = program::declared();
+pub(crate) fn switched(config: &Config, env: &Env) -> Result<Switched, Failure> {
+    let declared = config.declared();
     names(config, &declared)?;
     let mut on: BTreeSet<FeatureId> =
         config.features.iter().filter(|(_, switches)| switches.on()).filter_map(|(id, _)| id.parse().ok()).collect();
@@ -56,6 +60,8 @@ pub(crate) fn switched(config: &Config) -> Result<Switched, Failure> {
         policy = policy.disable(feature.id.clone(), "default");
         modules.push(Arc::new(Off(feature)));
     }
+    let mut packages = Packages::default();
+    policy = packages::decided(config, env, policy, &mut modules, &mut packages);
     for (id, switches) in &config.features {
         let Ok(id) = id.parse::<FeatureId>() else { continue };
         for Granted { table, at, keys } in &switches.grants {
@@ -80,7 +86,7 @@ pub(crate) fn switched(config: &Config) -> Result<Switched, Failure> {
         policy = unused.into_iter().fold(policy, |policy, id| policy.disable(id, source));
     }
     let webhook = webhook(config, &on);
-    Ok(Switched { policy, modules, on, webhook })
+    Ok(Switched { policy, modules, on, webhook, packages })
 }
 
 fn webhook(config: &Config, on: &BTreeSet<FeatureId>) -> Option<Sourced<PathBuf>> {
@@ -90,7 +96,7 @@ fn webhook(config: &Config, on: &BTreeSet<FeatureId>) -> Option<Sourced<PathBuf>
 }
 
 /// A feature that is off: it stands in plans, and nothing of it runs.
-struct Off(FeatureDescriptor);
+pub(super) struct Off(pub(super) FeatureDescriptor);
 
 impl FeatureModule for Off {
     fn descriptor(&self) -> FeatureDescriptor {
@@ -110,10 +116,17 @@ fn names(config: &Config, declared: &[FeatureDescriptor]) -> Result<(), Failure>
             let message = format!("{}: {error}", switches.at);
             return Err(Failure::new(Exit::Config, message).help("`yoi features` lists the ids"));
         }
-        known(&switches.at, "feature", id, &ids)?;
+        // A plugin that is not there costs nothing but itself.
+        if !id.starts_with("plugin:") {
+            known(&switches.at, "feature", id, &ids)?;
+        }
     }
     let tools = declared.iter().flat_map(|feature| &feature.declared_tools).map(|tool| tool.name.clone());
     let tools: Vec<String> = tools.chain(["*".to_owned()]).collect();
+    if config.plugins.is_incomplete() {
+        // A rule may be about a tool of a plugin that cannot be read.
+        return Ok(());
+    }
     for layer in &config.rules {
         for written in &layer.rules {
             known(&format!("{}: {}.tool", written.place("tool"), written.key()), "tool", &written.rule.tool, &tools)?;

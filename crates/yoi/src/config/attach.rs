@@ -35,7 +35,8 @@ pub(crate) struct Attaching<'a> {
 
 impl<'a> Attaching<'a> {
     pub(crate) fn new(config: &'a mut Config) -> Self {
-        Self { config, declared: crate::program::declared() }
+        let declared = config.declared();
+        Self { config, declared }
     }
 
     pub(crate) fn config(&mut self) -> &mut Config {

@@ -43,6 +43,9 @@ pub(crate) struct File {
     /// Profiles by name: features that a start with `--profile NAME` attaches.
     #[serde(default)]
     pub(crate) profiles: BTreeMap<String, ProfileConfig>,
+    /// Plugins by name.
+    #[serde(default)]
+    pub(crate) plugins: PluginsConfig,
     /// The sandbox of commands.
     #[serde(default)]
     pub(crate) sandbox: Sandbox,
@@ -279,6 +282,29 @@ pub(crate) struct ProfileConfig {
     /// Features by id; one that is named is enabled, unless `enabled = false`.
     #[serde(default)]
     pub(crate) features: BTreeMap<String, Feature>,
+}
+
+/// `[plugins]`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename = "Plugins")]
+pub(crate) struct PluginsConfig {
+    /// Whether a start fails when a plugin is found and not installed. So no plugin is called `strict`.
+    pub(crate) strict: Option<bool>,
+    /// Plugins by name.
+    #[serde(flatten)]
+    pub(crate) by_name: BTreeMap<String, PluginConfig>,
+}
+
+/// `[plugins.NAME]`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[serde(rename = "Plugin")]
+pub(crate) struct PluginConfig {
+    /// The directory of the plugin: absolute, with `~/`, or below the directory of this file.
+    pub(crate) path: Option<PathBuf>,
+    /// Other names for its tools: `rename = { read = "acme_read" }`.
+    #[serde(default)]
+    pub(crate) rename: BTreeMap<String, String>,
 }
 
 /// `[sandbox]`.

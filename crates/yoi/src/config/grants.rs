@@ -6,14 +6,12 @@
 use super::PendingGrant;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use crate::plain_file::{self, Links};
+use crate::plain_file;
 use crate::pods::{disk, make_private};
 use serde::{Deserialize, Serialize};
 use session_store::Digest;
-use std::fs::{self, File, Metadata};
-use std::io;
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The largest file of grants, in bytes.
@@ -67,7 +65,9 @@ impl Grants {
             Failure::new(Exit::Config, format!("{}: {what}; all grants are ignored", authority::escape(path)))
                 .help("inspect it, remove it, then grant again with `yoi grant`")
         };
-        let Some(bytes) = bytes(&dir, &path).map_err(|(path, what)| unfit(path, &what))? else {
+        let Some(bytes) =
+            plain_file::of_user_alone(&dir, &path, MAX_FILE).map_err(|(path, what)| unfit(path, &what))?
+        else {
             return Ok(Self::empty(path, root));
         };
         let kept: Kept = serde_json::from_slice(&bytes).map_err(|error| unfit(&path, &error.to_string()))?;
@@ -132,33 +132,5 @@ pub(crate) fn lock(env: &Env) -> Result<File, Failure> {
             Err(Failure::new(Exit::Busy, "another process is changing the grants or the rules").help("try again"))
         }
         Err(error) => Err(disk(&dir, &error.into())),
-    }
-}
-
-/// The file's bytes, if it is there; or which path is unfit, and why.
-fn bytes<'a>(dir: &'a Path, path: &'a Path) -> Result<Option<Vec<u8>>, (&'a Path, String)> {
-    let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-    let meta = match fs::symlink_metadata(dir) {
-        Ok(meta) if meta.is_dir() => meta,
-        Ok(_) => return Err((dir, "is not a directory".to_owned())),
-        Err(error) if gone(&error) => return Ok(None),
-        Err(error) => return Err((dir, error.to_string())),
-    };
-    private(&meta).map_err(|what| (dir, what))?;
-    let read = |what: String| (path, what);
-    let Some(file) = plain_file::open(path, Links::Refused).map_err(read)? else { return Ok(None) };
-    private(&file.metadata().map_err(|e| read(e.to_string()))?).map_err(read)?;
-    plain_file::whole(file, MAX_FILE).map(Some).map_err(read)
-}
-
-/// Whether this user alone can have written it.
-fn private(meta: &Metadata) -> Result<(), String> {
-    let (owner, me) = (meta.uid(), rustix::process::geteuid().as_raw());
-    if owner != me {
-        return Err(format!("belongs to user {owner}, not to you ({me})"));
-    }
-    match meta.mode() & 0o022 {
-        0 => Ok(()),
-        _ => Err(format!("others can write it (mode {:o})", meta.mode() & 0o7777)),
     }
 }

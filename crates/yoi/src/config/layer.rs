@@ -16,6 +16,7 @@ impl Config {
             permissions,
             features,
             profiles,
+            plugins,
             sandbox,
             state,
             terminal,
@@ -62,6 +63,7 @@ impl Config {
                 profile.entry(id.clone()).or_default().layer(feature, at);
             }
         }
+        self.layer_plugins(plugins, place);
         self.sandbox.set(sandbox.mode, || place(&["sandbox", "mode"]));
         self.any_file_system.set(state.any_file_system, || place(&["state", "any_file_system"]));
         self.vi_keys.set(terminal.vi_keys, || place(&["terminal", "vi_keys"]));

@@ -13,6 +13,7 @@ pub(crate) mod grants;
 mod layer;
 mod lines;
 mod next_start;
+mod packages;
 pub(crate) mod parser_text;
 pub(crate) mod pending;
 mod pod_limits;
@@ -37,12 +38,13 @@ pub(crate) use variables::INHERITED;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::plain_file::Links;
+use crate::plugins::{Places, Plugins};
 use crate::project::Project;
 use file::{KeySource, Mode, PriceConfig, ProviderConfig};
 use grants::Grants;
 use pod::session::view::ContextPolicy;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const SYSTEM_FILE: &str = "/etc/yoi/config.toml";
 
@@ -104,6 +106,11 @@ pub(crate) struct Config {
     pub(crate) features: BTreeMap<String, Switches>,
     /// Features by id, by the name of the profile that attaches them.
     pub(crate) profiles: BTreeMap<String, BTreeMap<String, Switches>>,
+    /// Where plugins are looked for.
+    pub(crate) plugin_places: Places,
+    pub(crate) plugins: Plugins,
+    /// Whether every plugin that is found must be installed.
+    pub(crate) strict_plugins: Sourced<bool>,
     /// The only tools of this start.
     pub(crate) only_tools: Option<Sourced<Vec<String>>>,
     pub(crate) sandbox: Sourced<Mode>,
@@ -126,17 +133,21 @@ impl Config {
         let mut config = Self::built_in(Project::around(env));
         for path in Self::paths(env)? {
             let text = read::read(&path, Links::Followed, env)?;
+            let base = path.parent().map(Path::to_path_buf);
             config.files.push((path, text.is_some()));
             if let Some(mut text) = text {
+                text.file.plugins.resolve(base.as_deref(), env)?;
                 config.layer(std::mem::take(&mut text.file), &|key| text.place(key));
             }
         }
         let mut grants = None;
         for path in config.project.files.clone() {
             let text = read::read(&path, Links::Refused, env)?;
+            let base = path.parent().map(Path::to_path_buf);
             config.files.push((path, text.is_some()));
-            let Some(text) = text else { continue };
+            let Some(mut text) = text else { continue };
             own_alone(&text)?;
+            text.file.plugins.resolve(base.as_deref(), env)?;
             if grants.is_none() {
                 let read = Grants::load(env, &config.project.root);
                 grants = Some(read.unwrap_or_else(|failure| {
@@ -148,6 +159,7 @@ impl Config {
         }
         config.environment(env)?;
         config.check()?;
+        config.find_plugins(env)?;
         Ok(config)
     }
 
@@ -200,6 +212,9 @@ impl Config {
             secrets: Vec::new(),
             features: BTreeMap::new(),
             profiles: BTreeMap::new(),
+            plugin_places: Places::default(),
+            plugins: Plugins::default(),
+            strict_plugins: Sourced::built_in(false),
             only_tools: None,
             sandbox: Sourced::built_in(Mode::WorkspaceWrite),
             any_file_system: Sourced::built_in(false),

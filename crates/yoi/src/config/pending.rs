@@ -136,6 +136,7 @@ fn effect(path: &[&str], value: &Value) -> String {
         ["features", id, "enabled"] => format!("switches {id} on"),
         ["features", id, "grant"] => format!("replaces the default permissions of {id}"),
         ["features", id, ..] => format!("changes a setting of {id}"),
+        ["plugins", name, ..] => plugin(name, value),
         ["sandbox", ..] if value.as_str() == Some("off") => "commands have all of your permissions".to_owned(),
         ["sandbox", ..] => "tools and commands can write in the project".to_owned(),
         ["instructions"] => "switches instruction files (AGENTS.md, CLAUDE.md) on or off, including yours".to_owned(),
@@ -165,6 +166,14 @@ fn provider(value: &Value) -> String {
 fn secret(value: &Value) -> String {
     let read = read_from(value, "the secret").unwrap_or_default();
     format!("{read}; features that are granted this secret can use it")
+}
+
+fn plugin(name: &str, value: &Value) -> String {
+    let renames = value.get("rename").is_some().then(|| format!("gives tools of the plugin {name} other names"));
+    let path = value.get("path").map(inline);
+    let looks = path.map(|path| format!("looks for the plugin {name} in {path}; its content needs a grant of its own"));
+    let parts: Vec<String> = looks.into_iter().chain(renames).collect();
+    if parts.is_empty() { "no effect".to_owned() } else { parts.join("; ") }
 }
 
 /// What reading a key or a secret does.

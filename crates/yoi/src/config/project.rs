@@ -2,7 +2,7 @@
 //!
 //! At once act: `model`, if it is `offline` or its provider is known outside the file; `[limits]`, where they are lower;
 //! rules that ask or deny; more names of files that may hold secrets; features required, where that switches nothing on, or switched off, unless the user switched
-//! them on; a stricter sandbox. All other keys are inert until the user grants exactly what they say. A rule that is
+//! them on; `strict` plugins; a stricter sandbox. All other keys are inert until the user grants exactly what they say. A rule that is
 //! granted and allows stands below the rules of the user's own files, so it overrules none of them.
 
 use super::file::{ContextConfig, Feature, File, LimitsConfig, ModelConfig};
@@ -16,15 +16,15 @@ use pod::permission::{Rule, RuleDecision};
 use std::collections::BTreeMap;
 
 /// The keys of one file that ask.
-struct Narrowing<'a> {
-    text: &'a Text,
+pub(super) struct Narrowing<'a> {
+    pub(super) text: &'a Text,
     grants: &'a Grants,
     pending: Vec<PendingGrant>,
 }
 
 impl Narrowing<'_> {
     /// Whether what stands there was granted; it is pending otherwise.
-    fn granted(&mut self, path: &[&str]) -> bool {
+    pub(super) fn granted(&mut self, path: &[&str]) -> bool {
         let Some(asked) = PendingGrant::at(self.text, path) else { return false };
         let granted = self.grants.has(&asked.digest);
         if !granted {
@@ -54,6 +54,7 @@ impl Config {
             permissions,
             features,
             profiles,
+            plugins,
             sandbox,
             state,
             terminal: _,
@@ -81,6 +82,7 @@ impl Config {
                 accepted.profiles.insert(name, profile);
             }
         }
+        accepted.plugins = self.narrow_plugins(plugins, &mut asking);
         if let Some(mode) = sandbox.mode {
             if mode < self.sandbox.value {
                 self.sandbox = Sourced::new(mode, text.place(&["sandbox", "mode"]));
@@ -183,8 +185,8 @@ impl Config {
         let on = if opt_in { switches.on() } else { switches.off().is_none() };
         let mut granted = |key: &str| asking.granted(&["features", id, key]);
         let switched_on = enabled == Some(true) && !on && granted("enabled");
-        // What a person switched on may be a gate: only they switch it off.
-        let chosen = opt_in && on;
+        // What a person switched on may be a gate, and a plugin that they granted may have rules: only they switch it off.
+        let chosen = (opt_in || id.starts_with("plugin:")) && on;
         set(&mut switches.enabled, enabled.filter(|enabled| !enabled && !chosen), || place("enabled"));
         let switched_off = enabled == Some(false) && chosen && granted("enabled");
         set(&mut switches.expected, required.filter(|required| *required), || place("required"));
@@ -216,7 +218,7 @@ fn granted_models(models: BTreeMap<String, ModelConfig>, asking: &mut Narrowing<
 }
 
 /// The place of something that acts because it was granted.
-fn granted_at(text: &Text, key: &[&str]) -> Source {
+pub(super) fn granted_at(text: &Text, key: &[&str]) -> Source {
     format!("{}, granted", text.place(key))
 }
 

@@ -10,8 +10,16 @@ use std::ffi::OsStr;
 use std::str::FromStr;
 
 /// The variables that are read.
-const VARIABLES: [&str; 6] =
-    ["YOI_MODEL", "YOI_MAX_STEPS", "YOI_MAX_COST", "YOI_MAX_TOKENS", "YOI_TOOL_CONCURRENCY", "YOI_SANDBOX"];
+const VARIABLES: [&str; 8] = [
+    "YOI_MODEL",
+    "YOI_MAX_STEPS",
+    "YOI_MAX_COST",
+    "YOI_MAX_TOKENS",
+    "YOI_TOOL_CONCURRENCY",
+    "YOI_SANDBOX",
+    "YOI_PLUGIN_DIR",
+    "YOI_STRICT_PLUGINS",
+];
 
 /// How far a name may be from one of them and still be taken for a slip of the hand.
 const TYPO: usize = 2;
@@ -43,6 +51,12 @@ impl Config {
         );
         let calls = number(env, "YOI_TOOL_CONCURRENCY", "a whole number from 1 to 32", "8")?;
         self.tool_concurrency.set(calls, || "YOI_TOOL_CONCURRENCY".to_owned());
+        let strict = match env.text("YOI_STRICT_PLUGINS") {
+            None | Some("0") => None,
+            Some("1") => Some(true),
+            Some(text) => return Err(bad_variable("YOI_STRICT_PLUGINS", text, "0 or 1", "1")),
+        };
+        self.strict_plugins.set(strict, || "YOI_STRICT_PLUGINS".to_owned());
         let known = |text| Mode::from_str(text, false);
         let bad = |text| bad_variable("YOI_SANDBOX", text, "read-only, workspace-write or off", "workspace-write");
         let mode = env.text("YOI_SANDBOX").map(|text| known(text).map_err(|_| bad(text))).transpose()?;

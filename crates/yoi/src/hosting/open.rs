@@ -232,6 +232,6 @@ fn about(context: &HostContext<'_>, model: &str, composed: &Composed) -> HostSta
         config_digest: context.config.digest(),
         add_dirs: shown(&composed.added.read),
         add_write_dirs: shown(&composed.added.write),
-        launch: Some(Launch { run: context.resolved.is_none(), ..context.launch.record(model) }),
+        launch: Some(Launch { run: context.resolved.is_none(), ..context.launch.record(model, context.env) }),
     }
 }

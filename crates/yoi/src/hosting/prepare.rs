@@ -4,6 +4,7 @@ use super::context::HostContext;
 use super::messages::Messages;
 use super::session_location::{SessionLocation, WantedSession};
 use crate::compose::model::{self, Built, ModelChoice, OFFLINE};
+use crate::compose::packages::{self, OFF};
 use crate::compose::roots::Added;
 use crate::compose::secrets::ResolvedSecrets;
 use crate::compose::{Composed, compose};
@@ -62,6 +63,7 @@ impl HostContext<'_> {
         };
         let plan = composed.plan();
         invalid_settings(&plan, config)?;
+        packages::strict(config, &plan, env)?;
         let roots: Vec<&Path> = composed.workspace.roots().map(|(root, _)| root).collect();
         let place = SessionLocation::choose(wanted, config, env, &composed.project.root, &roots)?;
         // A pod that is there gets the report, also of a plan that will not do: it stands in its journal then.
@@ -102,6 +104,7 @@ impl HostContext<'_> {
             let (reason, next) = reason.split_once("; ").unwrap_or((reason, ""));
             let message = unavailable(&feature_id.to_string(), required_by, reason);
             let next = match off_by {
+                Some(source) if source.starts_with(OFF) => "`yoi grant` lists plugins without a grant".to_owned(),
                 Some("default") => format!("set enabled = true under [features.\"{feature_id}\"]"),
                 Some(source) => format!("set enabled = true in {source}"),
                 None if next.is_empty() => "fix the cause".to_owned(),

@@ -45,7 +45,7 @@ impl Hosting<'_> {
     /// On another thread: the control thread waits for no file.
     async fn read_again(&self) -> Result<Config, Failure> {
         let (env, launch) = (self.context.env.clone(), self.context.launch.clone());
-        let reading = tokio::task::spawn_blocking(move || launch.over(Config::load(&env)?));
+        let reading = tokio::task::spawn_blocking(move || launch.over(Config::load(&env)?, &env));
         let late = |_| Failure::new(Exit::Unavailable, format!("its files were not read within {} s", READ.as_secs()));
         let read = timeout(READ, reading).await.map_err(late)?;
         read.map_err(|broken| Failure::new(Exit::Internal, broken.to_string()))?
@@ -55,7 +55,7 @@ impl Hosting<'_> {
     fn parts(&self, config: Config) -> Result<(Reload, Vec<String>), Failure> {
         let HostContext { env, config: old, resolved, .. } = self.context;
         let Some(opened) = self.permission.get() else { return Err(not_open()) };
-        let permission = Permission { policy: rules(&config)?, ..Permission::clone(opened) };
+        let permission = Permission { policy: rules(&config, old, env)?, ..Permission::clone(opened) };
         let Some(ResolvedModel { choice, .. }) = resolved else { return Err(not_open()) };
         let price = model::price(&choice.name, &config);
         let context_window = model::context_window(&choice.name, &config);

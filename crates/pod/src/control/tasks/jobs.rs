@@ -200,7 +200,7 @@ fn start(job: u64, request: &JobRequest, clock: &Clock) -> ChildProcess {
 /// On a thread of its own: what git would run is read before the start.
 async fn spawn(spawner: Spawner, job: u64, new: NewJob) -> Result<SpawnedChild, JobError> {
     let NewJob { program, args, cwd, command: _, deadline, most: _ } = new;
-    let job = authority::Job { program, args, cwd, call: format!("job-{job}"), deadline };
+    let job = authority::Job { program, args, cwd, call: format!("job-{job}"), deadline, input: Vec::new() };
     let runtime = Handle::current();
     let started = tokio::task::spawn_blocking(move || runtime.block_on(spawner.spawn(job)));
     let lost = |error| JobError::Unavailable(format!("the start of the job failed: {error}"));
@@ -267,7 +267,8 @@ mod tests {
         let keep = move |_: &[u8]| seen.send(thread::current().id()).map_err(io::Error::other);
         let deadline = Duration::from_secs(60);
         let (program, args) = ("sh".into(), vec!["-c".into(), "echo said".into()]);
-        let job = authority::Job { program, args, cwd: "/".into(), call: "job-1".to_owned(), deadline };
+        let job =
+            authority::Job { program, args, cwd: "/".into(), call: "job-1".to_owned(), deadline, input: Vec::new() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let child = spawner.spawn(job).await.unwrap();

@@ -9,6 +9,7 @@ mod wiring;
 
 use super::policy::CapabilityPolicy;
 use super::report::{ContributionKind, HostReport, InstallOutcome, SkippedContribution};
+use crate::feature::declare::about::About;
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::category::ToolCategory;
 use crate::feature::declare::descriptor::{FeatureDescriptor, FeatureRuntimeKind};
@@ -63,6 +64,9 @@ pub struct PlannedFeature {
     pub version: String,
     /// As declared.
     pub runtime: FeatureRuntimeKind,
+    /// Who made it, as declared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<About>,
     /// Whether it will be installed.
     pub outcome: InstallOutcome,
     /// What switches it off: `default`, or a file and line.
@@ -173,6 +177,8 @@ pub(crate) struct Declared {
     pub(crate) descriptor: FeatureDescriptor,
     /// The digest of code that is not part of this program.
     pub(crate) body: Option<String>,
+    /// Whether this build can run its kind of code.
+    pub(crate) is_supported: bool,
 }
 
 /// Plans all features. `declared` must be sorted by [`sort_key`]; the plan's features are in the same order.
@@ -261,6 +267,7 @@ fn alone(at: usize, declared: &Declared, all: &[&Declared], policy: &CapabilityP
         feature_id: id.clone(),
         version: crate::feature::escape_line(version, 64),
         runtime: *runtime,
+        about: declared.descriptor.about.clone().filter(|about| about.problem().is_none()),
         outcome: InstallOutcome::Skipped,
         disabled_by: None,
         attached_by: None,
@@ -458,16 +465,11 @@ fn obstacles(at: usize, declared: &Declared, all: &[&Declared]) -> Vec<FeatureDi
             |p: &String| FeatureDiagnostic::new(DiagnosticCode::InvalidDescriptor, id, format!("{id}: {p}"));
         return problems.iter().map(diagnostic).collect();
     }
-    match runtime {
-        FeatureRuntimeKind::Builtin => Vec::new(),
-        FeatureRuntimeKind::ExternalProcess
-        | FeatureRuntimeKind::McpBridge
-        | FeatureRuntimeKind::WasmPlaceholder
-        | FeatureRuntimeKind::DeclarativePlaceholder => {
-            let message = format!("{id} needs the runtime {runtime:?}, which this build does not support");
-            vec![FeatureDiagnostic::new(DiagnosticCode::NoAdapter, id, message)]
-        }
+    if declared.is_supported {
+        return Vec::new();
     }
+    let message = format!("{id} needs the runtime {runtime:?}, which this build does not support");
+    vec![FeatureDiagnostic::new(DiagnosticCode::NoAdapter, id, message)]
 }
 
 fn body_problem(body: &str) -> Option<String> {

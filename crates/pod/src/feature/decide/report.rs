@@ -1,6 +1,7 @@
 //! What was installed, what was not, and why: stable bytes for journals, scripts and diffs. Does not depend on doors.
 
 use super::plan::{PlannedFeature, PlannedHook, PlannedTask, Unmet};
+use crate::feature::declare::about::About;
 use crate::feature::declare::capability::HostCapability;
 use crate::feature::declare::category::ToolCategory;
 use crate::feature::declare::descriptor::{FeatureRuntimeKind, InstructionDeclaration};
@@ -78,6 +79,9 @@ pub struct FeatureInstallReport {
     pub version: String,
     /// As declared.
     pub runtime: FeatureRuntimeKind,
+    /// Who made it, as declared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<About>,
     /// Whether the configuration enables it.
     pub enabled: bool,
     /// Whether it was installed completely, in part or not.
@@ -266,6 +270,7 @@ impl FeatureInstallReport {
             enabled: planned.outcome != InstallOutcome::Disabled,
             outcome: planned.outcome,
             disabled_by: planned.disabled_by.clone(),
+            about: planned.about.clone(),
             attached_by: planned.attached_by.clone(),
             required_by: planned.required_by.clone(),
             body: planned.body.clone(),

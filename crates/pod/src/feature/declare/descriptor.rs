@@ -1,5 +1,6 @@
 //! A feature's descriptor: pure, bounded data without secrets, safe to show anywhere. Does not depend on the host.
 
+use super::about::About;
 use super::capability::HostCapability;
 use super::category::ToolCategory;
 use super::enricher::EnricherDeclaration;
@@ -34,8 +35,9 @@ const MAX_REQUIRED: usize = 16;
 const MAX_ENRICHERS: usize = 8;
 const MAX_SERVED: usize = 8;
 
-/// How a feature's code runs. All but `Builtin` are refused in plans until their adapter exists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// How a feature's code runs. All but `Builtin` are refused in plans, unless their adapter is in this build:
+/// [`FeatureRegistryBuilder::runtime`](crate::feature::FeatureRegistryBuilder::runtime).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FeatureRuntimeKind {
@@ -48,7 +50,8 @@ pub enum FeatureRuntimeKind {
     /// A WebAssembly component.
     WasmPlaceholder,
     /// Data without code.
-    DeclarativePlaceholder,
+    #[serde(alias = "declarative_placeholder")]
+    Declarative,
 }
 
 /// A feature's identity and everything it would contribute.
@@ -95,6 +98,9 @@ pub struct FeatureDescriptor {
     /// The JSON Schema of its settings, at most 64 KiB; a feature without one has no settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<Arc<str>>,
+    /// Who made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<About>,
 }
 
 /// A text for the system prompt.
@@ -126,6 +132,7 @@ impl FeatureDescriptor {
             enriches: Vec::new(),
             serves: Vec::new(),
             settings: None,
+            about: None,
         })
     }
 
@@ -139,6 +146,18 @@ impl FeatureDescriptor {
     /// All violations of bounds, at most one per part. Planning refuses a descriptor with any.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
+        let mut found = self.problems_but_schemas();
+        if found.is_empty() {
+            found.extend(self.settings.as_deref().and_then(settings::problem));
+            found.extend(self.declared_tools.iter().filter_map(ToolDeclaration::schema_problem));
+        }
+        found
+    }
+
+    /// The same without compiling a schema, which takes longer than all the rest: for descriptors that nothing is
+    /// installed of.
+    #[must_use]
+    pub fn problems_but_schemas(&self) -> Vec<String> {
         let mut found = Vec::new();
         found.extend(text::check("display_name", &self.display_name, MAX_NAME, Lines::One).err());
         if parsed::<semver::Version>(&self.version).is_none() {
@@ -171,7 +190,7 @@ impl FeatureDescriptor {
             };
             found.extend(request.capability.problem().or_else(|| reason().err()));
         }
-        found.extend(self.settings.as_deref().and_then(settings::problem));
+        found.extend(self.about.as_ref().and_then(About::problem));
         found.extend(self.provides.iter().filter_map(ServiceDeclaration::problem));
         found.extend(self.requires.iter().filter_map(ServiceRequirement::problem));
         let requested = self.requested();
@@ -348,6 +367,12 @@ impl FeatureDescriptorBuilder {
     /// Declares the settings by a JSON Schema.
     pub fn foreign_settings(mut self, schema: impl Into<Arc<str>>) -> Self {
         self.0.settings = Some(schema.into());
+        self
+    }
+
+    /// Says who made it.
+    pub fn about(mut self, about: About) -> Self {
+        self.0.about = Some(about);
         self
     }
 

@@ -1,5 +1,6 @@
 //! What a feature declares about itself and requests, as data. Does not depend on the policy, the plan or running code.
 
+pub(super) mod about;
 pub(super) mod capability;
 pub(super) mod category;
 pub(super) mod descriptor;

@@ -232,9 +232,6 @@ impl ToolDeclaration {
         if let Some(problem) = TouchRule::problem(touches, name, &object) {
             return Some(problem);
         }
-        if *foreign && let Err(why) = Schema::compile(object) {
-            return Some(format!("the schema of tool `{name}`: {}", escape_line(&why, MAX_DEFECT)));
-        }
         if *deadline_ms == 0 || *deadline_ms > millis(MAX_DEADLINE) {
             return Some(format!(
                 "the deadline of tool `{name}` is {deadline_ms} ms; expected 1 to {}",
@@ -243,5 +240,12 @@ impl ToolDeclaration {
         }
         let unrequested = needs.iter().find(|need| !requested.contains(need));
         unrequested.map(|need| format!("tool `{name}` needs {need}, which the feature does not request"))
+    }
+
+    /// The problem of a foreign schema.
+    pub(crate) fn schema_problem(&self) -> Option<String> {
+        let schema = || serde_json::from_str(&self.schema).map_err(|error| error.to_string());
+        let why = self.foreign.then(|| schema().and_then(Schema::compile).err()).flatten()?;
+        Some(format!("the schema of tool `{}`: {}", self.name, escape_line(&why, MAX_DEFECT)))
     }
 }

@@ -7,11 +7,12 @@ use super::probe::RegistrarProbe;
 use crate::feature::decide::plan::{self, Declared, InstallPlan};
 use crate::feature::decide::policy::CapabilityPolicy;
 use crate::feature::decide::report::HostReport;
-use crate::feature::declare::descriptor::FeatureDescriptor;
+use crate::feature::declare::descriptor::{FeatureDescriptor, FeatureRuntimeKind};
 use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic};
+use crate::feature::declare::id::FeatureId;
 use crate::feature::live::registry::FeatureRegistry;
 use crate::foreign::installs::{CallbackEnd, InstallCallback, Runner};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,10 +26,12 @@ pub const CALLBACK_LIMIT: Duration = Duration::from_secs(5);
 pub struct FeatureRegistryBuilder {
     policy: CapabilityPolicy,
     modules: Vec<Arc<dyn FeatureModule>>,
+    runtimes: BTreeSet<FeatureRuntimeKind>,
     host: HostReport,
     limit: Duration,
     probe: Option<RegistrarProbe>,
     declared: Option<Declarations>,
+    problems: Vec<FeatureDiagnostic>,
 }
 
 /// The modules whose descriptors are known, in plan order, and the problems of the others.
@@ -41,7 +44,17 @@ impl FeatureRegistryBuilder {
     /// Starts without modules.
     pub fn new(policy: CapabilityPolicy) -> Self {
         let host = HostReport::default();
-        Self { policy, modules: Vec::new(), host, limit: CALLBACK_LIMIT, probe: None, declared: None }
+        let (modules, runtimes) = (Vec::new(), BTreeSet::from([FeatureRuntimeKind::Builtin]));
+        Self {
+            policy,
+            modules,
+            runtimes,
+            host,
+            limit: CALLBACK_LIMIT,
+            probe: None,
+            declared: None,
+            problems: Vec::new(),
+        }
     }
 
     /// Adds a module. The order of adding has no effect.
@@ -54,6 +67,20 @@ impl FeatureRegistryBuilder {
     /// Adds modules.
     pub fn with_all(self, modules: impl IntoIterator<Item = Arc<dyn FeatureModule>>) -> Self {
         modules.into_iter().fold(self, Self::with)
+    }
+
+    /// Says that the modules bring an adapter for features of this kind.
+    pub fn runtime(mut self, kind: FeatureRuntimeKind) -> Self {
+        self.runtimes.insert(kind);
+        self.declared = None;
+        self
+    }
+
+    /// Adds a problem to the report: why a package, or a feature of one, is not among the modules.
+    pub fn problem(mut self, feature: Option<FeatureId>, message: &str) -> Self {
+        let problem = FeatureDiagnostic::general(DiagnosticCode::InvalidDescriptor, message);
+        self.problems.push(FeatureDiagnostic { feature_id: feature, ..problem });
+        self
     }
 
     /// Sets the host's own part of the report.
@@ -78,10 +105,11 @@ impl FeatureRegistryBuilder {
     pub fn plan(&mut self) -> InstallPlan {
         let declared = match self.declared.take() {
             Some(declared) => declared,
-            None => declare(&self.modules, self.limit),
+            None => declare(&self.modules, &self.runtimes, self.limit),
         };
         let features: Vec<_> = declared.features.iter().map(|(d, _)| d).collect();
-        let plan = plan::plan(&features, &self.policy, self.host.clone(), declared.lost.clone());
+        let problems = declared.lost.iter().chain(&self.problems).cloned().collect();
+        let plan = plan::plan(&features, &self.policy, self.host.clone(), problems);
         self.declared = Some(declared);
         plan
     }
@@ -107,7 +135,11 @@ impl FeatureRegistryBuilder {
     }
 }
 
-fn declare(modules: &[Arc<dyn FeatureModule>], limit: Duration) -> Declarations {
+fn declare(
+    modules: &[Arc<dyn FeatureModule>],
+    runtimes: &BTreeSet<FeatureRuntimeKind>,
+    limit: Duration,
+) -> Declarations {
     let callback = |module: &Arc<dyn FeatureModule>| -> InstallCallback<(FeatureDescriptor, Option<String>)> {
         let module = Arc::clone(module);
         Box::new(move || (module.descriptor(), module.body()))
@@ -118,7 +150,8 @@ fn declare(modules: &[Arc<dyn FeatureModule>], limit: Duration) -> Declarations 
         let source = module.source();
         let (code, what) = match ended {
             CallbackEnd::Done { value: (descriptor, body), .. } => {
-                features.push((Declared { source, descriptor, body }, Arc::clone(module)));
+                let is_supported = runtimes.contains(&descriptor.runtime);
+                features.push((Declared { source, descriptor, body, is_supported }, Arc::clone(module)));
                 continue;
             }
             CallbackEnd::Panicked { message } => (DiagnosticCode::DescriptorPanicked, format!("panicked: {message}")),

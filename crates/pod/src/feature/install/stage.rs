@@ -17,7 +17,7 @@ use crate::feature::declare::state::StateDeclaration;
 use crate::feature::declare::task::BackgroundTaskDeclaration;
 use crate::feature::declare::tool::ToolDeclaration;
 use crate::feature::live::foreign::ForeignContract;
-use crate::feature::live::grant::{About, FeatureGrants, GrantHandle};
+use crate::feature::live::grant::{FeatureGrants, GrantHandle, GrantObject};
 use crate::feature::live::presence::Presence;
 use crate::feature::live::service::{JsonService, Service, ServiceHandle, Services};
 use crate::feature::live::sink::ServiceEventSink;
@@ -169,7 +169,7 @@ impl Stage {
 
     /// Records a door under its grant.
     pub(crate) fn hold(&self, capability: HostCapability, door: Arc<Door>) -> Arc<Door> {
-        self.holdings.hold(GrantHandle { capability, door: Arc::clone(&door), about: About::Operations });
+        self.holdings.hold(GrantHandle { capability, door: Arc::clone(&door), about: GrantObject::Operations });
         door
     }
 
@@ -211,7 +211,7 @@ impl Stage {
             None => {
                 let capability = self.granted(&HostCapability::ProvideService { key: id.name.clone().into() })?;
                 let service = Arc::new(Service::new(id.clone(), feature.clone()));
-                let (door, about) = (Arc::clone(&service.door), About::Provided(Arc::clone(&service)));
+                let (door, about) = (Arc::clone(&service.door), GrantObject::Provided(Arc::clone(&service)));
                 self.holdings.hold(GrantHandle { capability, door, about });
                 self.services.insert(id.clone(), Arc::clone(&service));
                 service
@@ -265,7 +265,7 @@ impl Stage {
         let service =
             wanted.as_ref().map_err(|why| FeatureInstallError::Unavailable { feature, asked, why: why.clone() })?;
         let door = self.holdings.service(service).unwrap_or_else(|| {
-            let (door, about) = (service.door.derive(), About::Used(Arc::clone(service)));
+            let (door, about) = (service.door.derive(), GrantObject::Used(Arc::clone(service)));
             self.holdings.hold(GrantHandle { capability, door: Arc::clone(&door), about });
             door
         });

@@ -21,12 +21,12 @@ pub(crate) struct GrantHandle {
     pub(crate) capability: HostCapability,
     pub(crate) door: Arc<Door>,
     /// The object of the grant, if it is not the door alone.
-    pub(crate) about: About,
+    pub(crate) about: GrantObject,
 }
 
 /// The kind of object that a door protects.
 #[derive(Clone)]
-pub(crate) enum About {
+pub(crate) enum GrantObject {
     /// An operation at a time.
     Operations,
     Used(Arc<Service>),
@@ -36,7 +36,7 @@ pub(crate) enum About {
 impl GrantHandle {
     /// Refuses new uses at once; the future resolves when no use runs any more.
     fn shut(&self, how: Revoke) -> ShutFuture {
-        if let About::Provided(service) = &self.about {
+        if let GrantObject::Provided(service) = &self.about {
             service.leave();
         }
         match how {
@@ -92,8 +92,8 @@ impl FeatureGrants {
     pub(crate) fn service(&self, wanted: &Arc<Service>) -> Option<Arc<Door>> {
         let handles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         handles.held.iter().find_map(|held| match &held.about {
-            About::Used(service) if Arc::ptr_eq(service, wanted) => Some(Arc::clone(&held.door)),
-            About::Used(_) | About::Operations | About::Provided(_) => None,
+            GrantObject::Used(service) if Arc::ptr_eq(service, wanted) => Some(Arc::clone(&held.door)),
+            GrantObject::Used(_) | GrantObject::Operations | GrantObject::Provided(_) => None,
         })
     }
 
@@ -152,7 +152,7 @@ impl GrantLedger {
             return Arc::clone(&held.door);
         }
         let door = Door::new();
-        let held = GrantHandle { capability, door: Arc::clone(&door), about: About::Operations };
+        let held = GrantHandle { capability, door: Arc::clone(&door), about: GrantObject::Operations };
         self.contributions.push((feature.clone(), held));
         door
     }

@@ -209,13 +209,7 @@ fn each_obstacle_has_its_code_and_names_both_sides() {
             InstallOutcome::Skipped,
             &[],
         ),
-        (
-            "user:u",
-            vec![runtime(FeatureRuntimeKind::DeclarativePlaceholder)],
-            vec![C::NoAdapter],
-            InstallOutcome::Skipped,
-            &[],
-        ),
+        ("user:u", vec![runtime(FeatureRuntimeKind::Declarative)], vec![C::NoAdapter], InstallOutcome::Skipped, &[]),
         (
             "user:u",
             vec![wants(CapabilityRequest::required)],
@@ -427,4 +421,17 @@ fn planning_grows_with_its_input() {
     }
     assert!(many < few * 24, "{many:?} for 4,000 against {few:?} for 500");
     time(MAX_FEATURES + 1);
+}
+
+#[test]
+fn a_kind_of_code_needs_an_adapter() {
+    let module = || with(declaring("user:u", &[]).runtime(FeatureRuntimeKind::Declarative).build(), |_| Ok(()));
+    let planned = |builder: FeatureRegistryBuilder| {
+        let mut builder = builder.with(module());
+        builder.plan().features[0].outcome
+    };
+    let builder = || FeatureRegistryBuilder::new(CapabilityPolicy::nothing());
+    assert_eq!(planned(builder()), InstallOutcome::Skipped);
+    assert_eq!(planned(builder().runtime(FeatureRuntimeKind::McpBridge)), InstallOutcome::Skipped);
+    assert_eq!(planned(builder().runtime(FeatureRuntimeKind::Declarative)), InstallOutcome::Installed);
 }

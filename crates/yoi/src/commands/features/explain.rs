@@ -10,7 +10,6 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::nearest::did_you_mean;
-use crate::program;
 use crate::show::remedy::READ_OUTPUT;
 use llm_worker::ToolEffect;
 use pod::feature::{FeatureDescriptor, HostCapability, InstallPlan, PlannedFeature, PlannedHook, ToolDeclaration};
@@ -55,7 +54,7 @@ impl Route {
         let ambient = ambient::claim();
         let mut composed = compose(&ambient, config, env, Added::default())?;
         let no_shell = composed.spawner(&ambient, env, "explain")?.err();
-        let all = program::declared();
+        let all = config.declared();
         let found =
             all.iter().find_map(|feature| Some((feature, feature.declared_tools.iter().find(|t| t.name == name)?)));
         let (feature, tool) = found.ok_or_else(|| unknown(name, &all))?;

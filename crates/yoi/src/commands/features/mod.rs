@@ -48,6 +48,10 @@ pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
         let message = "--with, --without, --profile and --agent apply to the plan for the next start";
         return Err(Failure::new(Exit::Usage, message).help("omit the name of the pod, --diff, --unused and --explain"));
     }
+    if !args.plugins.plugin_dir.is_empty() && is_of_pod(args) {
+        let message = "--plugin-dir applies to the next start, not to a pod";
+        return Err(Failure::new(Exit::Usage, message).help("omit the name of the pod, --diff and --unused"));
+    }
     if args.schema {
         out::json(&schema(args)?);
         return Ok(Exit::Done);
@@ -65,7 +69,8 @@ pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
         }
         (Some(name), None, _) => recorded(&Starts::read(name, env, &[])?)?,
         (None, _, Some(name)) => {
-            let (config, declared) = (Config::load(env)?, program::declared());
+            let config = Config::load_with_plugins(env, &args.plugins.plugin_dir)?;
+            let declared = config.declared();
             match explain_task::find(name, &declared)? {
                 Some((feature, task)) => {
                     let route = TaskRoute::of(feature, task, &config, env)?;
@@ -95,7 +100,8 @@ fn is_of_pod(args: &FeaturesArgs) -> bool {
 fn planned(args: &FeaturesArgs, env: &Env) -> Result<(Value, Page), Failure> {
     let agent = args.agent.as_deref().map(|file| Agent::load(file, &args.arg, env)).transpose()?;
     let launch = LaunchOptions::attaching(&args.attached).with_agent(agent);
-    let (ambient, config) = (ambient::claim(), launch.over(Config::load(env)?)?);
+    let (ambient, config) =
+        (ambient::claim(), launch.over(Config::load_with_plugins(env, &args.plugins.plugin_dir)?, env)?);
     let mut composed = compose(&ambient, &config, env, Added::default())?;
     let no_shell = composed.spawner(&ambient, env, "features")?.err();
     let plan = composed.plan();

@@ -3,6 +3,7 @@
 use super::availability::time;
 use super::capability_text::{granted, in_words, list, means, point, scope_text, split_denial, text};
 use super::page::Page;
+use crate::compose::packages::OFF;
 use llm_worker::Cost;
 use pod::feature::HostCapability;
 use serde_json::Value;
@@ -174,6 +175,7 @@ pub(super) fn why_off(feature: &Value) -> String {
             format!("disabled; to enable it, set enabled = true under [features.\"{}\"]", text(feature, "feature_id"))
         }
         "" => "disabled".to_owned(),
+        source if source.starts_with(OFF) => format!("disabled: {}", source.trim_start_matches(OFF)),
         source if ["--", "agent ", "profile "].iter().any(|layer| source.starts_with(layer)) => {
             format!("disabled by {source}")
         }

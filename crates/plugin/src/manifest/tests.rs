@@ -1,0 +1,235 @@
+//! Manifests that are read, and what is wrong with others.
+
+use super::*;
+use pod::feature::{TouchKind, TouchRule};
+
+const GOOD: &str = r#"
+[package]
+name = "acme"
+version = "1.2.3"
+authors = ["A <a@example.org>"]
+license = "MIT"
+requires = { yoi = ">=0.2, <1" }
+metadata = { labels = ["maps"] }
+
+[features.maps]
+instructions = [{ name = "use", text = "Use acme_find for places." }]
+
+[[features.maps.tools]]
+name = "acme_find"
+about = "Find a place."
+effect = "read_only"
+schema = { type = "object", properties = { place = { type = "string" } }, required = ["place"] }
+touches = [{ is = "host", fixed = "maps.example.org" }]
+
+[features.maps.run.acme_find]
+program = "python3"
+args = ["{package}/find.py", "--place={place}"]
+network = true
+
+[features.hello]
+display_name = "Hello"
+[[features.hello.tools]]
+name = "acme_hello"
+about = "Say hello."
+effect = "read_only"
+schema = { type = "object" }
+[features.hello.run.acme_hello]
+program = "echo"
+"#;
+
+fn manifest(text: &str) -> Result<Manifest, BadManifest> {
+    Manifest::read(text, &Version::new(0, 2, 0), &BTreeMap::new())
+}
+
+fn feature(name: &str, text: &str) -> Result<DeclaredFeature, String> {
+    manifest(text).unwrap().features.remove(name).unwrap()
+}
+
+#[test]
+fn a_manifest_declares_features_as_any_module() {
+    let read = manifest(GOOD).unwrap();
+    assert_eq!(read.package.version, Version::new(1, 2, 3));
+    let maps = read.features["maps"].as_ref().unwrap();
+    assert_eq!(maps.descriptor.id.to_string(), "plugin:acme/maps");
+    assert_eq!((maps.descriptor.version.as_str(), maps.descriptor.runtime), ("1.2.3", FeatureRuntimeKind::Declarative));
+    let tool = &maps.descriptor.declared_tools[0];
+    assert!(tool.foreign);
+    assert_eq!(tool.touches, [TouchRule::fixed(TouchKind::Host, "maps.example.org")]);
+    assert_eq!(&*tool.schema, r#"{"properties":{"place":{"type":"string"}},"required":["place"],"type":"object"}"#);
+    let asked: Vec<String> =
+        maps.descriptor.requested_capabilities.iter().map(|asked| asked.capability.to_string()).collect();
+    assert_eq!(asked.len(), 2, "{asked:?}");
+    let process = |of: &DeclaredFeature| {
+        let all = of.descriptor.requested_capabilities.iter();
+        let of = all.filter_map(|asked| match &asked.capability {
+            HostCapability::Process { programs, network } => Some((programs.join(" "), *network)),
+            _ => None,
+        });
+        of.collect::<Vec<_>>()
+    };
+    assert_eq!(process(maps), [("python3".to_owned(), true)]);
+    assert_eq!(process(read.features["hello"].as_ref().unwrap()), [("echo".to_owned(), false)]);
+    assert_eq!(read.features["hello"].as_ref().unwrap().descriptor.display_name, "Hello");
+}
+
+#[test]
+fn a_bad_feature_costs_itself_alone() {
+    let without = |part: &str, with: &str| GOOD.replacen(part, with, 1);
+    for (text, says) in [
+        (without("about = \"Find a place.\"\n", ""), "about"),
+        (without("effect = \"read_only\"", "effect = \"none\""), "none"),
+        (without("[features.maps.run.acme_find]", "[features.maps.run.other]"), "has no program"),
+        (without("--place={place}", "{place}"), "take for an option"),
+        (without("--place={place}", "--place={plaice}"), "plaice"),
+        (without("[features.maps]\n", "[features.maps]\nid = \"builtin:files\"\n"), "`id` is set by yoi"),
+        (without("[features.maps]\n", "[features.maps]\nsettings = \"{}\"\n"), "no settings"),
+        (without("[features.maps]\n", "[features.maps]\nwhat = 1\n"), "what"),
+        (without("effect = \"read_only\"", "for_clients = true\neffect = \"read_only\""), "`for_clients` is for tools"),
+        (without("{ is = \"host\", fixed = \"maps.example.org\" }", "{ is = \"session\" }"), "touches `session`"),
+        (without("--place={place}", "-{place}"), "take for an option"),
+        (without("name = \"acme_find\"", "name = \"acme find\""), "has no program"),
+        (without("[features.maps]\n", "[features.maps]\ndisplay_name = \"a\\u001bb\"\n"), "display_name"),
+    ] {
+        let read = manifest(&text).unwrap();
+        let why = read.features["maps"].as_ref().unwrap_err();
+        assert!(why.contains(says), "{says}: {why}");
+        assert!(!why.contains('\u{1b}'), "{why}");
+        assert!(read.features["hello"].is_ok());
+    }
+    let hooks = "[features.maps]\n[[features.maps.hooks]]\nname = \"h\"\npoint = \"PreToolCall\"\nclass = \"gate\"\ndeadline_ms = 1\ntools = []\n[features.maps.x]";
+    assert!(feature("maps", &without("[features.maps]", hooks)).is_err());
+}
+
+/// A schema is compiled later: a package that nobody granted costs little, whatever is in it.
+#[test]
+fn a_schema_is_not_compiled_by_reading() {
+    let bad = feature("maps", &GOOD.replacen("type = \"string\"", "type = \"nothing\"", 1)).unwrap();
+    assert!(bad.descriptor.problems()[0].contains("not a JSON Schema"));
+    let pattern = "(\\\\p{L}{100}){100}";
+    let huge = GOOD.replacen("type = \"string\"", &format!("pattern = \"{pattern}\""), 1);
+    assert!(feature("maps", &huge).unwrap().descriptor.problems()[0].contains("a pattern is too large"));
+}
+
+#[test]
+fn deep_manifests_are_refused() {
+    let head = "[package]\nname = \"a\"\nversion = \"1.0.0\"\n";
+    let deep =
+        |open: &str, close: &str, times: usize| [open.repeat(times), "1".to_owned(), close.repeat(times)].concat();
+    for text in [
+        format!("{head}[features.main]\n{}a = 1", "a.".repeat(60_000)),
+        format!("{head}[features.{}a]", "a.".repeat(60_000)),
+        format!("{head}features = {}", deep("[", "]", 60_000)),
+        format!("{head}features = {}", deep("{a=", "}", 40_000)),
+        format!("{head}metadata = {}", deep("[", "]", 60_000)),
+    ] {
+        assert!(manifest(&text).unwrap_err().to_string().contains("not valid"));
+    }
+}
+
+#[test]
+fn a_bad_package_has_no_features() {
+    let without = |part: &str, with: &str| GOOD.replacen(part, with, 1);
+    for (text, says) in [
+        (without("[package]", "[pack]"), "[package] is missing"),
+        (without("name = \"acme\"", "name = \"Acme\""), "[a-z0-9-]"),
+        (without("name = \"acme\"", "name = \"../up\""), "[a-z0-9-]"),
+        (without("name = \"acme\"", "name = \"strict\""), "no package has this name"),
+        (without("version = \"1.2.3\"", "version = \"1\""), "version"),
+        (without("A <a@example.org>", "A\\u001b[2J"), "a control, direction"),
+        (without("license", "licence"), "licence"),
+        ("[package]\nname = \"a\"\nversion = \"1.0.0\"\n".to_owned(), "[features.NAME] is missing"),
+        (format!("{GOOD}\n[more]\n"), "`more` is not known"),
+        ("[package".to_owned(), "not valid"),
+    ] {
+        let why = manifest(&text).unwrap_err().to_string();
+        assert!(why.contains(says), "{says}: {why}");
+    }
+    assert_eq!(manifest(&"#".repeat(MAX_MANIFEST + 1)).unwrap_err(), BadManifest::TooLong(MAX_MANIFEST + 1));
+    let why = Manifest::read(GOOD, &Version::new(1, 0, 0), &BTreeMap::new()).unwrap_err().to_string();
+    assert_eq!(why, "the package needs yoi >=0.2, <1; this is 1.0.0");
+}
+
+#[test]
+fn features_of_a_package_are_bounded() {
+    let with = |count: usize| {
+        let features: String = (0..count).map(|n| format!("[features.f{n}]\n")).collect();
+        manifest(&format!("[package]\nname = \"a\"\nversion = \"1.0.0\"\n{features}"))
+    };
+    assert_eq!(with(32).unwrap().features.len(), 32);
+    assert!(with(33).unwrap_err().to_string().contains("over 32 features"));
+}
+
+/// Two tools with one name would be one program for both.
+#[test]
+fn tools_with_one_name_are_refused() {
+    let rename =
+        BTreeMap::from([("acme".to_owned(), BTreeMap::from([("acme_find".to_owned(), "Acme_Hello".to_owned())]))]);
+    let hello =
+        GOOD.replace("[features.hello]\ndisplay_name = \"Hello\"\n", "").replace("features.hello", "features.maps");
+    let read = |renames: &Renames| Manifest::read(&hello, &Version::new(0, 2, 0), renames).unwrap();
+    assert!(read(&Renames::new()).features["maps"].is_ok());
+    let other =
+        Renames::from([("acme".to_owned(), BTreeMap::from([("acme_find".to_owned(), "acme_hello".to_owned())]))]);
+    for renames in [rename, other] {
+        assert!(read(&renames).features["maps"].as_ref().unwrap_err().contains("declared twice"));
+    }
+}
+
+/// What a package says about itself is bounded.
+#[test]
+fn a_package_is_described_briefly() {
+    let without = |part: &str, with: String| manifest(&GOOD.replacen(part, &with, 1));
+    let labels = |length: usize| without("labels = [\"maps\"]", format!("labels = \"{}\"", "x".repeat(length)));
+    assert!(labels(4096 - r#"{"labels":""}"#.len()).is_ok());
+    assert!(labels(4097 - r#"{"labels":""}"#.len()).unwrap_err().to_string().contains("over 4096 bytes"));
+    let authors = |count: usize| without("\"A <a@example.org>\"", vec!["\"A\""; count].join(","));
+    assert!(authors(16).is_ok());
+    assert!(authors(17).unwrap_err().to_string().contains("at most 16 authors"));
+    let license = |length: usize| without("\"MIT\"", format!("\"{}\"", "x".repeat(length)));
+    assert!(license(256).is_ok());
+    assert!(license(257).unwrap_err().to_string().contains("at most 256"));
+    let about = feature("maps", GOOD).unwrap().descriptor.about.unwrap();
+    assert_eq!((about.authors.join(""), about.license), ("A <a@example.org>".to_owned(), Some("MIT".to_owned())));
+    assert_eq!(about.metadata["labels"][0], "maps");
+}
+
+#[test]
+fn rules_of_a_package_only_narrow() {
+    let with = |rules: &str| {
+        feature("maps", &GOOD.replacen("[features.maps]\n", &format!("[features.maps]\nrules = [{rules}]\n"), 1))
+    };
+    let deny = "{ tool = \"Bash\", program = \"git\", subcommand = [\"push\"], decision = \"deny\" }";
+    let own = "{ tool = \"acme_find\", decision = \"ask\" }";
+    let read = with(&format!("{deny}, {own}")).unwrap();
+    assert_eq!(
+        read.rules.iter().map(|rule| rule.decision).collect::<Vec<_>>(),
+        [RuleDecision::Deny, RuleDecision::Ask]
+    );
+    for (rules, says) in [
+        (deny.replace("deny", "allow"), "not `allow`"),
+        (deny.replace("tool = \"Bash\"", "tool = \"\""), "`tool` is empty"),
+        (deny.replace("program", "programs"), "programs"),
+        (vec![own; 33].join(","), "at most 32"),
+    ] {
+        let why = with(&rules).unwrap_err();
+        assert!(why.contains(says), "{says}: {why}");
+    }
+    let text = GOOD.replacen("[features.maps]\n", &format!("[features.maps]\nrules = [{own}]\n"), 1);
+    let rename = Renames::from([("acme".to_owned(), BTreeMap::from([("acme_find".to_owned(), "other".to_owned())]))]);
+    let read = Manifest::read(&text, &Version::new(0, 2, 0), &rename).unwrap();
+    assert_eq!(read.features["maps"].as_ref().unwrap().rules[0].tool, "other");
+}
+
+#[test]
+fn a_person_gives_tools_other_names() {
+    let rename = BTreeMap::from([("acme_find".to_owned(), "find_place".to_owned())]);
+    let other = Renames::from([("other".to_owned(), rename.clone())]);
+    let read = Manifest::read(GOOD, &Version::new(0, 2, 0), &other).unwrap();
+    assert!(read.features["maps"].as_ref().unwrap().programs.contains_key("acme_find"));
+    let rename = Renames::from([("acme".to_owned(), rename)]);
+    let read = Manifest::read(GOOD, &Version::new(0, 2, 0), &rename).unwrap();
+    let maps = read.features["maps"].as_ref().unwrap();
+    assert_eq!(maps.descriptor.declared_tools[0].name, "find_place");
+    assert!(maps.programs.contains_key("find_place"));
+}

@@ -1,0 +1,211 @@
+//! Plugins in the lists of `yoi grant` and `yoi revoke`: what each would run, and which files changed since its last grant.
+
+use super::grant::{Entry, short};
+use crate::compose::packages;
+use crate::config::Config;
+use crate::env::Env;
+use crate::exit::Failure;
+use crate::plugins::{CopyPlace, FoundPackage, PackageGrant, Standing};
+use llm_worker::ToolEffect;
+use plugin::{DeclaredFeature, Manifest};
+use pod::feature::ToolDeclaration;
+use pod::permission::Rule;
+use serde::Serialize;
+
+/// Most changed files that are shown to people.
+const MAX_CHANGED: usize = 20;
+
+/// A plugin whose content nobody granted.
+#[derive(Serialize)]
+pub(super) struct PendingPlugin {
+    key: String,
+    version: String,
+    directory: String,
+    /// Of its content now.
+    digest: String,
+    features: Vec<PendingFeature>,
+    /// Files that are not as they were granted; empty where nothing was.
+    changed: Vec<String>,
+    #[serde(skip)]
+    grant: PackageGrant,
+}
+
+#[derive(Serialize)]
+struct PendingFeature {
+    id: String,
+    /// Whether it adds texts to the system prompt.
+    instructions: usize,
+    /// Those that ask or deny.
+    rules: Vec<Rule>,
+    tools: Vec<PendingTool>,
+}
+
+#[derive(Serialize)]
+struct PendingTool {
+    name: String,
+    /// As the package says: calls that change nothing run without an approval.
+    effect: ToolEffect,
+    /// With its arguments.
+    program: String,
+    network: bool,
+}
+
+/// A grant of a plugin, wherever the plugin is.
+#[derive(Serialize)]
+pub(super) struct GrantedPlugin {
+    key: String,
+    version: String,
+    directory: String,
+    digest: String,
+    #[serde(skip)]
+    grant: PackageGrant,
+}
+
+/// The plugins that can be granted, and why others cannot. Reads all their files.
+pub(super) fn pending(config: &Config, env: &Env) -> (Vec<PendingPlugin>, Vec<String>) {
+    let (mut pending, mut problems) = (Vec::new(), config.plugins.problems.clone());
+    for package in &config.plugins.found {
+        problems.extend(packages::problems(package, env).into_iter().map(|(_, problem)| problem));
+        let Ok(manifest) = &package.manifest else { continue };
+        let changed = match package.standing(env) {
+            Standing::Granted { .. } => continue,
+            Standing::Changed(files) => files.clone(),
+            Standing::NotGranted | Standing::Unreadable(_) => Vec::new(),
+        };
+        match PendingPlugin::of(package, manifest, changed) {
+            Ok(plugin) => pending.push(plugin),
+            Err(why) => problems.push(format!("plugin {} cannot be granted: {why}", package.name)),
+        }
+    }
+    (pending, problems)
+}
+
+impl PendingPlugin {
+    fn of(package: &FoundPackage, manifest: &Manifest, changed: Vec<String>) -> Result<Self, String> {
+        let grant = PackageGrant::new(&package.dir, &manifest.package, &package.content()?);
+        let features = package.features().map(|feature| PendingFeature {
+            id: feature.descriptor.id.to_string(),
+            instructions: feature.descriptor.instructions.len(),
+            rules: feature.rules.clone(),
+            tools: feature.descriptor.declared_tools.iter().filter_map(|tool| PendingTool::of(feature, tool)).collect(),
+        });
+        Ok(Self {
+            key: format!("plugin:{}", package.name),
+            version: grant.version.clone(),
+            directory: grant.directory.clone(),
+            digest: grant.digest.clone(),
+            features: features.collect(),
+            changed,
+            grant,
+        })
+    }
+
+    /// Grants exactly this content. The caller holds the lock of the grants.
+    pub(super) fn grant(&self, env: &Env) -> Result<(), Failure> {
+        let before = PackageGrant::load(env, std::path::Path::new(&self.directory)).ok().flatten();
+        self.grant.save(env)?;
+        before.map_or(Ok(()), |before| forget_copy(&before.digest, env))
+    }
+}
+
+impl PendingTool {
+    fn of(feature: &DeclaredFeature, tool: &ToolDeclaration) -> Option<Self> {
+        let program = feature.programs.get(&tool.name)?;
+        let (name, effect) = (tool.name.clone(), tool.effect);
+        Some(Self { name, effect, program: program.to_string(), network: program.network })
+    }
+
+    fn line(&self) -> String {
+        let Self { name, effect, program, network } = self;
+        let effect = match effect {
+            ToolEffect::ReadOnly => "; it says that it changes nothing, so no call is asked about",
+            ToolEffect::Idempotent | ToolEffect::Effectful => "",
+        };
+        let network = if *network { ", with network access" } else { "" };
+        format!("        tool {name} runs `{program}`{network}{effect}")
+    }
+}
+
+/// The plugins that the person granted, in any directory.
+pub(super) fn granted(env: &Env) -> Result<Vec<GrantedPlugin>, Failure> {
+    let all = PackageGrant::all(env)?.into_iter().map(|grant| GrantedPlugin {
+        key: format!("plugin:{}", grant.package),
+        version: grant.version.clone(),
+        directory: grant.directory.clone(),
+        digest: grant.digest.clone(),
+        grant,
+    });
+    Ok(all.collect())
+}
+
+impl GrantedPlugin {
+    /// Whether it is for the package in this directory.
+    pub(super) fn is_of(&self, dir: &std::path::Path) -> bool {
+        self.grant.is_of(dir)
+    }
+
+    /// Whether it is for this content.
+    pub(super) fn has(&self, digest: &str) -> bool {
+        self.digest == digest
+    }
+
+    /// Takes the grant back. The caller holds the lock of the grants.
+    pub(super) fn revoke(&self, env: &Env) -> Result<(), Failure> {
+        self.grant.remove(env)?;
+        forget_copy(&self.digest, env)
+    }
+}
+
+/// Removes a copy that no grant is for any more.
+fn forget_copy(digest: &str, env: &Env) -> Result<(), Failure> {
+    if PackageGrant::all(env)?.iter().all(|grant| grant.digest != digest)
+        && let Ok(copies) = CopyPlace::of(env)
+    {
+        copies.remove(digest);
+    }
+    Ok(())
+}
+
+fn head(key: &str, version: &str, directory: &str, digest: &str) -> String {
+    let directory = authority::text::escape_line(directory);
+    format!("{key}  (version {version}, {directory}, digest {})", short(digest))
+}
+
+impl Entry for PendingPlugin {
+    fn names(&self) -> (&str, &str) {
+        (&self.key, &self.digest)
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let mut lines = vec![head(&self.key, &self.version, &self.directory, &self.digest)];
+        for feature in &self.features {
+            lines.push(format!("    feature {}", feature.id));
+            lines.extend(feature.tools.iter().map(PendingTool::line));
+            lines.extend(feature.rules.iter().map(|rule| format!("        rule: {rule}")));
+            if feature.instructions > 0 {
+                lines.push(format!(
+                    "        adds {} to the system prompt",
+                    tui::count(feature.instructions as u64, "text")
+                ));
+            }
+        }
+        lines.extend(
+            self.changed.iter().take(MAX_CHANGED).map(|file| format!("    {}", authority::text::escape_line(file))),
+        );
+        if let Some(more) = self.changed.len().checked_sub(MAX_CHANGED).filter(|more| *more > 0) {
+            lines.push(format!("    and {} more", tui::count(more as u64, "file")));
+        }
+        lines.push("    effect: the model can call these tools; their programs run in the sandbox".to_owned());
+        lines
+    }
+}
+
+impl Entry for GrantedPlugin {
+    fn names(&self) -> (&str, &str) {
+        (&self.key, &self.digest)
+    }
+
+    fn lines(&self) -> Vec<String> {
+        vec![head(&self.key, &self.version, &self.directory, &self.digest)]
+    }
+}

@@ -1,0 +1,234 @@
+//! `yoi plugin`: what plugins there are, what each would run, and packages created, checked, added and removed.
+
+use super::grant_plugin;
+use super::person::only_a_person;
+use super::plugin_test;
+use crate::cli::{PluginAction, PluginListArgs, PluginNewArgs, PluginShowArgs};
+use crate::compose::packages;
+use crate::config::Config;
+use crate::config::grants;
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use crate::plugins::{self, FoundPackage, Standing};
+use crate::pods::{disk, make_private};
+use crate::show::out;
+use serde_json::{Value, json};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The package that `yoi plugin new` writes under another name.
+const TEMPLATE: [(&str, &str); 3] = [
+    ("plugin.toml", include_str!("../../../../docs/plugins/hello/plugin.toml")),
+    ("greet.sh", include_str!("../../../../docs/plugins/hello/greet.sh")),
+    ("tests/greet.json", include_str!("../../../../docs/plugins/hello/tests/greet.json")),
+];
+
+/// The name of that package.
+const TEMPLATE_NAME: &str = "hello";
+
+pub(crate) fn run(action: &PluginAction, env: &Env) -> Result<Exit, Failure> {
+    match action {
+        PluginAction::List(args) => list(args, env),
+        PluginAction::Show(args) => show(args, env),
+        PluginAction::Check(args) => check(&args.dir, env),
+        PluginAction::Test(args) => plugin_test::run(&args.dir, args.json, env),
+        PluginAction::New(args) => new(args, env),
+        PluginAction::Add(args) => add(&args.dir, env),
+        PluginAction::Remove(args) => remove(&args.name, env),
+        // Answered before the environment is read.
+        PluginAction::Help(_) => Ok(Exit::Done),
+    }
+}
+
+fn list(args: &PluginListArgs, env: &Env) -> Result<Exit, Failure> {
+    let config = Config::load_with_plugins(env, &args.plugins.plugin_dir)?;
+    let found = &config.plugins.found;
+    if args.json {
+        let plugins: Vec<Value> = found.iter().map(|package| described(package, env)).collect();
+        out::json(&json!({ "plugins": plugins, "problems": config.plugins.problems }));
+        return Ok(Exit::Done);
+    }
+    for package in found {
+        let version = package.manifest.as_ref().map(|manifest| format!(" {}", manifest.package.version));
+        let state = state(package, env);
+        out::line(&format!("{}{}  {state}  ({})", package.name, version.unwrap_or_default(), env.shown(&package.dir)));
+    }
+    config.plugins.problems.iter().for_each(|problem| out::line(&format!("! {problem}")));
+    if found.is_empty() {
+        out::line("there are no plugins; `yoi plugin new NAME` creates one");
+    }
+    Ok(Exit::Done)
+}
+
+fn show(args: &PluginShowArgs, env: &Env) -> Result<Exit, Failure> {
+    let PluginShowArgs { name, plugins, json } = args;
+    let config = Config::load_with_plugins(env, &plugins.plugin_dir)?;
+    let Some(package) = config.plugins.found.iter().find(|package| package.name == *name) else {
+        return Err(Failure::new(Exit::Usage, format!("there is no plugin `{name}`"))
+            .help("`yoi plugin list` lists the plugins"));
+    };
+    if *json {
+        out::json(&described(package, env));
+    } else {
+        page(package, env);
+        out::line(&format!("state: {}", state(package, env)));
+    }
+    Ok(Exit::Done)
+}
+
+/// Checks a package as a start would, and its content as `yoi grant` would.
+fn check(dir: &Path, env: &Env) -> Result<Exit, Failure> {
+    let package = plugins::at(&env.cwd.join(dir), env);
+    page(&package, env);
+    let content = package.content();
+    let mut problems = packages::all_problems(&package, env);
+    problems.extend(content.as_ref().err().cloned());
+    problems.extend(missing_programs(&package, env));
+    problems.iter().for_each(|problem| out::line(&format!("! {problem}")));
+    if problems.is_empty() {
+        let digest = content.map(|content| content.digest()).unwrap_or_default();
+        out::line(&format!("valid (digest {})", digest.get(..12).unwrap_or(&digest)));
+        return Ok(Exit::Done);
+    }
+    Ok(Exit::Failed)
+}
+
+/// Programs that are in no directory of `PATH`.
+fn missing_programs(package: &FoundPackage, env: &Env) -> Vec<String> {
+    let path = env.var("PATH").map(std::env::split_paths).into_iter().flatten().collect::<Vec<_>>();
+    let is_there = |name: &str| path.iter().any(|dir| dir.join(name).is_file());
+    let programs = package.features().flat_map(|feature| &feature.programs);
+    let missing = programs.filter(|(_, program)| !is_there(&program.program));
+    missing.map(|(tool, program)| format!("the program `{}` of {tool} is not in PATH", program.program)).collect()
+}
+
+fn new(args: &PluginNewArgs, env: &Env) -> Result<Exit, Failure> {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if args.name.is_empty() || args.name.len() > 32 || args.name == "strict" || !args.name.bytes().all(fits) {
+        return Err(Failure::new(Exit::Usage, format!("`{}` is not a valid name of a plugin", args.name))
+            .help("use 1 to 32 characters of a-z, 0-9 and -, and not `strict`"));
+    }
+    let dir = env.cwd.join(args.dir.as_deref().unwrap_or(Path::new(""))).join(&args.name);
+    create(&dir)?;
+    for (path, text) in TEMPLATE {
+        let tool = args.name.replace('-', "_");
+        let text = text.replace("hello_greet", &format!("{tool}_greet"));
+        let text = text.replace(&format!("name = \"{TEMPLATE_NAME}\""), &format!("name = \"{}\"", args.name));
+        write(&dir.join(path), text.as_bytes())?;
+    }
+    out::line(&format!("wrote {}", dir.display()));
+    out::line(&format!("to use it: yoi plugin add {} && yoi grant plugin:{}", dir.display(), args.name));
+    Ok(Exit::Done)
+}
+
+fn add(dir: &Path, env: &Env) -> Result<Exit, Failure> {
+    only_a_person("add a plugin")?;
+    let package = plugins::at(&env.cwd.join(dir), env);
+    if let Some(problem) = packages::all_problems(&package, env).into_iter().next() {
+        return Err(Failure::new(Exit::Data, problem).help("`yoi plugin check DIR` lists all problems"));
+    }
+    let to = plugins_dir(env)?.join(&package.name);
+    make_private(&plugins_dir(env)?)?;
+    create(&to)?;
+    if let Err(why) = package.copy_to(&to) {
+        // It was not there before, so all of it is ours.
+        drop(authority::remove_dir(&ambient::claim(), &to));
+        return Err(Failure::new(Exit::Data, format!("plugin {}: {why}", package.name)));
+    }
+    out::line(&format!("added {} as {}", package.name, env.shown(&to)));
+    out::line(&format!("to use it: yoi grant plugin:{}", package.name));
+    Ok(Exit::Done)
+}
+
+fn remove(name: &str, env: &Env) -> Result<Exit, Failure> {
+    only_a_person("remove a plugin")?;
+    let config = Config::load(env)?;
+    let own = plugins_dir(env)?;
+    let own = own.canonicalize().unwrap_or(own);
+    let found = config.plugins.found.iter().find(|package| package.name == name);
+    let Some(package) = found.filter(|package| package.dir.parent() == Some(&own)) else {
+        let what = format!("{} has no plugin `{name}`", env.shown(&own));
+        return Err(Failure::new(Exit::Usage, what).help("`yoi plugin list` shows where each plugin is"));
+    };
+    let _lock = grants::lock(env)?;
+    for granted in grant_plugin::granted(env)?.iter().filter(|granted| granted.is_of(&package.dir)) {
+        granted.revoke(env)?;
+    }
+    authority::remove_dir(&ambient::claim(), &package.dir)
+        .map_err(|error| Failure::new(Exit::Unavailable, error.to_string()))?;
+    out::line(&format!("removed {}", env.shown(&package.dir)));
+    Ok(Exit::Done)
+}
+
+fn plugins_dir(env: &Env) -> Result<PathBuf, Failure> {
+    Ok(env.config_dir()?.join("plugins"))
+}
+
+fn create(dir: &Path) -> Result<(), Failure> {
+    fs::create_dir(dir).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => Failure::new(Exit::Usage, format!("{} already exists", dir.display())),
+        _ => disk(dir, &error),
+    })
+}
+
+fn write(path: &Path, text: &[u8]) -> Result<(), Failure> {
+    let made = path.parent().map_or(Ok(()), fs::create_dir_all);
+    made.and_then(|()| fs::write(path, text)).map_err(|error| disk(path, &error))
+}
+
+/// Whether it is granted, in words.
+fn state(package: &FoundPackage, env: &Env) -> String {
+    match &package.manifest {
+        Err(why) => format!("unusable: {why}"),
+        Ok(_) => package.standing(env).obstacle().unwrap_or_else(|| "granted".to_owned()),
+    }
+}
+
+/// What a package is, for people.
+fn page(package: &FoundPackage, env: &Env) {
+    let Ok(manifest) = &package.manifest else { return };
+    let plugin::Package { name, version, authors, license, homepage, .. } = &manifest.package;
+    out::line(&format!("{name} {version}  ({})", env.shown(&package.dir)));
+    let about = [("authors", authors.join(", ")), ("license", license.clone().unwrap_or_default())];
+    let about = about.into_iter().chain([("homepage", homepage.clone().unwrap_or_default())]);
+    about.filter(|(_, text)| !text.is_empty()).for_each(|(what, text)| out::line(&format!("    {what}: {text}")));
+    for feature in package.features() {
+        out::line(&format!("    feature {}", feature.descriptor.id));
+        for (tool, program) in &feature.programs {
+            let network = if program.network { ", with network access" } else { "" };
+            out::line(&format!("        tool {tool} runs `{program}`{network}"));
+        }
+        feature.rules.iter().for_each(|rule| out::line(&format!("        rule: {rule}")));
+        for text in &feature.descriptor.instructions {
+            out::line(&format!("        adds to the system prompt: {}", text.text.trim()));
+        }
+    }
+}
+
+fn described(package: &FoundPackage, env: &Env) -> Value {
+    let granted = match (&package.manifest, package.manifest.is_ok().then(|| package.standing(env))) {
+        (Ok(_), Some(Standing::Granted { digest })) => json!(digest),
+        _ => Value::Null,
+    };
+    let features: Vec<Value> = package
+        .features()
+        .map(|feature| {
+            let tools = feature.programs.iter().map(
+                |(tool, program)| json!({ "name": tool, "program": program.to_string(), "network": program.network }),
+            );
+            json!({ "id": feature.descriptor.id, "tools": tools.collect::<Vec<_>>() })
+        })
+        .collect();
+    let problems: Vec<String> = packages::problems(package, env).into_iter().map(|(_, what)| what).collect();
+    json!({
+        "name": package.name,
+        "directory": package.dir.display().to_string(),
+        "source": package.source,
+        "state": state(package, env),
+        "granted": granted,
+        "package": package.manifest.as_ref().ok().map(|manifest| &manifest.package),
+        "features": features,
+        "problems": problems,
+    })
+}

@@ -1,0 +1,222 @@
+//! `yoi plugin test`: the examples of a package, each run as a call would be: confined, with the package's content as a copy.
+
+use super::grant_plugin;
+use super::person::only_a_person;
+use crate::compose::roots::Added;
+use crate::compose::{compose, packages};
+use crate::config::Config;
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use crate::plain_file::{self, Links};
+use crate::plugins::{self, FoundPackage};
+use crate::show::out;
+use authority::{ChildExit, Job, Spawner};
+use plugin::ToolProgram;
+use pod::schema::Schema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// The directory of examples in a package.
+const EXAMPLES: &str = "tests";
+
+/// The largest file of examples, in bytes.
+const MAX_FILE: u64 = 1024 * 1024;
+
+/// Most output of an example that is compared, in bytes.
+const MAX_OUTPUT: usize = 1024 * 1024;
+
+/// One call, and what has to come of it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Example {
+    tool: String,
+    arguments: Map<String, Value>,
+    /// Whether the schema refuses the arguments, so that nothing runs.
+    #[serde(default)]
+    refused: bool,
+    #[serde(default)]
+    exit: i32,
+    contains: Option<String>,
+    equals: Option<String>,
+}
+
+/// What came of one example.
+#[derive(Serialize)]
+struct ExampleEnd {
+    name: String,
+    passed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+}
+
+/// The programs of a package, and where they run.
+struct Bench {
+    spawner: Spawner,
+    cwd: PathBuf,
+    copy: PathBuf,
+    runtime: tokio::runtime::Runtime,
+}
+
+/// Runs all examples; the exit code says whether all passed.
+pub(super) fn run(dir: &Path, json: bool, env: &Env) -> Result<Exit, Failure> {
+    only_a_person("run the examples of a plugin")?;
+    let package = plugins::at(&env.cwd.join(dir), env);
+    if let Some(problem) = packages::all_problems(&package, env).into_iter().next() {
+        return Err(Failure::new(Exit::Data, problem).help("`yoi plugin check DIR` lists all problems"));
+    }
+    let unfit = |why: String| Failure::new(Exit::Data, format!("plugin {}: {why}", package.name));
+    let examples = examples(&package.dir).map_err(unfit)?;
+    let digest = package.content().map_err(unfit)?.digest();
+    let config = Config::load(env)?;
+    let copies = packages::copy_place(&config, env).map_err(unfit)?;
+    let copy = copies.copy(&package.dir, &digest).map_err(unfit)?;
+    let ended = all(&package, &examples, copy, &config, env);
+    if grant_plugin::granted(env)?.iter().all(|granted| !granted.has(&digest)) {
+        copies.remove(&digest);
+    }
+    let mut ended = ended?;
+    ended.extend(untested(&package, &examples));
+    let failed = ended.iter().filter(|end| !end.passed).count();
+    if json {
+        out::json(&json!({ "plugin": package.name, "examples": ended }));
+    } else {
+        for ExampleEnd { name, problem, .. } in &ended {
+            out::line(
+                &problem.as_ref().map_or_else(|| format!("ok      {name}"), |why| format!("failed  {name}: {why}")),
+            );
+        }
+        out::line(&format!("{} passed, {failed} failed", ended.len() - failed));
+    }
+    Ok(if failed == 0 { Exit::Done } else { Exit::Failed })
+}
+
+/// The examples of all files, by file and number.
+fn examples(package: &Path) -> Result<Vec<(String, Example)>, String> {
+    let entries = fs::read_dir(package.join(EXAMPLES)).map_err(|error| format!("{EXAMPLES}: {error}"))?;
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    files.retain(|file| file.extension().is_some_and(|end| end == "json"));
+    files.sort();
+    let mut all = Vec::new();
+    for path in files {
+        let name = authority::escape(Path::new(path.file_name().unwrap_or_default()));
+        let unfit = |why: String| format!("{EXAMPLES}/{name}: {why}");
+        let file =
+            plain_file::open(&path, Links::Refused).map_err(unfit)?.ok_or_else(|| unfit("it is gone".to_owned()))?;
+        let bytes = plain_file::whole(file, MAX_FILE).map_err(unfit)?;
+        let read: Vec<Example> = serde_json::from_slice(&bytes).map_err(|error| unfit(error.to_string()))?;
+        all.extend(read.into_iter().enumerate().map(|(number, example)| (format!("{name} {}", number + 1), example)));
+    }
+    if all.is_empty() { Err(format!("there is no example in {EXAMPLES}/*.json")) } else { Ok(all) }
+}
+
+fn all(
+    package: &FoundPackage,
+    examples: &[(String, Example)],
+    copy: PathBuf,
+    config: &Config,
+    env: &Env,
+) -> Result<Vec<ExampleEnd>, Failure> {
+    let ambient = ambient::claim();
+    let composed = compose(&ambient, config, env, Added::default())?.reading(copy.clone());
+    let unavailable = |why: String| Failure::new(Exit::Unavailable, format!("commands cannot run here: {why}"));
+    let spawner = composed.spawner(&ambient, env, "plugin-test")?.map_err(unavailable)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::new(Exit::Internal, error.to_string()))?;
+    let bench = Bench { spawner, cwd: composed.workspace.cwd().to_owned(), copy, runtime };
+    let ended = examples.iter().map(|(name, example)| {
+        let problem = bench.problem(package, example).err();
+        ExampleEnd {
+            name: format!("{name} ({})", authority::text::escape_line(&example.tool)),
+            passed: problem.is_none(),
+            problem,
+        }
+    });
+    Ok(ended.collect())
+}
+
+impl Bench {
+    /// Runs an example; the error says in what it differs.
+    fn problem(&self, package: &FoundPackage, example: &Example) -> Result<(), String> {
+        let tools = package.features().flat_map(|feature| {
+            feature.descriptor.declared_tools.iter().filter_map(|tool| Some((tool, feature.programs.get(&tool.name)?)))
+        });
+        let (tool, program) =
+            tools.into_iter().find(|(tool, _)| tool.name == example.tool).ok_or("there is no such tool")?;
+        if !fits(&tool.schema, example)? {
+            return Ok(());
+        }
+        let (how, output) = self.called(program, example, Duration::from_millis(tool.deadline_ms))?;
+        let text = String::from_utf8_lossy(&output);
+        let shown = || authority::text::escape_within(&text, authority::text::Lines::One, 400);
+        if how != ChildExit::Exit(example.exit) {
+            return Err(format!("{how:?} instead of exit {}; output: {}", example.exit, shown()));
+        }
+        if example.contains.as_ref().is_some_and(|words| !text.contains(words)) {
+            return Err(format!("the output does not contain the words: {}", shown()));
+        }
+        match example.equals.as_ref().is_some_and(|whole| *whole != text) {
+            true => Err(format!("the output is another one: {}", shown())),
+            false => Ok(()),
+        }
+    }
+
+    fn called(
+        &self,
+        program: &ToolProgram,
+        example: &Example,
+        deadline: Duration,
+    ) -> Result<(ChildExit, Vec<u8>), String> {
+        let named = [program.program.clone().into()];
+        let limited = self.spawner.limited(&named, program.network).map_err(|error| error.to_string())?;
+        let spawner = limited.with_guarded_path();
+        let job = Job {
+            program: program.program.clone().into(),
+            args: program.words(&example.arguments, &self.copy)?,
+            cwd: self.cwd.clone(),
+            call: "test".to_owned(),
+            deadline,
+            input: Value::Object(example.arguments.clone()).to_string().into_bytes(),
+        };
+        let mut output = Vec::new();
+        let write = |bytes: &[u8]| {
+            output.extend_from_slice(bytes);
+            if output.len() > MAX_OUTPUT { Err(io::Error::other("too much output")) } else { Ok(()) }
+        };
+        let ended = self.runtime.block_on(spawner.run(job, write, &CancellationToken::new()));
+        let ended = ended.map_err(|error| error.to_string())?;
+        match ended.leftovers {
+            0 => Ok((ended.how, output)),
+            some => Err(format!("it left {} behind, which was ended", tui::count(some.into(), "process"))),
+        }
+    }
+}
+
+/// Whether the schema of the tool lets the arguments reach the program, as the example says.
+fn fits(schema: &str, example: &Example) -> Result<bool, String> {
+    let schema = serde_json::from_str(schema).map_err(|error| error.to_string()).and_then(Schema::compile)?;
+    match (schema.check(&Value::Object(example.arguments.clone())), example.refused) {
+        (Ok(()), false) => Ok(true),
+        (Err(_), true) => Ok(false),
+        (Ok(()), true) => Err("the schema does not refuse the arguments".to_owned()),
+        (Err(problems), false) => {
+            Err(format!("the schema refuses the arguments: {}; is this `\"refused\": true`?", problems.join("; ")))
+        }
+    }
+}
+
+/// Tools of which no example shows what they do.
+fn untested(package: &FoundPackage, examples: &[(String, Example)]) -> Vec<ExampleEnd> {
+    let tools = package.features().flat_map(|feature| feature.programs.keys());
+    let untested = tools.filter(|tool| examples.iter().all(|(_, example)| example.tool != **tool));
+    let end = |tool: &String| ExampleEnd {
+        name: tool.clone(),
+        passed: false,
+        problem: Some(format!("no example in {EXAMPLES}/*.json calls this tool")),
+    };
+    untested.map(end).collect()
+}

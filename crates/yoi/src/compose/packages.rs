@@ -1,0 +1,195 @@
+//! What the plugins that were found come to: features of granted packages run, those of others stand in the plan as off.
+
+use super::switches::Off;
+use crate::config::Config;
+use crate::config::file::Mode;
+use crate::env::Env;
+use crate::exit::{Exit, Failure};
+use crate::plugins::{CopyPlace, FoundPackage, Standing};
+use plugin::DeclaredFeature;
+use pod::feature::{
+    CapabilityPolicy, FeatureId, FeatureModule, FeatureRegistryBuilder, FeatureRuntimeKind, HostCapability,
+    InstallOutcome, InstallPlan, PlannedFeature,
+};
+use pod::permission::Layer;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What grants a plugin its capabilities.
+const GRANT: &str = "`yoi grant`";
+
+/// How the reason begins for which a feature of a plugin is off.
+pub(crate) const OFF: &str = "plugin: ";
+
+/// Most features of packages without a grant that stand in a plan: there is no bound to what a project brings.
+const MAX_OFF: usize = 64;
+
+/// Most problems in a report, for the same reason.
+const MAX_PROBLEMS: usize = 64;
+
+/// The packages of a start.
+#[derive(Default)]
+pub(crate) struct Packages {
+    granted: Vec<(Arc<FoundPackage>, String)>,
+    copies: Option<CopyPlace>,
+    problems: Vec<(Option<FeatureId>, String)>,
+}
+
+impl Packages {
+    /// Adds what is wrong with packages to the report of a registry.
+    pub(super) fn report(&self, builder: FeatureRegistryBuilder) -> FeatureRegistryBuilder {
+        self.problems.iter().take(MAX_PROBLEMS).fold(builder, |builder, (id, what)| builder.problem(id.clone(), what))
+    }
+
+    /// Copies the granted packages; gives the directories that children read, and why some cannot be copied. Calls into
+    /// these are refused.
+    pub(super) fn copied(&self) -> (Vec<PathBuf>, Vec<String>) {
+        let (mut dirs, mut problems) = (Vec::new(), Vec::new());
+        for ((package, digest), copies) in self.granted.iter().zip(std::iter::repeat(self.copies.as_ref())) {
+            let copied = copies.map(|copies| copies.copy(&package.dir, digest));
+            match copied.unwrap_or_else(|| Err("there is no directory for its copy".to_owned())) {
+                Ok(dir) => dirs.push(dir),
+                Err(why) => problems.push(format!("plugin {}: its tools do not run: {why}", package.name)),
+            }
+        }
+        (dirs, problems)
+    }
+}
+
+/// Adds the features of all packages to the modules of a start, and what they may do to its policy.
+pub(super) fn decided(
+    config: &Config,
+    env: &Env,
+    mut policy: CapabilityPolicy,
+    modules: &mut Vec<Arc<dyn FeatureModule>>,
+    packages: &mut Packages,
+) -> CapabilityPolicy {
+    let copies = copy_place(config, env);
+    packages.copies = copies.as_ref().ok().cloned();
+    packages.problems = config.plugins.problems.iter().map(|what| (None, what.clone())).collect();
+    let mut off = 0_usize;
+    for package in &config.plugins.found {
+        packages.problems.extend(problems(package, env));
+        if package.features().next().is_none() {
+            continue;
+        }
+        let standing = match (package.standing(env), &copies) {
+            (Standing::Granted { digest }, Ok(copies)) => Ok((digest, copies)),
+            (Standing::Granted { .. }, Err(why)) => Err(why.clone()),
+            (other, _) => Err(other.obstacle().unwrap_or_default()),
+        };
+        for feature in package.features() {
+            match &standing {
+                Ok((digest, copies)) => {
+                    modules.push(Arc::new(package.module(feature, digest, copies, env)));
+                    policy = granted(policy, feature);
+                    let id = &feature.descriptor.id;
+                    if config.strict_plugins.value && !is_off(config, id) {
+                        policy = policy.require(id.clone(), &config.strict_plugins.source);
+                    }
+                }
+                Err(why) if off < MAX_OFF => {
+                    off += 1;
+                    modules.push(Arc::new(Off(feature.descriptor.clone())));
+                    policy = policy.disable(feature.descriptor.id.clone(), format!("{OFF}{why}"));
+                }
+                Err(_) => {}
+            }
+        }
+        if let Ok((digest, _)) = standing {
+            packages.granted.push((Arc::clone(package), digest.clone()));
+        }
+    }
+    policy
+}
+
+/// The rules of permission of granted packages, behind those of the files: they only narrow.
+pub(super) fn layers(config: &Config, env: &Env) -> Vec<Layer> {
+    let features = config.plugins.found.iter().flat_map(|package| package.features().map(move |of| (package, of)));
+    let with_rules = features.filter(|(_, of)| !of.rules.is_empty() && !is_off(config, &of.descriptor.id));
+    let granted = with_rules.filter(|(package, _)| matches!(package.standing(env), Standing::Granted { .. }));
+    let layer = |(_, of): (_, &DeclaredFeature)| Layer::new(of.descriptor.id.to_string(), of.rules.clone()).ok();
+    granted.filter_map(layer).map(Layer::tightening).collect()
+}
+
+/// Where copies of packages are, if no command of this start writes there.
+pub(crate) fn copy_place(config: &Config, env: &Env) -> Result<CopyPlace, String> {
+    let is_read_only = config.project.too_wide.is_some() || config.sandbox.value == Mode::ReadOnly;
+    CopyPlace::of(env).and_then(|copies| if is_read_only { Ok(copies) } else { copies.outside(&config.project.root) })
+}
+
+/// Whether the person switched a feature off.
+fn is_off(config: &Config, id: &FeatureId) -> bool {
+    config.features.get(&id.to_string()).is_some_and(|switches| switches.off().is_some())
+}
+
+/// Ends a start for which every plugin that is found must be installed, if one is not.
+pub(crate) fn strict(config: &Config, plan: &InstallPlan, env: &Env) -> Result<(), Failure> {
+    if !config.strict_plugins.value {
+        return Ok(());
+    }
+    let mut missing = config.plugins.problems.clone();
+    for package in &config.plugins.found {
+        missing.extend(problems(package, env).into_iter().map(|(_, problem)| problem));
+        let obstacle = package.features().next().and_then(|_| package.standing(env).obstacle());
+        missing.extend(obstacle.map(|why| format!("plugin {}: {why}", package.name)));
+    }
+    let skipped = |feature: &&PlannedFeature| {
+        feature.runtime == FeatureRuntimeKind::Declarative && feature.outcome == InstallOutcome::Skipped
+    };
+    let why = |feature: &PlannedFeature| {
+        feature.diagnostics.first().map_or_else(|| feature.feature_id.to_string(), |found| found.message.clone())
+    };
+    missing.truncate(MAX_PROBLEMS);
+    missing.extend(plan.features.iter().filter(skipped).map(why));
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let what = format!("{}: a plugin is not installed: {}", config.strict_plugins.source, missing.join("; "));
+    Err(Failure::new(Exit::Config, what)
+        .help("grant the plugins with `yoi grant`, fix or remove them, or start without this setting"))
+}
+
+/// Why features of a package cannot be used, whatever was granted.
+pub(crate) fn problems(package: &FoundPackage, env: &Env) -> Vec<(Option<FeatureId>, String)> {
+    let manifest = match &package.manifest {
+        Ok(manifest) => manifest,
+        Err(why) => return vec![(None, format!("plugin {} ({}): {why}", package.name, env.shown(&package.dir)))],
+    };
+    let problem = |(name, feature): (&String, &Result<DeclaredFeature, String>)| {
+        let id = format!("plugin:{}/{name}", package.name);
+        let why = feature.as_ref().err()?;
+        Some((id.parse().ok(), format!("{}: {why}", authority::text::escape_line(&id))))
+    };
+    manifest.features.iter().filter_map(problem).collect()
+}
+
+/// The same, and what a plan of it finds, which compiles the schemas of its tools: nothing does before a package is granted.
+pub(crate) fn all_problems(package: &FoundPackage, env: &Env) -> Vec<String> {
+    problems(package, env).into_iter().map(|(_, what)| what).chain(conflicts(package)).collect()
+}
+
+/// What would keep features of a package from being installed beside those of this program, once granted.
+fn conflicts(package: &FoundPackage) -> Vec<String> {
+    let mut policy = CapabilityPolicy::nothing();
+    let mut modules: Vec<Arc<dyn FeatureModule>> = Vec::new();
+    for descriptor in crate::program::declared() {
+        policy = policy.disable(descriptor.id.clone(), "");
+        modules.push(Arc::new(Off(descriptor)));
+    }
+    for feature in package.features() {
+        policy = granted(policy, feature);
+        modules.push(Arc::new(Off(feature.descriptor.clone())));
+    }
+    let builder = FeatureRegistryBuilder::new(policy).runtime(FeatureRuntimeKind::Declarative);
+    let plan = builder.with_all(modules).plan();
+    plan.features.into_iter().flat_map(|feature| feature.diagnostics).map(|found| found.message).collect()
+}
+
+/// The person granted the package, so each feature gets what it requests.
+fn granted(policy: CapabilityPolicy, feature: &DeclaredFeature) -> CapabilityPolicy {
+    let descriptor = &feature.descriptor;
+    let requested = descriptor.requested_capabilities.iter().map(|request| request.capability.clone());
+    let all = requested.chain([HostCapability::tool("*")]);
+    all.fold(policy, |policy, capability| policy.grant(descriptor.id.clone(), capability, GRANT))
+}

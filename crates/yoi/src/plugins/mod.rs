@@ -1,0 +1,14 @@
+//! Packages of plugins on this machine: found, read, granted by the person, copied for their programs. Runs nothing.
+//!
+//! Finding a package opens its manifest and no other file. Only the files of a granted package are read: at a start and before
+//! each call they must have the granted digest. What programs see is a copy with that digest, which no child can change.
+
+mod content;
+mod find;
+mod grants;
+mod package;
+
+pub(crate) use content::CopyPlace;
+pub(crate) use find::{NamedPackage, Places, Plugins, ProjectPlaces, at};
+pub(crate) use grants::PackageGrant;
+pub(crate) use package::{FoundPackage, Standing};

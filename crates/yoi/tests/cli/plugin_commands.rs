@@ -1,0 +1,133 @@
+//! The commands about plugins: directories on the command line, metadata, and what a test of a package finds.
+
+use crate::plugins::{SCRIPT, called_once, manifest, write};
+use crate::scene::Scene;
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::symlink;
+
+#[test]
+fn commands_look_for_plugins_in_more_directories() {
+    let scene = Scene::new();
+    let dir = scene.path("more");
+    write(&dir.join("acme"), &manifest("acme", "acme_greet"), SCRIPT);
+    let dir = ["--plugin-dir", dir.to_str().unwrap()];
+    let with = |args: &[&str]| scene.yoi(&[args, &dir[..]].concat());
+    scene.yoi(&["plugin", "list"]).ends(0).prints(&["there are no plugins"]);
+    with(&["plugin", "list"]).ends(0).prints(&["acme 1.0.0  not granted"]);
+    with(&["plugin", "show", "acme"]).ends(0).prints(&["tool acme_greet runs"]);
+    with(&["grant"]).ends(0).prints(&["plugin:acme  (version 1.0.0"]);
+    with(&["grant", "plugin:acme"]).ends(0);
+    let plan = with(&["features", "--json"]).ends(0).json();
+    let found = plan["features"].as_array().unwrap().iter().find(|of| of["feature_id"] == "plugin:acme/main").unwrap();
+    assert_eq!(found["outcome"], "installed");
+    with(&["features", "--explain", "acme_greet"]).ends(0);
+    with(&["features", "some-pod"]).ends(2).says(&["--plugin-dir applies to the next start"]);
+}
+
+#[test]
+fn what_a_package_says_of_itself_stands_in_reports() {
+    let scene = Scene::new();
+    let about = "1.0.0\"\nauthors = [\"Ada\"]\nlicense = \"MIT\"\nhomepage = \"https://example.org\"\nmetadata = { labels = [\"maps\"] }";
+    write(&scene.path("config/yoi/plugins/acme"), &manifest("acme", "acme_greet").replace("1.0.0\"", about), SCRIPT);
+    scene.yoi(&["grant", "--all"]).ends(0);
+    let expected = json!({
+        "authors": ["Ada"], "license": "MIT", "homepage": "https://example.org", "metadata": { "labels": ["maps"] },
+    });
+    let about = |report: &Value| {
+        let all = report["features"].as_array().unwrap();
+        all.iter().find(|of| of["feature_id"] == "plugin:acme/main").unwrap()["about"].clone()
+    };
+    assert_eq!(about(&scene.yoi(&["features", "--json"]).ends(0).json()), expected);
+    scene.yoi(&["run", "--pod", "p", "list the files"]).ends(0);
+    assert_eq!(about(&scene.yoi(&["features", "p", "--json"]).ends(0).json()), expected);
+}
+
+/// The problems of the examples below; the last one is of a tool without an example.
+const EXPECTED: [&str; 8] = [
+    "",
+    "",
+    "the schema refuses the arguments",
+    "does not refuse",
+    "1 process behind",
+    "does not contain the words",
+    "the output is another one",
+    "no example",
+];
+
+#[test]
+fn a_test_of_a_package_checks_what_a_call_would() {
+    let scene = Scene::new();
+    let script = "case $1 in *stay) setsid sleep 31234 & sleep 0.2 ;; esac\necho end\n";
+    let text = manifest("acme", "acme_greet");
+    let second = "[[features.main.tools]]\nname = \"acme_other\"\nabout = \"x\"\neffect = \"read_only\"\nschema = { type = \"object\" }\n";
+    let text = format!("{text}[features.main.run.acme_other]\nprogram = \"true\"\n");
+    let text = text.replacen("[[features.main.tools]]", &format!("{second}[[features.main.tools]]"), 1);
+    let dir = write(&scene.file("acme"), &text, script);
+    fs::create_dir(dir.join("tests")).unwrap();
+    let call = |arguments: Value, more: Value| {
+        let mut example = json!({ "tool": "acme_greet", "arguments": arguments });
+        example.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        example
+    };
+    let examples = json!([
+        call(json!({ "who": "x" }), json!({ "equals": "end\n" })),
+        call(json!({}), json!({ "refused": true })),
+        call(json!({}), json!({})),
+        call(json!({ "who": "x" }), json!({ "refused": true })),
+        call(json!({ "who": "stay" }), json!({})),
+        call(json!({ "who": "x" }), json!({ "contains": "else" })),
+        call(json!({ "who": "x" }), json!({ "equals": "end" })),
+    ]);
+    fs::write(dir.join("tests/a.json"), examples.to_string()).unwrap();
+    let done = scene.yoi(&["plugin", "test", "acme", "--json"]).ends(1).json();
+    let problems: Vec<String> = done["examples"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|end| end["problem"].as_str().unwrap_or("").to_owned())
+        .collect();
+    for (at, words) in EXPECTED.iter().enumerate() {
+        assert!(problems[at].contains(words) && problems[at].is_empty() == words.is_empty(), "{words}: {problems:?}");
+    }
+    assert_eq!((problems.len(), &done["examples"][7]["name"]), (8, &json!("acme_other")), "{problems:?}");
+    // What would keep it from being installed is found before anything runs.
+    fs::write(dir.join("plugin.toml"), manifest("acme", "Read")).unwrap();
+    scene.yoi(&["plugin", "test", "acme"]).ends(65).says(&["reserved for builtin:files"]);
+    scene.yoi(&["plugin", "check", "acme"]).ends(1).prints(&["reserved for builtin:files"]);
+}
+
+#[test]
+fn only_plugins_of_the_person_are_removed() {
+    let scene = Scene::new();
+    write(&scene.file(".yoi/plugins/acme"), &manifest("acme", "acme_greet"), SCRIPT);
+    scene.yoi(&["plugin", "remove", "acme"]).ends(2).says(&["has no plugin `acme`"]);
+    let elsewhere = write(&scene.path("elsewhere/other"), &manifest("other", "other_greet"), SCRIPT);
+    fs::create_dir_all(scene.path("config/yoi/plugins")).unwrap();
+    symlink(&elsewhere, scene.path("config/yoi/plugins/other")).unwrap();
+    scene.yoi(&["plugin", "remove", "other"]).ends(2);
+    assert!(scene.file(".yoi/plugins/acme/run.sh").exists() && elsewhere.join("run.sh").exists());
+}
+
+#[test]
+fn a_package_that_cannot_be_copied_leaves_nothing() {
+    let scene = Scene::new();
+    let dir = write(&scene.file("acme"), &manifest("acme", "acme_greet"), SCRIPT);
+    symlink("/etc/passwd", dir.join("z-link")).unwrap();
+    scene.yoi(&["plugin", "add", "acme"]).ends(65).says(&["z-link: is a symbolic link"]);
+    assert!(!scene.path("config/yoi/plugins/acme").exists());
+}
+
+/// Names that a person gave to tools stay, whatever a project that was granted says.
+#[test]
+fn names_of_the_person_come_before_those_of_a_project() {
+    let scene = Scene::new();
+    write(&scene.path("config/yoi/plugins/acme"), &manifest("acme", "acme_greet"), SCRIPT);
+    scene.config("[plugins.acme]\nrename = { acme_greet = \"mine\" }\n");
+    scene.write("yoi.toml", "[plugins.acme]\nrename = { acme_greet = \"theirs\" }\n");
+    scene.yoi(&["grant"]).ends(0).prints(&["gives tools of the plugin acme other names"]);
+    scene.yoi(&["grant", "--all"]).ends(0);
+    assert!(called_once(&scene, "p", "mine", json!({ "who": "you" })).1.contains("hello --who=you"));
+    scene.config("");
+    assert!(called_once(&scene, "q", "theirs", json!({ "who": "you" })).1.contains("hello --who=you"));
+}
