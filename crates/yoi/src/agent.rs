@@ -8,8 +8,10 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::plain_file::{self, Links};
 use authority::text::{Lines, escape_within};
+use pod::record::LaunchedAgent;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use session_store::Digest;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -73,6 +75,8 @@ struct AgentArgument {
 #[derive(Debug)]
 pub(crate) struct Agent {
     name: String,
+    /// What the journal says about it.
+    launched: LaunchedAgent,
     /// Whether the file is one of the person's own.
     own: bool,
     /// With the arguments.
@@ -91,6 +95,9 @@ impl Agent {
             return Err(Failure::new(Exit::Usage, format!("--agent: {shown} does not exist")));
         };
         let bytes = plain_file::whole(opened, MAX_FILE).map_err(fail)?;
+        let whole = path.canonicalize().map_err(|error| fail(authority::explain(&error)))?;
+        let digest = Digest::of(&bytes).to_string();
+        let launched = LaunchedAgent { file: whole.display().to_string(), digest };
         let text = String::from_utf8(bytes).map_err(|_| fail("the file is not UTF-8".to_owned()))?;
         let file: AgentFile = file::parse_as(&text).map_err(|problem| {
             Failure::new(Exit::Config, format!("{shown}:{}: {}", problem.line, problem.what)).help(problem.help)
@@ -100,7 +107,12 @@ impl Agent {
         if prompt.len() > MAX_PROMPT {
             return Err(fail(format!("the prompt has over {MAX_PROMPT} bytes with its arguments")));
         }
-        Ok(Self { name, own: is_own(&path, env), prompt, file })
+        Ok(Self { name, launched, own: is_own(&path, env), prompt, file })
+    }
+
+    /// For the journal.
+    pub(crate) fn launched(&self) -> &LaunchedAgent {
+        &self.launched
     }
 
     /// For people.

@@ -290,7 +290,8 @@ impl LaunchOptions {
         for dir in &mut all.plugin_dirs {
             *dir = env.cwd.join(&*dir).display().to_string();
         }
-        Launch { model: Some(model.to_owned()), ..all.wire().launch }
+        let agent = self.agent.as_deref().map(|agent| agent.launched().clone());
+        Launch { model: Some(model.to_owned()), agent, ..all.wire().launch }
     }
 }
 
@@ -335,6 +336,8 @@ impl Options {
             profile,
             plugin_dirs,
             strict_plugins,
+            // The start that goes on with its pod names it again.
+            agent: _,
             run: _,
         } = launch;
         let mode = |text: String| Mode::from_str(&text, false).map_err(|_| unknown("sandbox mode", &text));
@@ -395,6 +398,7 @@ impl Options {
             profile,
             plugin_dirs,
             strict_plugins,
+            agent: None,
             run: false,
         };
         Wire { launch, add_dirs, add_write_dirs }

@@ -6,7 +6,7 @@ use crate::control::{Core, Drivers, OpenSession, Pipeline};
 use crate::feature::{Drift, JobBoard, PodLink, RegistryReport};
 use crate::mailbox::pending::Pending;
 use crate::mailbox::requests::mailbox;
-use crate::record::Record;
+use crate::record::{HostStarted, Record};
 use crate::session::checkpoint::CheckpointBuilder;
 use crate::session::fold::SessionState;
 use crate::session::jobs;
@@ -92,6 +92,12 @@ impl Opening {
     #[must_use]
     pub fn drift(&self, report: &RegistryReport) -> Drift {
         self.state.installed.as_ref().map_or(Drift::Same, |earlier| report.since(earlier))
+    }
+
+    /// The start before this one.
+    #[must_use]
+    pub fn started_before(&self) -> Option<&HostStarted> {
+        self.state.started.as_ref()
     }
 
     /// The link that an install needs to reach the pod that will be built on this session.

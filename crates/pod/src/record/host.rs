@@ -68,9 +68,21 @@ pub struct Launch {
     /// Whether every plugin that is found must be installed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strict_plugins: Option<bool>,
+    /// The agent of this run; its pod goes on as this agent only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<LaunchedAgent>,
     /// The options of one `yoi run`: of these, a later start takes the model only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub run: bool,
+}
+
+/// The agent file of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaunchedAgent {
+    /// Its path, absolute, without links.
+    pub file: String,
+    /// BLAKE3 of its bytes, hex.
+    pub digest: String,
 }
 
 /// Body of `host_stopped`: the last record of an orderly stop. If it is missing, the next start runs recovery.

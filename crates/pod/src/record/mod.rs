@@ -26,8 +26,8 @@ pub use client::ClientCall;
 pub use decision::Decision;
 pub use file::{DirectoryMoved, FileChanged, Output, Stored};
 pub use host::{
-    Features, Gap, GrantsUsed, HoldCause, HostStarted, HostStopped, Launch, Recovery, Resumed, Suspended, UsedGrant,
-    Who,
+    Features, Gap, GrantsUsed, HoldCause, HostStarted, HostStopped, Launch, LaunchedAgent, Recovery, Resumed,
+    Suspended, UsedGrant, Who,
 };
 pub use person_command::{command_item, command_of, command_text};
 pub use process::{ChildProcess, JobEnd, JobEndKind, JobStarter, MAX_JOB_TEXT};

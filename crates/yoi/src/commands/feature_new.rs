@@ -40,7 +40,7 @@ pub(crate) fn run(args: &FeatureNewArgs, env: &Env) -> Result<Exit, Failure> {
     })?;
     let clone = match &args.yoi {
         Some(dir) => clone_at(&env.cwd.join(dir)).ok_or_else(|| no_clone(&format!("{} is not", dir.display()))),
-        None => parent.ancestors().find_map(clone_at).ok_or_else(|| no_clone("this directory is not in")),
+        None => env.cwd.ancestors().find_map(clone_at).ok_or_else(|| no_clone("this directory is not in")),
     }?;
     let dir = parent.join(&name.0);
     match fs::create_dir(&dir) {

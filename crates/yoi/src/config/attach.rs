@@ -90,16 +90,17 @@ impl<'a> Attaching<'a> {
             return Ok(());
         }
         let switches = self.config.features.entry(id.to_owned()).or_default();
-        let refused = |why: String| {
-            Err(Failure::new(Exit::Config, format!("{source}: {id} {why}")).help("change it there, or leave it on"))
+        let refused = |why: String, help: String| {
+            Err(Failure::new(Exit::Config, format!("{source}: {id} {why}")).help(format!("{help}, or leave it on")))
         };
         if let Some(place) = switches.required() {
-            return refused(format!("is required by {place}"));
+            return refused(format!("is required by {place}"), "change it there".to_owned());
         }
         let own = switches.attached && who == Detacher::Person;
         if !(own || is_plain) {
             let place = switches.enabled.as_ref().map_or("default", |enabled| &enabled.source);
-            return refused(format!("judges or watches what the model does, and is switched on by {place}"));
+            let help = format!("set enabled = false under [features.\"{id}\"] in your own configuration");
+            return refused(format!("judges or watches what the model does, and is switched on by {place}"), help);
         }
         switches.enabled = Some(Sourced::new(false, source.clone()));
         switches.attached = false;

@@ -16,9 +16,9 @@ use pod::control::{Actor, Client, HostMode, Outbox, Permission};
 use pod::feature::{Drift, DriftGrade};
 use pod::host::{self, CrashCleanup, HostError, OpenReport, Opening, PodConfig, PodDeps};
 use pod::permission::Person;
-use pod::record::{HostStarted, Launch};
+use pod::record::{HostStarted, Launch, LaunchedAgent};
 use session_store::{Opened, SessionRecords};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 use tokio_util::sync::CancellationToken;
@@ -65,6 +65,7 @@ impl Hosting<'_> {
         let files = everything(&ambient::claim())?;
         let after = CrashCleanup { now: now(), end_survivors: &end_survivors, files: Some(&files) };
         let opening = Opening::of(&place.dir(), opened, &after).map_err(fail)?;
+        self.is_of_agent(place, opening.started_before())?;
         let Installed { registry, permission, no_shell, git } =
             composed.install(ambient, env, &tag, opening.link(), (&keys, &secrets), &place.dir())?;
         self.git.set(git).ok();
@@ -103,6 +104,33 @@ impl Hosting<'_> {
             messages.warn(&format!("warning: the install report was not saved in this pod: {error}"));
         }
         Err(failure)
+    }
+
+    /// A pod of an agent goes on as that agent: without its file, or with another one, it would have other tools and limits.
+    fn is_of_agent(&self, place: &SessionLocation, before: Option<&HostStarted>) -> Result<(), Failure> {
+        let Some(before) = before else { return Ok(()) };
+        let before = before.launch.as_ref().and_then(|launch| launch.agent.as_ref());
+        let now = self.context.launch.agent().map(Agent::launched);
+        let name = place.name().unwrap_or_default();
+        match before {
+            _ if before == now => Ok(()),
+            None => Err(Failure::new(Exit::Usage, format!("{name} exists, and is not of this agent"))
+                .help("omit --agent, or use another name with --pod")),
+            Some(_) if self.context.launch.adopts() => Ok(()),
+            Some(LaunchedAgent { file, .. }) => {
+                let is_same = now.is_some_and(|now| now.file == *file);
+                let file = authority::escape(Path::new(file));
+                let why = if is_same { "the agent file changed" } else { "it is the pod of an agent" };
+                let goes_on = format!("yoi run --pod {name} --agent '{file}'");
+                let help = match is_same {
+                    true => format!("read {file}, then accept it: `{goes_on} --adopt \"continue\"`"),
+                    false => format!(
+                        "go on as the agent: `{goes_on} \"continue\"`; without it, with other tools and limits: add --adopt"
+                    ),
+                };
+                Err(Failure::new(Exit::Config, format!("{name} does not go on: {why} ({file})")).help(help))
+            }
+        }
     }
 
     /// A pod whose gates or required features changed goes on only with the person's consent.

@@ -71,11 +71,6 @@ impl HostContext<'_> {
             self.required(&plan.unmet, &plan)?;
         }
         if let Some(agent) = self.launch.agent() {
-            if place.is_known() {
-                let name = place.name().unwrap_or_default();
-                return Err(Failure::new(Exit::Usage, format!("{name} exists: --agent is for a new pod"))
-                    .help("omit --agent, or use another name with --pod"));
-            }
             messages.say(&agent.line());
         }
         greet(messages, config, &choice, &composed);

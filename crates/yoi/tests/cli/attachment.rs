@@ -140,6 +140,33 @@ fn an_agent_reaches_no_tool_outside_its_list() {
 }
 
 #[test]
+fn the_pod_of_an_agent_goes_on_as_this_agent_only() {
+    let scene = Scene::new();
+    let file = agent(&scene, FOREIGN, &format!("tools = [\"Read\"]\n{ARGUMENT}"));
+    let whole = scene.file(&file).canonicalize().unwrap().display().to_string();
+    run(&scene, &["--agent", &file]).ends(0);
+    let model = scene.script("again.jsonl", &vec![json!({ "text": "done" }); 9]);
+    let again = |more: &[&str]| {
+        let line = [&["run", "--pod", "p", "-m", &model], more, &["go on"]].concat();
+        scene.yoi(&line)
+    };
+    let starts = || scene.records("p").iter().filter(|record| record["k"] == "host_started").count();
+    again(&[]).ends(78).says(&["p does not go on: it is the pod of an agent", &format!("--agent '{whole}'")]);
+    scene.yoi(&["start", "p"]).ends(78).says(&["it is the pod of an agent"]);
+    assert_eq!(starts(), 1, "nothing of a refused start is in the journal");
+    again(&["--agent", &file]).ends(0);
+    let tools = |record: &Value| record["surface"]["tools"].as_array().map(Vec::len);
+    assert!(scene.records("p").iter().filter_map(tools).all(|tools| tools == 1));
+    // Another text of the file may have other tools.
+    let other = agent(&scene, FOREIGN, &format!("tools = [\"Read\", \"Bash\"]\n{ARGUMENT}"));
+    again(&["--agent", &other]).ends(78).says(&["the agent file changed", "--adopt"]);
+    again(&["--agent", &other, "--adopt"]).ends(0);
+    again(&["--adopt"]).ends(0);
+    again(&[]).ends(0);
+    scene.sound("p");
+}
+
+#[test]
 fn an_agent_file_adds_a_guard_and_lowers_limits_wherever_it_is() {
     let scene = Scene::new();
     let keys =
@@ -198,7 +225,8 @@ fn an_agent_file_of_ones_own_may_switch_on_what_a_link_to_another_may_not() {
     // What the person switches on is on.
     let bare = agent(&scene, FOREIGN, &format!("with.\"builtin:jobs\" = {{}}\n{ARGUMENT}"));
     scene.yoi(&["run", "--agent", &bare, "--with", "builtin:jobs", "list the files"]).ends(0);
-    scene.yoi(&["run", "--pod", "p", "--agent", &own, "go"]).ends(2).says(&["p exists: --agent is for a new pod"]);
+    scene.yoi(&["run", "--pod", "q", "list the files"]).ends(0);
+    scene.yoi(&["run", "--pod", "q", "--agent", &own, "go"]).ends(2).says(&["q exists, and is not of this agent"]);
     scene.yoi(&["run", "--agent", "none.toml", "go"]).ends(2).says(&["does not exist"]);
 }
 

@@ -71,6 +71,12 @@ fn it_finds_the_clone_it_is_in_and_goes_where_it_is_told() {
     let pod = scene.file("crates/pod").canonicalize().unwrap();
     assert!(manifest.contains(&format!("pod = {{ path = \"{}\" }}", pod.display())), "{manifest}");
     assert!(scene.read("mine/a1/src/lib.rs").contains("pub struct A1;"));
+    // The clone is the one around the current directory, wherever the crate goes.
+    fs::create_dir(scene.file("beside")).unwrap();
+    let elsewhere = scene.path("crates-of-mine");
+    fs::create_dir(&elsewhere).unwrap();
+    scene.yoi(&["-C", "beside", "feature", "new", "a2", "--dir", elsewhere.to_str().unwrap()]).ends(0);
+    assert!(elsewhere.join("a2/Cargo.toml").exists());
 }
 
 #[test]
