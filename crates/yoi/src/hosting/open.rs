@@ -13,7 +13,7 @@ use crate::exit::{Exit, Failure};
 use crate::project::environment;
 use authority::Redactor;
 use pod::control::{Actor, Client, HostMode, Outbox, Permission};
-use pod::feature::{Drift, DriftGrade};
+use pod::feature::{Drift, DriftGrade, InstallOutcome, RegistryReport};
 use pod::host::{self, CrashCleanup, HostError, OpenReport, Opening, PodConfig, PodDeps};
 use pod::permission::Person;
 use pod::record::{HostStarted, Launch, LaunchedAgent};
@@ -77,6 +77,7 @@ impl Hosting<'_> {
         if let Some(why) = no_shell {
             messages.say(&format!("commands cannot run here: {why}"));
         }
+        self.tell_missing(registry.report());
         if lacking.is_ok() {
             self.may_go_on(place, &opening.drift(registry.report()))?;
         }
@@ -146,6 +147,16 @@ impl Hosting<'_> {
         Err(Failure::new(Exit::Config, what).help(format!(
             "undo that, or accept it: `yoi run --pod {name} --adopt \"continue\"` or `yoi start {name} --adopt`"
         )))
+    }
+
+    /// Names features of the command line that are not installed: the model would only find their tools missing.
+    fn tell_missing(&self, report: &RegistryReport) {
+        let asked_for = |by: &String| by.starts_with("--with");
+        let skipped = report.features.iter().filter(|feature| feature.outcome == InstallOutcome::Skipped);
+        for feature in skipped.filter(|feature| feature.attached_by.as_ref().is_some_and(asked_for)) {
+            let why = feature.diagnostics.first().map_or("", |found| found.message.as_str());
+            self.context.messages.warn(&format!("warning: {} is not installed: {why}", feature.feature_id));
+        }
     }
 
     /// Says what changed in the features.

@@ -94,6 +94,16 @@ fn a_run_switches_off_what_it_attached_and_what_only_offers_tools() {
 }
 
 #[test]
+fn a_feature_of_the_command_line_that_is_not_installed_is_named() {
+    let scene = Scene::new();
+    let said = "warning: builtin:work-item is not installed: ";
+    run(&scene, &["--with", "builtin:work-item"]).ends(0).says(&[said, "create that directory"]);
+    scene.write("work-items/.keep", "");
+    let again = scene.yoi(&["run", "--with", "builtin:work-item", "list the files"]).ends(0);
+    assert!(!again.err.contains(said), "{}", again.err);
+}
+
+#[test]
 fn a_pod_that_stays_starts_again_with_what_was_attached() {
     let scene = Scene::new();
     let with = "builtin:loop-detect={\"window\": 4}";

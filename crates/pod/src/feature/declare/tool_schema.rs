@@ -84,7 +84,7 @@ impl ToolSchema {
 pub(crate) struct Narrowing {
     /// The properties of the arguments whose schema changed.
     pub(crate) properties: BTreeSet<String>,
-    /// A schema with the new enums alone. `null` fits everywhere: the tool says what it takes for nothing.
+    /// A schema with the new enums alone. `null` fits where it did before: the tool says what it takes for nothing.
     pub(crate) overlay: Value,
 }
 
@@ -117,7 +117,8 @@ impl Check<'_> {
                 ("enum", _, Some(Value::Array(values))) => {
                     self.choices(was, values, &shown)?;
                     let mut values = values.clone();
-                    if !values.contains(&Value::Null) {
+                    let null = self.compiled(was).is_ok_and(|schema| schema.check(&Value::Null).is_ok());
+                    if null && !values.contains(&Value::Null) {
                         values.push(Value::Null);
                     }
                     overlay.insert("enum".to_owned(), values.into());

@@ -7,7 +7,7 @@ use crate::compose::packages::OFF;
 use llm_worker::Cost;
 use pod::feature::HostCapability;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use tui::count as numbered;
 
 /// What a source is called that no file holds.
@@ -92,12 +92,38 @@ fn row(page: &mut Page, feature: &Value, width: usize) {
         }
     }
     let grants = feature.get("grants").unwrap_or(feature);
-    let remedies: BTreeSet<&str> =
-        list(grants, "denied").iter().filter_map(|denied| split_remedy(text(denied, "reason")).1).collect();
-    for (grant, place) in remedies.into_iter().filter_map(|remedy| remedy.rsplit_once(" under ")) {
+    let remedies = list(grants, "denied").iter().filter_map(|denied| split_remedy(text(denied, "reason")).1);
+    let mut places: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (grant, place) in remedies.filter_map(|remedy| remedy.rsplit_once(" under ")) {
+        places.entry(place).or_default().push(grant);
+    }
+    for (place, grants) in places {
         page.wrapped("    ", &format!("to grant that, write under {place} of your own configuration:"));
         // Whole, so that it can be copied.
-        page.line(format!("    {grant}"));
+        page.line(format!("    {}", in_one(&grants)));
+    }
+}
+
+/// Settings of one table as one, with the lists of all: a file has each key once.
+fn in_one(grants: &[&str]) -> String {
+    let mut all = toml::Table::new();
+    for grant in grants {
+        let Ok(grant) = grant.parse::<toml::Table>() else { return grants.join("\n    ") };
+        add(&mut all, grant);
+    }
+    all.iter().map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join("\n    ")
+}
+
+fn add(all: &mut toml::Table, more: toml::Table) {
+    for (key, value) in more {
+        match (all.get_mut(&key), value) {
+            (Some(toml::Value::Table(all)), toml::Value::Table(more)) => add(all, more),
+            (Some(toml::Value::Array(all)), toml::Value::Array(more)) => {
+                let new: Vec<_> = more.into_iter().filter(|value| !all.contains(value)).collect();
+                all.extend(new);
+            }
+            (_, value) => drop(all.insert(key, value)),
+        }
     }
 }
 
@@ -326,5 +352,15 @@ mod tests {
             assert_eq!(triggers(trigger), words);
         }
         assert_eq!(tasks(&json!({})), "");
+    }
+
+    #[test]
+    fn what_grants_two_denials_is_one_setting() {
+        let one = [r#"grant = { tools = ["B"] }"#, r#"grant = { tools = ["A", "B"], fs = { workspace = "read" } }"#];
+        let both = in_one(&one);
+        let read: toml::Table = both.parse().unwrap();
+        assert_eq!(read["grant"]["tools"], toml::Value::from(vec!["B", "A"]), "{both}");
+        assert_eq!((read["grant"]["fs"]["workspace"].as_str(), both.lines().count()), (Some("read"), 1), "{both}");
+        assert_eq!(in_one(&one[..1]), one[0]);
     }
 }
