@@ -260,7 +260,9 @@ fn bound(
     let mut bound = BTreeMap::new();
     for tool in &descriptor.declared_tools {
         let name = &tool.name;
-        let table = programs.remove(name).ok_or_else(|| format!("tool `{name}` has no program; write [run.{name}]"))?;
+        let feature = descriptor.id.to_string().rsplit('/').next().unwrap_or_default().to_owned();
+        let missing = || format!("tool `{name}` has no program; write [features.{feature}.run.{name}]");
+        let table = programs.remove(name).ok_or_else(missing)?;
         let schema: Value = serde_json::from_str(&tool.schema).map_err(|error| format!("tool `{name}`: {error}"))?;
         let properties = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
         let program = ToolProgram::of(table, &properties).map_err(|why| format!("run.{name}: {why}"))?;

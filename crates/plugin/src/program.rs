@@ -87,22 +87,26 @@ impl ToolProgram {
 /// As a manifest has it, on one line.
 impl fmt::Display for ToolProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut line = self.program.clone();
+        let mut line = quoted(&self.program);
         for word in &self.words {
+            let text = word.iter().map(|piece| match piece {
+                Piece::Text(text) => text.clone(),
+                Piece::Package => "{package}".to_owned(),
+                Piece::Argument(name) => format!("{{{name}}}"),
+            });
             line.push(' ');
-            for piece in word {
-                match piece {
-                    Piece::Text(text) => line.push_str(text),
-                    Piece::Package => line.push_str("{package}"),
-                    Piece::Argument(name) => {
-                        line.push('{');
-                        line.push_str(name);
-                        line.push('}');
-                    }
-                }
-            }
+            line.push_str(&quoted(&text.collect::<String>()));
         }
         f.write_str(&authority::text::escape_line(&line))
+    }
+}
+
+/// One word as a shell has it, so that a reader sees where it ends.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./{}-".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
 
@@ -194,7 +198,9 @@ mod tests {
         let expected = ["/at/s.py", &format!("--q={hostile}"), "-n3", "a{b}", "--", "[\"x\",1]", hostile];
         assert_eq!(words(&args, &given).unwrap(), expected);
         let shown = program(&["{package}/s.py", "--q={q}", "a\nb"]).unwrap().to_string();
-        assert_eq!(shown, "p {package}/s.py --q={q} a\\nb");
+        assert_eq!(shown, "p {package}/s.py --q={q} 'a\\nb'");
+        let shown = program(&["-c", "echo hi; ls", "it's", ""]).unwrap().to_string();
+        assert_eq!(shown, r"p -c 'echo hi; ls' 'it'\''s' ''");
         let fewer = json!({ "q": "-rf", "n": null });
         assert_eq!(words(&args, &fewer).unwrap(), ["/at/s.py", "--q=-rf", "a{b}", "--", "-rf"]);
         assert_eq!(words(&["--q={q}"], &json!({ "q": "{n}{package}" })).unwrap(), ["--q={n}{package}"]);

@@ -103,7 +103,7 @@ pub(crate) fn grant(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
     // Read under the lock, and once: what is shown below is what is granted.
     let config = load()?;
     let mut kept = Grants::load(env, &config.project.root)?;
-    let (all, _) = pending(&config, env);
+    let (all, problems) = pending(&config, env);
     let chosen = chosen(args, &all, "pending", "yoi grant")?;
     for asked in &chosen {
         match asked {
@@ -115,6 +115,9 @@ pub(crate) fn grant(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
         kept.save()?;
     }
     done(args, "granted", &chosen);
+    if !args.json && chosen.iter().any(|asked| matches!(asked, Listed::Plugin(_))) {
+        problems.iter().for_each(|problem| out::line(&format!("! {problem}")));
+    }
     Ok(Exit::Done)
 }
 
@@ -155,6 +158,7 @@ fn pending(config: &Config, env: &Env) -> (Vec<Listed<PendingGrant, PendingPlugi
     (entries.chain(plugins.into_iter().map(Listed::Plugin)).collect(), problems)
 }
 
+/// What is granted to the project, and to plugins anywhere.
 fn granted(kept: &Grants, env: &Env) -> Result<Vec<Listed<Grant, GrantedPlugin>>, Failure> {
     let plugins = grant_plugin::granted(env)?.into_iter().map(Listed::Plugin);
     Ok(kept.all().iter().cloned().map(Listed::Entry).chain(plugins).collect())
@@ -164,21 +168,32 @@ fn lists(args: Selection<'_>) -> bool {
     args.entries.is_empty() && !args.all
 }
 
+/// A plugin is also meant without what its key begins with.
+fn is_key(entry: &impl Entry, name: &str) -> bool {
+    let (key, _) = entry.names();
+    name == key || key.strip_prefix("plugin:") == Some(name)
+}
+
 /// The entries that the arguments name, in the order of the list.
 fn chosen<'a, E: Entry>(args: Selection<'_>, all: &'a [E], what: &str, list: &str) -> Result<Vec<&'a E>, Failure> {
     let mut picked = vec![args.all; all.len()];
     for name in args.entries {
         let fits = |(index, entry): &(usize, &E)| {
-            let (key, digest) = entry.names();
+            let (_, digest) = entry.names();
             let digits = name.len() >= DIGITS && digest.starts_with(name.as_str());
-            name.parse() == Ok(index + 1) || name == key || digits
+            name.parse() == Ok(index + 1) || is_key(*entry, name) || digits
         };
-        let mut found = all.iter().enumerate().filter(fits).map(|(index, _)| index).peekable();
-        if found.peek().is_none() {
-            return Err(Failure::new(Exit::Usage, format!("no {what} entry matches `{name}`"))
-                .help(format!("`{list}` lists the {what} entries")));
-        }
-        found.for_each(|index| picked.get_mut(index).map_or((), |picked| *picked = true));
+        let found: Vec<(usize, &E)> = all.iter().enumerate().filter(fits).collect();
+        let by_key = found.iter().filter(|(_, entry)| is_key(*entry, name)).count();
+        let problem = match (found.len(), by_key) {
+            (0, _) => format!("no {what} entry matches `{name}`"),
+            (_, 0 | 1) => {
+                found.iter().for_each(|(index, _)| picked.get_mut(*index).map_or((), |picked| *picked = true));
+                continue;
+            }
+            (_, several) => format!("`{name}` is the name of {several} {what} entries; use their numbers"),
+        };
+        return Err(Failure::new(Exit::Usage, problem).help(format!("`{list}` lists the {what} entries")));
     }
     Ok(all.iter().zip(picked).filter_map(|(entry, picked)| picked.then_some(entry)).collect())
 }

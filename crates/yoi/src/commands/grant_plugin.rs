@@ -119,7 +119,9 @@ impl PendingTool {
         let Self { name, effect, program, network } = self;
         let effect = match effect {
             ToolEffect::ReadOnly => "; it says that it changes nothing, so no call is asked about",
-            ToolEffect::Idempotent | ToolEffect::Effectful => "",
+            ToolEffect::Idempotent | ToolEffect::Effectful => {
+                "; it changes something: rules and questions decide about each call"
+            }
         };
         let network = if *network { ", with network access" } else { "" };
         format!("        tool {name} runs `{program}`{network}{effect}")
@@ -195,7 +197,10 @@ impl Entry for PendingPlugin {
         if let Some(more) = self.changed.len().checked_sub(MAX_CHANGED).filter(|more| *more > 0) {
             lines.push(format!("    and {} more", tui::count(more as u64, "file")));
         }
-        lines.push("    effect: the model can call these tools; their programs run in the sandbox".to_owned());
+        lines.push(match self.features.iter().all(|feature| feature.tools.is_empty()) {
+            true => "    effect: no program runs".to_owned(),
+            false => "    effect: the model can call these tools; their programs run in the sandbox".to_owned(),
+        });
         lines
     }
 }

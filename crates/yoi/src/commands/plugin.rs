@@ -9,9 +9,10 @@ use crate::config::Config;
 use crate::config::grants;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use crate::plugins::{self, FoundPackage, Standing};
+use crate::plugins::{FoundPackage, Standing};
 use crate::pods::{disk, make_private};
 use crate::show::out;
+use plugin::Content;
 use serde_json::{Value, json};
 use std::fs;
 use std::io;
@@ -53,6 +54,7 @@ fn list(args: &PluginListArgs, env: &Env) -> Result<Exit, Failure> {
         let version = package.manifest.as_ref().map(|manifest| format!(" {}", manifest.package.version));
         let state = state(package, env);
         out::line(&format!("{}{}  {state}  ({})", package.name, version.unwrap_or_default(), env.shown(&package.dir)));
+        unread(package, env);
     }
     config.plugins.problems.iter().for_each(|problem| out::line(&format!("! {problem}")));
     if found.is_empty() {
@@ -73,16 +75,17 @@ fn show(args: &PluginShowArgs, env: &Env) -> Result<Exit, Failure> {
     } else {
         page(package, env);
         out::line(&format!("state: {}", state(package, env)));
+        unread(package, env);
     }
     Ok(Exit::Done)
 }
 
 /// Checks a package as a start would, and its content as `yoi grant` would.
 fn check(dir: &Path, env: &Env) -> Result<Exit, Failure> {
-    let package = plugins::at(&env.cwd.join(dir), env);
+    let package = Config::load(env)?.package_at(dir, env);
     page(&package, env);
-    let content = package.content();
     let mut problems = packages::all_problems(&package, env);
+    let content = package.manifest.is_ok().then(|| package.content()).unwrap_or_else(|| Ok(Content::default()));
     problems.extend(content.as_ref().err().cloned());
     problems.extend(missing_programs(&package, env));
     problems.iter().for_each(|problem| out::line(&format!("! {problem}")));
@@ -124,7 +127,7 @@ fn new(args: &PluginNewArgs, env: &Env) -> Result<Exit, Failure> {
 
 fn add(dir: &Path, env: &Env) -> Result<Exit, Failure> {
     only_a_person("add a plugin")?;
-    let package = plugins::at(&env.cwd.join(dir), env);
+    let package = Config::load(env)?.package_at(dir, env);
     if let Some(problem) = packages::all_problems(&package, env).into_iter().next() {
         return Err(Failure::new(Exit::Data, problem).help("`yoi plugin check DIR` lists all problems"));
     }
@@ -167,7 +170,8 @@ fn plugins_dir(env: &Env) -> Result<PathBuf, Failure> {
 
 fn create(dir: &Path) -> Result<(), Failure> {
     fs::create_dir(dir).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => Failure::new(Exit::Usage, format!("{} already exists", dir.display())),
+        io::ErrorKind::AlreadyExists => Failure::new(Exit::Usage, format!("{} already exists", dir.display()))
+            .help("choose another name, or remove it first; `yoi plugin remove NAME` removes an added plugin"),
         _ => disk(dir, &error),
     })
 }
@@ -183,6 +187,12 @@ fn state(package: &FoundPackage, env: &Env) -> String {
         Err(why) => format!("unusable: {why}"),
         Ok(_) => package.standing(env).obstacle().unwrap_or_else(|| "granted".to_owned()),
     }
+}
+
+/// Says which features of a package cannot be used, whatever is granted.
+fn unread(package: &FoundPackage, env: &Env) {
+    let problems = packages::problems(package, env).into_iter().filter(|_| package.manifest.is_ok());
+    problems.for_each(|(_, what)| out::line(&format!("    ! {what}")));
 }
 
 /// What a package is, for people.

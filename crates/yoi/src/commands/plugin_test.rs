@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::plain_file::{self, Links};
-use crate::plugins::{self, FoundPackage};
+use crate::plugins::FoundPackage;
 use crate::show::out;
 use authority::{ChildExit, Job, Spawner};
 use plugin::ToolProgram;
@@ -65,14 +65,14 @@ struct Bench {
 /// Runs all examples; the exit code says whether all passed.
 pub(super) fn run(dir: &Path, json: bool, env: &Env) -> Result<Exit, Failure> {
     only_a_person("run the examples of a plugin")?;
-    let package = plugins::at(&env.cwd.join(dir), env);
+    let config = Config::load(env)?;
+    let package = config.package_at(dir, env);
     if let Some(problem) = packages::all_problems(&package, env).into_iter().next() {
         return Err(Failure::new(Exit::Data, problem).help("`yoi plugin check DIR` lists all problems"));
     }
     let unfit = |why: String| Failure::new(Exit::Data, format!("plugin {}: {why}", package.name));
     let examples = examples(&package.dir).map_err(unfit)?;
     let digest = package.content().map_err(unfit)?.digest();
-    let config = Config::load(env)?;
     let copies = packages::copy_place(&config, env).map_err(unfit)?;
     let copy = copies.copy(&package.dir, &digest).map_err(unfit)?;
     let ended = all(&package, &examples, copy, &config, env);
@@ -154,13 +154,13 @@ impl Bench {
         let text = String::from_utf8_lossy(&output);
         let shown = || authority::text::escape_within(&text, authority::text::Lines::One, 400);
         if how != ChildExit::Exit(example.exit) {
-            return Err(format!("{how:?} instead of exit {}; output: {}", example.exit, shown()));
+            return Err(format!("{} instead of exit {}; output: {}", ended(how), example.exit, shown()));
         }
         if example.contains.as_ref().is_some_and(|words| !text.contains(words)) {
             return Err(format!("the output does not contain the words: {}", shown()));
         }
         match example.equals.as_ref().is_some_and(|whole| *whole != text) {
-            true => Err(format!("the output is another one: {}", shown())),
+            true => Err(format!("the output is not as expected: {}", shown())),
             false => Ok(()),
         }
     }
@@ -193,6 +193,16 @@ impl Bench {
             0 => Ok((ended.how, output)),
             some => Err(format!("it left {} behind, which was ended", tui::count(some.into(), "process"))),
         }
+    }
+}
+
+/// How a program ended, in words.
+fn ended(how: ChildExit) -> String {
+    match how {
+        ChildExit::Exit(status) => format!("exit {status}"),
+        ChildExit::Signal(signal) => format!("end by signal {signal}"),
+        ChildExit::Deadline => "end by the time limit".to_owned(),
+        ChildExit::Cancelled => "cancelled".to_owned(),
     }
 }
 

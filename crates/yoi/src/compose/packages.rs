@@ -24,6 +24,9 @@ pub(crate) const OFF: &str = "plugin: ";
 /// Most features of packages without a grant that stand in a plan: there is no bound to what a project brings.
 const MAX_OFF: usize = 64;
 
+/// Most plugins that a start names as not used.
+const MAX_SAID: usize = 4;
+
 /// Most problems in a report, for the same reason.
 const MAX_PROBLEMS: usize = 64;
 
@@ -148,6 +151,25 @@ pub(crate) fn strict(config: &Config, plan: &InstallPlan, env: &Env) -> Result<(
     let what = format!("{}: a plugin is not installed: {}", config.strict_plugins.source, missing.join("; "));
     Err(Failure::new(Exit::Config, what)
         .help("grant the plugins with `yoi grant`, fix or remove them, or start without this setting"))
+}
+
+/// Plugins whose tools this start does not have, and why: the model would only find the tools missing.
+pub(crate) fn unused(config: &Config, env: &Env) -> Vec<String> {
+    let why = |package: &Arc<FoundPackage>| {
+        let problem = problems(package, env).into_iter().next().map(|(_, what)| what);
+        let obstacle = || {
+            let why = package.standing(env).obstacle()?;
+            Some(format!("plugin {} is not used: {why}", package.name))
+        };
+        problem.or_else(obstacle)
+    };
+    let mut all: Vec<String> = config.plugins.problems.iter().cloned().collect();
+    all.extend(config.plugins.found.iter().filter_map(why));
+    if let Some(more) = all.len().checked_sub(MAX_SAID).filter(|more| *more > 0) {
+        all.truncate(MAX_SAID);
+        all.push(format!("and {more} more; `yoi plugin list` lists all plugins"));
+    }
+    all
 }
 
 /// Why features of a package cannot be used, whatever was granted.

@@ -5,9 +5,10 @@ use super::project::{Narrowing, granted_at};
 use super::{Config, Source};
 use crate::env::Env;
 use crate::exit::Failure;
-use crate::plugins::{NamedPackage, Plugins, ProjectPlaces};
+use crate::plugins::{self, FoundPackage, NamedPackage, Plugins, ProjectPlaces};
 use pod::feature::FeatureDescriptor;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Directories of packages: in the person's configuration, and in a project.
 const DIR: &str = "plugins";
@@ -68,6 +69,11 @@ impl Config {
             granted.by_name.insert(name, plugin);
         }
         granted
+    }
+
+    /// The package in a directory, with the names that the configuration gives its tools.
+    pub(crate) fn package_at(&self, dir: &Path, env: &Env) -> Arc<FoundPackage> {
+        plugins::at(&env.cwd.join(dir), self.plugin_places.renames.clone(), env)
     }
 
     /// What is configured, with these directories of packages.

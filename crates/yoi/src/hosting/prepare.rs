@@ -10,6 +10,7 @@ use crate::compose::secrets::ResolvedSecrets;
 use crate::compose::{Composed, compose};
 use crate::config::Config;
 use crate::config::file::Mode;
+use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::instructions::Instructions;
 use authority::Secret;
@@ -73,7 +74,7 @@ impl HostContext<'_> {
         if let Some(agent) = self.launch.agent() {
             messages.say(&agent.line());
         }
-        greet(messages, config, &choice, &composed);
+        greet(messages, config, env, &choice, &composed);
         secrets.missing().for_each(|why| messages.warn(&format!("warning: {why}")));
         composed.target_note(env).iter().for_each(|note| messages.say(note));
         let instructions = match config.instructions.value {
@@ -148,12 +149,15 @@ fn unavailable(feature: &str, required_by: &str, reason: &str) -> String {
     format!("{feature} is required by {required_by} but {reason}")
 }
 
-fn greet(messages: Messages, config: &Config, choice: &ModelChoice, composed: &Composed) {
+fn greet(messages: Messages, config: &Config, env: &Env, choice: &ModelChoice, composed: &Composed) {
     if let Some(warning) = config.warning() {
         messages.say(&warning);
     }
     messages.say(&format!("model: {} ({})", choice.name, choice.why));
     for line in config.asks() {
+        messages.say(&line);
+    }
+    for line in packages::unused(config, env) {
         messages.say(&line);
     }
     let provider = provider::catalog::split(model::bare(&choice.name)).map(|(provider, _)| provider);

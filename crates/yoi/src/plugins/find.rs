@@ -79,9 +79,9 @@ impl Plugins {
     }
 }
 
-/// The package in a directory, whatever else is found.
-pub(crate) fn at(dir: &Path, env: &Env) -> Arc<FoundPackage> {
-    let places = Places::default();
+/// The package in a directory, whatever else is found; `renames` are those of the person.
+pub(crate) fn at(dir: &Path, renames: Renames, env: &Env) -> Arc<FoundPackage> {
+    let places = Places { renames, ..Places::default() };
     let mut finding = Finding::new(&places, env);
     finding.package(dir, "", None);
     let nothing = || FoundPackage::new(String::new(), dir.to_owned(), String::new(), Err("it is not there".to_owned()));
@@ -120,7 +120,20 @@ impl Finding<'_> {
 
     /// The packages of a directory; what has no manifest is none.
     fn directory(&mut self, dir: &Path, source: &str) {
-        let Ok(entries) = fs::read_dir(dir) else { return };
+        // A directory that somebody named has to be there.
+        let is_named = source != self.env.shown(dir);
+        let entries = match fs::read_dir(dir) {
+            Ok(entries) => entries,
+            Err(error) => {
+                let what = format!("{source}: {}", authority::explain_at(&self.env.shown(dir), &error));
+                self.plugins.problems.extend(is_named.then_some(what));
+                return;
+            }
+        };
+        if is_named && dir.join(MANIFEST).symlink_metadata().is_ok() {
+            let what = format!("{source}: {} is a plugin; name the directory that contains it", self.env.shown(dir));
+            self.plugins.problems.push(what);
+        }
         let mut packages: Vec<PathBuf> = entries.flatten().take(MAX_NAMES + 1).map(|entry| entry.path()).collect();
         if packages.len() > MAX_NAMES {
             packages.truncate(MAX_NAMES);

@@ -155,7 +155,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let text = "[package]\nname = \"a\"\nversion = \"1.0.0\"\n[features.main]\n";
         std::fs::write(dir.path().join(MANIFEST), text).unwrap();
-        let package = super::super::at(dir.path(), &Env::with(&[]));
+        let package = super::super::at(dir.path(), Default::default(), &Env::with(&[]));
         assert!(package.content().is_ok());
         std::fs::write(dir.path().join(MANIFEST), format!("{text}# more\n")).unwrap();
         assert!(package.content().unwrap_err().contains("changed while it was read"));

@@ -1,6 +1,6 @@
 //! The commands about plugins: directories on the command line, metadata, and what a test of a package finds.
 
-use crate::plugins::{SCRIPT, called_once, manifest, write};
+use crate::plugins::{SCRIPT, called_once, manifest, own, write};
 use crate::scene::Scene;
 use serde_json::{Value, json};
 use std::fs;
@@ -51,7 +51,7 @@ const EXPECTED: [&str; 8] = [
     "does not refuse",
     "1 process behind",
     "does not contain the words",
-    "the output is another one",
+    "the output is not as expected",
     "no example",
 ];
 
@@ -130,4 +130,61 @@ fn names_of_the_person_come_before_those_of_a_project() {
     assert!(called_once(&scene, "p", "mine", json!({ "who": "you" })).1.contains("hello --who=you"));
     scene.config("");
     assert!(called_once(&scene, "q", "theirs", json!({ "who": "you" })).1.contains("hello --who=you"));
+}
+
+#[test]
+fn a_tool_with_a_name_that_is_taken_is_added_under_another_one() {
+    let scene = Scene::new();
+    let dir = write(&scene.path("acme"), &manifest("acme", "Read"), SCRIPT);
+    let dir = dir.to_str().unwrap();
+    scene.yoi(&["plugin", "add", dir]).ends(65).says(&["`Read`", "reserved for builtin:files"]);
+    scene.config("[plugins.acme]\nrename = { Read = \"acme_read\" }\n");
+    scene.yoi(&["plugin", "check", dir]).ends(0).prints(&["tool acme_read runs", "valid"]);
+    scene.yoi(&["plugin", "add", dir]).ends(0);
+    scene.yoi(&["grant", "acme"]).ends(0).prints(&["tool acme_read runs"]);
+    let (is_error, text) = called_once(&scene, "p", "acme_read", json!({ "who": "you" }));
+    assert!(!is_error, "{text}");
+}
+
+#[test]
+fn a_run_names_plugins_that_it_does_not_use() {
+    let scene = Scene::new();
+    let run = || scene.yoi(&["run", "list the files"]).ends(0);
+    own(&scene, "acme", SCRIPT);
+    run().says(&["plugin acme is not used: not granted; `yoi grant` lists it"]);
+    scene.yoi(&["grant", "--all"]).ends(0);
+    assert!(!run().err.contains("acme"), "it is used");
+    fs::write(scene.path("config/yoi/plugins/acme/run.sh"), "other").unwrap();
+    run().says(&["plugin acme is not used: changed since it was granted"]);
+    for number in 0..5 {
+        own(&scene, &format!("more{number}"), SCRIPT);
+    }
+    run().says(&["and 2 more; `yoi plugin list` lists all plugins"]);
+    fs::write(scene.path("config/yoi/plugins/acme/plugin.toml"), "x = 1").unwrap();
+    run().says(&["plugin acme (", "[package] is missing"]);
+    let checked = scene.yoi(&["plugin", "check", scene.path("config/yoi/plugins/acme").to_str().unwrap()]).ends(1);
+    assert_eq!(checked.out.lines().count(), 1, "{}", checked.out);
+}
+
+#[test]
+fn a_directory_of_plugins_that_was_named_has_to_be_there() {
+    let scene = Scene::new();
+    let dir = write(&scene.path("acme"), &manifest("acme", "acme_greet"), SCRIPT);
+    let list = |dir: &str| scene.yoi(&["plugin", "list", "--plugin-dir", dir]).ends(0);
+    list("none").prints(&["! --plugin-dir: ", "none"]);
+    list(dir.to_str().unwrap()).prints(&["! --plugin-dir: ", "is a plugin; name the directory that contains it"]);
+    scene.yoi(&["run", "--strict-plugins", "--plugin-dir", "none", "list the files"]).ends(78).says(&["--plugin-dir"]);
+}
+
+#[test]
+fn a_name_of_several_grants_revokes_none() {
+    let scene = Scene::new();
+    for place in ["one", "two"] {
+        write(&scene.path(place).join("acme"), &manifest("acme", "acme_greet"), SCRIPT);
+        scene.yoi(&["grant", "--all", "--plugin-dir", scene.path(place).to_str().unwrap()]).ends(0);
+    }
+    scene.yoi(&["revoke", "plugin:acme"]).ends(2).says(&["is the name of 2 granted entries; use their numbers"]);
+    scene.yoi(&["revoke", "2"]).ends(0);
+    scene.yoi(&["revoke", "acme"]).ends(0);
+    scene.yoi(&["revoke"]).ends(0).prints(&["nothing is granted"]);
 }
