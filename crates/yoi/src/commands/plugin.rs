@@ -85,7 +85,7 @@ fn check(dir: &Path, env: &Env) -> Result<Exit, Failure> {
     let package = Config::load(env)?.package_at(dir, env);
     page(&package, env);
     let mut problems = packages::all_problems(&package, env);
-    let content = package.manifest.is_ok().then(|| package.content()).unwrap_or_else(|| Ok(Content::default()));
+    let content = if package.manifest.is_ok() { package.content() } else { Ok(Content::default()) };
     problems.extend(content.as_ref().err().cloned());
     problems.extend(missing_programs(&package, env));
     problems.iter().for_each(|problem| out::line(&format!("! {problem}")));

@@ -163,7 +163,7 @@ pub(crate) fn unused(config: &Config, env: &Env) -> Vec<String> {
         };
         problem.or_else(obstacle)
     };
-    let mut all: Vec<String> = config.plugins.problems.iter().cloned().collect();
+    let mut all: Vec<String> = config.plugins.problems.clone();
     all.extend(config.plugins.found.iter().filter_map(why));
     if let Some(more) = all.len().checked_sub(MAX_SAID).filter(|more| *more > 0) {
         all.truncate(MAX_SAID);
