@@ -7,8 +7,9 @@ use bench::pods::{Asks, BYTES_PER_TOKEN, Mark, PodPlace};
 const VARIABLE: &str = "YOI_TEST_STEPS";
 const STEPS: usize = 400;
 const WINDOW: u64 = 32_000;
-/// Bytes that the process may grow by from the middle to the end, beside what this test keeps of each step.
-const GROWTH: u64 = 2_000_000;
+/// Bytes that the process may grow by from the middle to the end, beside what this test keeps of each step. An allocator that
+/// begins another arena on a busy machine was seen to take 2.7 MB.
+const GROWTH: u64 = 6_000_000;
 
 #[test]
 fn a_long_session_needs_no_more_memory_than_a_short_one() {
