@@ -45,7 +45,7 @@ struct Example {
     equals: Option<String>,
 }
 
-/// What came of one example.
+/// The result of one example.
 #[derive(Serialize)]
 struct ExampleEnd {
     name: String,

@@ -120,7 +120,7 @@ impl Finding<'_> {
 
     /// The packages of a directory; what has no manifest is none.
     fn directory(&mut self, dir: &Path, source: &str) {
-        // A directory that somebody named has to be there.
+        // A directory that the person named has to be there.
         let is_named = source != self.env.shown(dir);
         let entries = match fs::read_dir(dir) {
             Ok(entries) => entries,

@@ -15,7 +15,7 @@ version = "1.0.0"
 
 [[features.main.tools]]
 name = "{tool}"
-about = "Greets somebody."
+about = "Greets a person."
 effect = "read_only"
 schema = {{ type = "object", properties = {{ who = {{ type = "string" }} }}, required = ["who"], additionalProperties = false }}
 
