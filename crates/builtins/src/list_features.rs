@@ -3,14 +3,14 @@
 
 use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolResult};
 use pod::feature::{
-    CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
+    About, CapabilityRequest, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule,
     HookKey, HostCapability, ToolKey,
 };
 use pod::hook::{Event, EventView};
 use pod::record::Record;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::watch;
 use tools::{answer, counted, fail};
@@ -108,22 +108,12 @@ struct Report {
 struct ReportedFeature {
     feature_id: String,
     outcome: String,
-    about: ReportedAbout,
+    about: About,
     installed_tools: Vec<String>,
     background_tasks: Vec<ReportedPart>,
     states: Vec<ReportedPart>,
     skipped_contributions: Vec<ReportedPart>,
     diagnostics: Vec<ReportedProblem>,
-}
-
-/// Who made a feature.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-struct ReportedAbout {
-    authors: Vec<String>,
-    license: Option<String>,
-    homepage: Option<String>,
-    metadata: Map<String, Value>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -158,7 +148,7 @@ impl ReportedFeature {
     fn lines(&self) -> Vec<String> {
         let name = |part: &ReportedPart| part.name.clone();
         let mut lines = vec![format!("{}: {}", self.feature_id, self.outcome)];
-        let ReportedAbout { authors, license, homepage, metadata } = &self.about;
+        let About { authors, license, homepage, metadata } = &self.about;
         let metadata = (!metadata.is_empty()).then(|| Value::Object(metadata.clone()).to_string());
         for (what, text) in [
             ("authors", (!authors.is_empty()).then(|| joined(authors))),
