@@ -2,8 +2,11 @@
 //! must be in it; nothing is loaded, from no file and no network. Without `$schema` the draft is 2020-12.
 
 mod bounds;
+mod cost;
+mod references;
 
 use boon::{CompileError, Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
+use references::References;
 use serde_json::Value;
 use std::error::Error;
 use std::fmt;
@@ -20,6 +23,8 @@ const PLACE: &str = "schema:/root";
 pub struct Schema {
     schemas: Schemas,
     root: SchemaIndex,
+    source: Value,
+    references: References,
 }
 
 impl Schema {
@@ -28,18 +33,20 @@ impl Schema {
     /// # Errors
     /// It is not a JSON Schema, refers to something outside of itself, or would take too long to check values against.
     pub fn compile(schema: Value) -> Result<Self, String> {
-        bounds::problem(&schema).map_or(Ok(()), Err)?;
+        let references = References::of(&schema);
+        bounds::problem(&schema, &references).map_or(Ok(()), Err)?;
         let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
         compiler.use_loader(Box::new(Nowhere));
-        compiler.add_resource(PLACE, schema).map_err(|error| defect(&error))?;
+        compiler.add_resource(PLACE, schema.clone()).map_err(|error| defect(&error))?;
         let root = compiler.compile(PLACE, &mut schemas).map_err(|error| defect(&error))?;
-        Ok(Self { schemas, root })
+        Ok(Self { schemas, root, source: schema, references })
     }
 
     /// Checks a value.
     ///
     /// # Errors
-    /// The innermost problems, each with its JSON pointer; at most 8 and the number of the others.
+    /// The innermost problems, each with its JSON pointer; at most 8 and the number of the others. A value that would take too
+    /// many steps, or too much of the stack, is one.
     pub fn check(&self, value: &Value) -> Result<(), Vec<String>> {
         let found = self.problems(value);
         if found.is_empty() { Ok(()) } else { Err(listed(&found)) }
@@ -47,6 +54,12 @@ impl Schema {
 
     /// The innermost problems of a value; none if it fits.
     pub(crate) fn problems(&self, value: &Value) -> Vec<SchemaProblem> {
+        if !cost::is_bounded(&self.source, &self.references, value) {
+            return vec![SchemaProblem {
+                pointer: String::new(),
+                kind: SchemaProblemKind::Other(cost::TOO_MUCH.to_owned()),
+            }];
+        }
         self.schemas.validate(value, self.root).map_or_else(|error| innermost(&error), |()| Vec::new())
     }
 }

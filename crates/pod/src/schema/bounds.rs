@@ -1,6 +1,7 @@
 //! Bounds of foreign schemas, so that compiling one and checking a value against it end soon, whatever the schema says.
 //! Compiles no schema.
 
+use super::references::References;
 use regex::RegexBuilder;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -10,15 +11,15 @@ const MAX_PATTERNS: usize = 64;
 const MAX_PATTERN: usize = 1024;
 /// Most bytes of one pattern when it is compiled: `^[a-z]{1,1000}$` has a fifth of it.
 const MAX_COMPILED: usize = 512 * 1024;
-/// Most schemas inside of each other, references followed: each costs stack when a value is checked.
+/// Most schemas inside of each other, references followed: each costs stack when it is compiled.
 const MAX_DEPTH: usize = 128;
 /// Most schemas with all references followed, which is what one value may be checked against.
 const MAX_PARTS: u64 = 100_000;
 
 /// The problem of a schema that costs too much, if it is one.
-pub(super) fn problem(schema: &Value) -> Option<String> {
-    let mut walk = Walk { root: schema, anchors: BTreeMap::new(), patterns: 0, known: BTreeMap::new() };
-    match walk.names_and_patterns(schema).and_then(|()| walk.parts(schema, 0)) {
+pub(super) fn problem(schema: &Value, references: &References) -> Option<String> {
+    let mut walk = Walk { root: schema, references, patterns: 0, known: BTreeMap::new() };
+    match walk.all_patterns(schema).and_then(|()| walk.parts(schema, 0)) {
         Ok(..=MAX_PARTS) => None,
         Ok(_) => Some(format!("its references make more than {MAX_PARTS} parts of it")),
         Err(why) => Some(why),
@@ -27,8 +28,7 @@ pub(super) fn problem(schema: &Value) -> Option<String> {
 
 struct Walk<'a> {
     root: &'a Value,
-    /// What `#NAME` and the address of a part refer to.
-    anchors: BTreeMap<&'a str, &'a Value>,
+    references: &'a References,
     patterns: usize,
     /// The parts of a schema by its address; none while they are counted.
     known: BTreeMap<usize, Option<u64>>,
@@ -40,19 +40,18 @@ fn address(schema: &Value) -> usize {
 
 impl<'a> Walk<'a> {
     /// Looks into all values, since a reference can lead into any.
-    fn names_and_patterns(&mut self, schema: &'a Value) -> Result<(), String> {
+    fn all_patterns(&mut self, schema: &'a Value) -> Result<(), String> {
         let Value::Object(keywords) = schema else {
-            return schema.as_array().into_iter().flatten().try_for_each(|part| self.names_and_patterns(part));
+            return schema.as_array().into_iter().flatten().try_for_each(|part| self.all_patterns(part));
         };
         for (keyword, value) in keywords {
             match (keyword.as_str(), value) {
-                ("$anchor" | "$dynamicAnchor" | "$id", Value::String(name)) => drop(self.anchors.insert(name, schema)),
                 ("pattern", Value::String(pattern)) => self.pattern(pattern)?,
                 ("patternProperties", Value::Object(by_pattern)) => {
                     by_pattern.keys().try_for_each(|pattern| self.pattern(pattern))?;
-                    self.names_and_patterns(value)?;
+                    self.all_patterns(value)?;
                 }
-                _ => self.names_and_patterns(value)?,
+                _ => self.all_patterns(value)?,
             }
         }
         Ok(())
@@ -83,12 +82,16 @@ impl<'a> Walk<'a> {
         match schema {
             Value::Object(keywords) => {
                 for (keyword, value) in keywords {
-                    let part = match (keyword.as_str(), value) {
-                        ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(to)) => self.target(to),
-                        (_, Value::Object(_) | Value::Array(_)) => Some(value),
-                        _ => None,
+                    let all = match (keyword.as_str(), value) {
+                        ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(to)) => {
+                            self.references.targets(self.root, to).inside
+                        }
+                        (_, Value::Object(_) | Value::Array(_)) => vec![value],
+                        _ => Vec::new(),
                     };
-                    parts = parts.saturating_add(part.map_or(Ok(0), |part| self.parts(part, depth + 1))?);
+                    for part in all {
+                        parts = parts.saturating_add(self.parts(part, depth + 1)?);
+                    }
                 }
             }
             Value::Array(all) => {
@@ -100,16 +103,6 @@ impl<'a> Walk<'a> {
         }
         self.known.insert(address(schema), Some(parts));
         Ok(parts)
-    }
-
-    /// What a reference means; one that means nothing here does not compile.
-    fn target(&self, to: &str) -> Option<&'a Value> {
-        match to.strip_prefix('#') {
-            Some("") => Some(self.root),
-            Some(pointer) if pointer.starts_with('/') => self.root.pointer(pointer),
-            Some(name) => self.anchors.get(name).copied(),
-            None => self.anchors.get(to).copied(),
-        }
     }
 }
 
@@ -130,6 +123,10 @@ fn ascii_classes(pattern: &str) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    fn problem(schema: &Value) -> Option<String> {
+        super::problem(schema, &References::of(schema))
+    }
 
     /// A chain of definitions, each of which `of` makes from the reference to the next one.
     fn chain(length: usize, of: impl Fn(Value) -> Value) -> Value {
