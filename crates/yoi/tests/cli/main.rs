@@ -62,6 +62,7 @@ mod person;
 mod person_commands;
 mod plugin_attacks;
 mod plugin_commands;
+mod plugin_fixtures;
 mod plugin_stac;
 mod plugins;
 mod pod_budget;

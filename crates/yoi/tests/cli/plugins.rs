@@ -44,11 +44,16 @@ pub(crate) fn own(scene: &Scene, name: &str, script: &str) -> PathBuf {
 
 /// The results of calls that the model makes one after the other, in a pod of its own: whether each is an error, and its text.
 pub(crate) fn called(scene: &Scene, pod: &str, calls: &[(&str, Value)]) -> Vec<(bool, String)> {
+    called_with(scene, &[], pod, calls)
+}
+
+/// The same with more arguments of `yoi run`.
+pub(crate) fn called_with(scene: &Scene, args: &[&str], pod: &str, calls: &[(&str, Value)]) -> Vec<(bool, String)> {
     let call = |(name, arguments): &(&str, Value)| json!({ "calls": [{ "name": name, "arguments": arguments }] });
     let mut answers: Vec<Value> = calls.iter().map(call).collect();
     answers.push(json!({ "text": "done" }));
     let model = scene.script(&format!("{pod}.jsonl"), &answers);
-    let done = scene.yoi(&["run", "--pod", pod, "-m", &model, "go"]);
+    let done = scene.yoi(&[&["run", "--pod", pod, "-m", &model, "go"], args].concat());
     assert!(done.out.contains("done"), "{}\n{}", done.out, done.err);
     let finished = scene.records(pod).into_iter().filter(|record| record["k"] == "tool_finished");
     finished.map(|record| (record["outcome"]["status"] != "ok", record["outcome"].to_string())).collect()
@@ -77,9 +82,9 @@ fn outcome(scene: &Scene, id: &str) -> String {
 }
 
 #[test]
-fn a_granted_plugin_answers_calls_until_a_byte_changes() {
+fn a_plugin_answers_calls_while_it_is_granted() {
     let scene = Scene::new();
-    let dir = own(&scene, "acme", SCRIPT);
+    own(&scene, "acme", SCRIPT);
     let greet = |pod: &str| called_once(&scene, pod, "acme_greet", json!({ "who": "-x; $(id)" }));
     assert_eq!(outcome(&scene, "plugin:acme/main"), "disabled");
     scene.yoi(&["features"]).ends(0).prints(&["disabled: not granted; `yoi grant` lists it"]);
@@ -94,12 +99,6 @@ fn a_granted_plugin_answers_calls_until_a_byte_changes() {
     let (is_error, text) = greet("b");
     assert!(!is_error && text.contains("hello --who=-x; $(id)"), "{text}");
     assert!(text.contains(r#"{\"who\":\"-x; $(id)\"}"#), "the arguments are on standard input: {text}");
-    fs::write(dir.join("run.sh"), SCRIPT.replace("hello", "hollo")).unwrap();
-    scene.yoi(&["features"]).ends(0).prints(&["changed since it was granted"]);
-    assert!(!greet("c").1.contains("hollo"));
-    scene.yoi(&["grant"]).ends(0).prints(&["changed: run.sh"]);
-    scene.yoi(&["grant", "--all"]).ends(0);
-    assert!(greet("d").1.contains("hollo"));
     scene.yoi(&["revoke"]).ends(0).prints(&["plugin:acme"]);
     scene.yoi(&["revoke", "plugin:acme"]).ends(0);
     assert_eq!(outcome(&scene, "plugin:acme/main"), "disabled");
@@ -129,19 +128,14 @@ fn a_plugin_that_changes_during_a_run_answers_no_more() {
 }
 
 #[test]
-fn what_is_wrong_with_a_plugin_costs_itself_only() {
+fn a_hostile_package_costs_itself_only() {
     let scene = Scene::new();
     own(&scene, "good", SCRIPT);
     let plugins = scene.path("config/yoi/plugins");
     let broken = |name: &str, text: &str| write(&plugins.join(name), text, SCRIPT);
     broken("huge", "");
     fs::File::options().write(true).open(plugins.join("huge/plugin.toml")).unwrap().set_len(100 << 20).unwrap();
-    broken("text", "[package");
-    broken("later", &manifest("later", "later_greet").replace("1.0.0\"", "1.0.0\"\nrequires = { yoi = \">=99\" }"));
     broken("odd", &manifest("odd", "odd_greet").replace("name = \"odd\"", "name = \"o\\u001b[2Jd\""));
-    broken("thief", &manifest("good", "thief_greet"));
-    broken("taken", &manifest("taken", "Read"));
-    broken("twice", &manifest("twice", "good_greet"));
     std::os::unix::fs::symlink("/etc/passwd", plugins.join("odd/link")).unwrap();
     fs::create_dir(plugins.join("linked")).unwrap();
     std::os::unix::fs::symlink(plugins.join("good/plugin.toml"), plugins.join("linked/plugin.toml")).unwrap();
@@ -152,19 +146,12 @@ fn what_is_wrong_with_a_plugin_costs_itself_only() {
     let plan = table(&scene);
     for words in [
         "plugin huge ($XDG_CONFIG_HOME/yoi/plugins/huge): plugin.toml has more than 256 KiB",
-        "plugin text ($XDG_CONFIG_HOME/yoi/plugins/text): the manifest is not valid",
-        "the package needs yoi >=99",
-        "plugin thief ($XDG_CONFIG_HOME/yoi/plugins/thief): another plugin is called good, too",
         "plugin linked ($XDG_CONFIG_HOME/yoi/plugins/linked): plugin.toml is a symbolic link",
-        "tool `Read` of plugin:taken/main has the same name as a tool of builtin:files",
-        "has the same name as a tool of plugin:good/main",
     ] {
         assert!(plan.contains(words), "{words}: {plan}");
     }
     assert!(!plan.contains('\u{1b}'), "{plan}");
     assert_eq!(outcome(&scene, "plugin:good/main"), "installed");
-    assert_eq!(outcome(&scene, "plugin:taken/main"), "skipped");
-    assert_eq!(outcome(&scene, "plugin:twice/main"), "skipped");
     assert_eq!(outcome(&scene, "plugin:leak/main"), "disabled");
     let (is_error, text) = called_once(&scene, "p", "good_greet", json!({ "who": "you" }));
     assert!(!is_error && text.contains("hello --who=you"), "{text}");
