@@ -201,6 +201,48 @@ fn forty_answers_equal_values_computed_here() {
     }
 }
 
+/// Neighbouring images of one flight have one time: a page of them is the same each time only because their ids decide.
+#[test]
+fn items_of_one_time_are_in_the_order_of_their_ids() {
+    if !has_python() {
+        return;
+    }
+    const TIME: &str = "2024-06-15T10:36:00Z";
+    let at_once = json!({ "datetime": TIME });
+    let (_, ids, _) = searched(&at_once);
+    let stored: Vec<Value> = items().into_iter().filter(|item| item["properties"]["datetime"] == TIME).collect();
+    let stored: Vec<&str> = stored.iter().map(|item| item["id"].as_str().unwrap()).collect();
+    assert!(stored.len() > 3 && !stored.is_sorted(), "the catalogue has them in another order: {stored:?}");
+    assert!(!stored.iter().rev().is_sorted() && ids.is_sorted(), "{stored:?} {ids:?}");
+    let mut asked = vec![
+        at_once,
+        json!({ "datetime": TIME, "collections": ["sentinel-2-l2a"] }),
+        json!({ "datetime": "2024-02-20T10:12:00Z" }),
+        json!({ "datetime": "2024-06-01T00:00:00Z/2024-06-30T00:00:00Z", "limit": 50 }),
+        json!({ "bbox": [11.5, 46.0, 12.5, 46.5], "limit": 100 }),
+        json!({ "query": { "eo:cloud_cover": { "lt": 41 } }, "limit": 100 }),
+        json!({ "limit": 100 }),
+    ];
+    asked.extend((0..4).map(|offset| json!({ "datetime": TIME, "limit": 1, "offset": offset })));
+    asked.extend((0..3).map(|offset| json!({ "datetime": TIME, "limit": 2, "offset": offset })));
+    equal_values_computed_here(&asked);
+}
+
+/// Asks for each of these, and compares all answers.
+#[track_caller]
+fn equal_values_computed_here(asked: &[Value]) {
+    let calls: Vec<_> = asked.iter().map(|arguments| ("stac_search", arguments.clone())).collect();
+    let answers = answers(&scene(), &calls);
+    assert_eq!(answers.len(), asked.len());
+    for (arguments, (is_error, text)) in asked.iter().zip(answers) {
+        assert!(!is_error, "{arguments}: {text}");
+        let answer: Value = serde_json::from_str(&text).unwrap();
+        let ids = answer["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned());
+        let has = (answer["matched"].as_u64().unwrap().try_into().unwrap(), ids.collect(), answer["next"].as_u64());
+        assert_eq!(has, searched(arguments), "{arguments}");
+    }
+}
+
 /// Conditions that just hold, or just do not, for some item.
 #[test]
 fn the_ends_of_conditions_belong_to_them() {
@@ -229,14 +271,7 @@ fn the_ends_of_conditions_belong_to_them() {
         json!({ "limit": 1, "offset": all.len() - 1 }),
         json!({ "limit": 1, "offset": all.len() - 2 }),
     ];
-    let calls: Vec<_> = asked.iter().map(|arguments| ("stac_search", arguments.clone())).collect();
-    for (arguments, (is_error, text)) in asked.iter().zip(answers(&scene(), &calls)) {
-        assert!(!is_error, "{arguments}: {text}");
-        let answer: Value = serde_json::from_str(&text).unwrap();
-        let ids = answer["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned());
-        let has = (answer["matched"].as_u64().unwrap().try_into().unwrap(), ids.collect(), answer["next"].as_u64());
-        assert_eq!(has, searched(arguments), "{arguments}");
-    }
+    equal_values_computed_here(&asked);
 }
 
 #[test]
