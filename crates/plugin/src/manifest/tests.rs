@@ -1,7 +1,8 @@
 //! Manifests that are read, and what is wrong with others.
 
 use super::*;
-use pod::feature::{TouchKind, TouchRule};
+use pod::feature::{FeatureRuntimeKind, HostCapability, TouchKind, TouchRule};
+use pod::permission::RuleDecision;
 
 const GOOD: &str = r#"
 [package]
@@ -82,10 +83,13 @@ fn a_bad_feature_costs_itself_alone() {
         (without("[features.maps.run.acme_find]", "[features.maps.run.other]"), "has no program"),
         (without("--place={place}", "{place}"), "take for an option"),
         (without("--place={place}", "--place={plaice}"), "plaice"),
-        (without("[features.maps]\n", "[features.maps]\nid = \"builtin:files\"\n"), "`id` is set by yoi"),
-        (without("[features.maps]\n", "[features.maps]\nsettings = \"{}\"\n"), "no settings"),
+        (without("[features.maps]\n", "[features.maps]\nid = \"builtin:files\"\n"), "line 11: unknown field `id`"),
+        (without("[features.maps]\n", "[features.maps]\nsettings = \"{}\"\n"), "line 11: unknown field `settings`"),
         (without("[features.maps]\n", "[features.maps]\nwhat = 1\n"), "what"),
-        (without("effect = \"read_only\"", "for_clients = true\neffect = \"read_only\""), "`for_clients` is for tools"),
+        (
+            without("effect = \"read_only\"", "for_clients = true\neffect = \"read_only\""),
+            "line 16: unknown field `for_clients`",
+        ),
         (without("{ is = \"host\", fixed = \"maps.example.org\" }", "{ is = \"session\" }"), "touches `session`"),
         (without("--place={place}", "-{place}"), "take for an option"),
         (without("name = \"acme_find\"", "name = \"acme find\""), "has no program"),
@@ -94,7 +98,7 @@ fn a_bad_feature_costs_itself_alone() {
         let read = manifest(&text).unwrap();
         let why = read.features["maps"].as_ref().unwrap_err();
         assert!(why.contains(says), "{says}: {why}");
-        assert!(!why.contains('\u{1b}'), "{why}");
+        assert!(!why.contains('\u{1b}') && !why.contains("needs"), "{why}");
         assert!(read.features["hello"].is_ok());
     }
     let hooks = "[features.maps]\n[[features.maps.hooks]]\nname = \"h\"\npoint = \"PreToolCall\"\nclass = \"gate\"\ndeadline_ms = 1\ntools = []\n[features.maps.x]";
@@ -140,7 +144,8 @@ fn a_bad_package_has_no_features() {
         (without("license", "licence"), "licence"),
         ("[package]\nname = \"a\"\nversion = \"1.0.0\"\n".to_owned(), "[features.NAME] is missing"),
         (format!("{GOOD}\n[more]\n"), "`more` is not known"),
-        ("[package".to_owned(), "not valid"),
+        ("[package".to_owned(), "not valid: line 1: "),
+        (without("license = \"MIT\"", "license = MIT"), "not valid: line 6: "),
     ] {
         let why = manifest(&text).unwrap_err().to_string();
         assert!(why.contains(says), "{says}: {why}");

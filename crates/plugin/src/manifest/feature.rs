@@ -1,0 +1,154 @@
+//! One feature of a manifest, as data and as what the registry knows.
+
+use super::Package;
+use crate::program::{ProgramTable, ToolProgram};
+use llm_worker::{ToolDefinition, ToolEffect};
+use pod::feature::{
+    CapabilityRequest, FeatureDescriptor, FeatureId, FeatureRuntimeKind, HostCapability, InstructionDeclaration,
+    ToolCategory, ToolDeclaration, TouchKind, TouchRule,
+};
+use pod::permission::{Layer, Rule, RuleDecision};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most rules of permission of a feature.
+const MAX_RULES: usize = 32;
+
+/// A feature as the manifest declares it, and the programs of its tools.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeclaredFeature {
+    pub descriptor: FeatureDescriptor,
+    /// By the names of tools.
+    pub programs: BTreeMap<String, ToolProgram>,
+    /// Rules of permission that ask or deny, for any tools.
+    pub rules: Vec<Rule>,
+}
+
+/// `[features.NAME]`: what a feature without code can declare, under the names of [`FeatureDescriptor`], and its programs.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FeatureTable {
+    display_name: Option<String>,
+    #[serde(default)]
+    tools: Vec<ToolTable>,
+    #[serde(default)]
+    instructions: Vec<InstructionDeclaration>,
+    #[serde(default)]
+    serves: Vec<ToolCategory>,
+    #[serde(default)]
+    rules: Vec<Rule>,
+    #[serde(default)]
+    run: BTreeMap<String, ProgramTable>,
+}
+
+/// `[[features.NAME.tools]]`: what a tool of a package can declare, under the names of [`ToolDeclaration`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToolTable {
+    name: String,
+    about: String,
+    effect: ToolEffect,
+    schema: Map<String, Value>,
+    deadline_ms: Option<u64>,
+    #[serde(default)]
+    touches: Vec<TouchRule>,
+    category: Option<ToolCategory>,
+}
+
+impl DeclaredFeature {
+    pub(super) fn of(
+        package: &Package,
+        name: &str,
+        table: FeatureTable,
+        rename: &BTreeMap<String, String>,
+    ) -> Result<Self, String> {
+        let id: FeatureId = format!("plugin:{}/{name}", package.name).parse().map_err(|error| format!("{error}"))?;
+        let FeatureTable { display_name, tools, instructions, serves, rules, mut run } = table;
+        let rules = narrowing(rules, &id, rename).map_err(|why| format!("rules: {why}"))?;
+        let mut programs = BTreeMap::new();
+        let mut builder = FeatureDescriptor::builder(id)
+            .display_name(display_name.unwrap_or_else(|| name.to_owned()))
+            .version(package.version.to_string())
+            .runtime(FeatureRuntimeKind::Declarative);
+        for tool in tools {
+            let own = tool.name.clone();
+            let missing = || format!("tool `{own}` has no program; write [features.{name}.run.{own}]");
+            let program = run.remove(&own).ok_or_else(missing)?;
+            let program = tool.program(program).map_err(|why| format!("run.{own}: {why}"))?;
+            let declared = tool.declaration(rename.get(&own).cloned())?;
+            programs.insert(declared.name.clone(), program);
+            builder = builder.foreign_tool(declared);
+        }
+        if let Some(name) = run.keys().next() {
+            return Err(format!("run.{name}: there is no tool `{name}`"));
+        }
+        builder = instructions.into_iter().fold(builder, |builder, text| builder.instruction(text.name, text.text));
+        builder = serves.into_iter().fold(builder, pod::feature::FeatureDescriptorBuilder::serves);
+        builder = requests(&programs).into_iter().fold(builder, pod::feature::FeatureDescriptorBuilder::request);
+        builder = package.about().into_iter().fold(builder, pod::feature::FeatureDescriptorBuilder::about);
+        let descriptor = builder.build();
+        // A schema is compiled where the feature is planned: nothing of a package costs much before it is granted.
+        let problems = descriptor.problems_but_schemas();
+        if problems.is_empty() { Ok(Self { descriptor, programs, rules }) } else { Err(problems.join("; ")) }
+    }
+}
+
+impl ToolTable {
+    fn program(&self, table: ProgramTable) -> Result<ToolProgram, String> {
+        let properties = self.schema.get("properties").and_then(Value::as_object);
+        ToolProgram::of(table, properties.unwrap_or(&Map::new()))
+    }
+
+    /// The tool as the registry knows it. A program has effects of its own, and the state of the pod is out of its reach.
+    fn declaration(self, other_name: Option<String>) -> Result<ToolDeclaration, String> {
+        let Self { name, about, effect, schema, deadline_ms, touches, category } = self;
+        if touches.iter().any(|rule| rule.is == TouchKind::Session) {
+            return Err(format!("tool `{name}` touches `session`, which no program can"));
+        }
+        let mut schema = Value::Object(schema);
+        schema.sort_all_objects();
+        let name = other_name.unwrap_or(name);
+        let definition = ToolDefinition { name, description: about, schema: schema.to_string().into(), effect };
+        let declared = ToolDeclaration::of(definition);
+        let deadline_ms = deadline_ms.unwrap_or(declared.deadline_ms);
+        Ok(ToolDeclaration { deadline_ms, touches, category, ..declared })
+    }
+}
+
+/// Rules that narrow: what a package may forbid, but never allow. Its own tools have the names that a person chose.
+fn narrowing(mut rules: Vec<Rule>, id: &FeatureId, rename: &BTreeMap<String, String>) -> Result<Vec<Rule>, String> {
+    if rules.len() > MAX_RULES {
+        return Err(format!("{} rules; at most {MAX_RULES} are allowed", rules.len()));
+    }
+    if rules.iter().any(|rule| rule.decision == RuleDecision::Allow) {
+        return Err("a plugin can `ask` and `deny`, not `allow`".to_owned());
+    }
+    for rule in &mut rules {
+        if let Some(other) = rename.get(&rule.tool) {
+            rule.tool.clone_from(other);
+        }
+    }
+    Layer::new(id.to_string(), rules.clone()).map_err(|error| error.problem)?;
+    Ok(rules)
+}
+
+/// What the programs need: to be started, in the working directory.
+fn requests(programs: &BTreeMap<String, ToolProgram>) -> Vec<CapabilityRequest> {
+    let mut requests = Vec::new();
+    if !programs.is_empty() {
+        let reason = "start the programs of its tools in the working directory";
+        requests.push(CapabilityRequest::required(HostCapability::READ_WORKSPACE, reason));
+    }
+    for network in [false, true] {
+        let of = programs.values().filter(|program| program.network == network);
+        let names: BTreeSet<Cow<'static, str>> = of.map(|program| program.program.clone().into()).collect();
+        if !names.is_empty() {
+            let programs = names.into_iter().collect();
+            let reason = "run the programs of its tools";
+            requests.push(CapabilityRequest::required(HostCapability::Process { programs, network }, reason));
+        }
+    }
+    requests
+}
