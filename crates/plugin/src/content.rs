@@ -61,6 +61,15 @@ impl Content {
         self.files.get(path).is_some_and(|file| file.blake3 == blake3::hash(bytes))
     }
 
+    /// Whether it has a file with this path, or files below it.
+    #[must_use]
+    pub fn has_path(&self, path: &str) -> bool {
+        let path = path.trim_end_matches('/');
+        let below =
+            |file: &String| file.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        self.files.keys().any(below)
+    }
+
     /// One line for each file, as it is kept with a grant: `x` or `-`, the digest, the path.
     pub fn lines(&self) -> impl Iterator<Item = (String, String)> {
         self.files.iter().map(|(path, file)| (path.clone(), file.to_string()))
@@ -101,6 +110,8 @@ mod tests {
     fn each_byte_bit_and_name_counts() {
         let one = content(&[("a", false, "x"), ("b/c", true, "y")]);
         assert!(one.has("a", b"x") && !one.has("a", b"y") && !one.has("b", b"x"));
+        let paths = ["a", "b", "b/", "b/c", "", "b/", "c", "b/c/d", "ab"].map(|path| one.has_path(path));
+        assert_eq!(paths, [true, true, true, true, false, true, false, false, false]);
         assert_eq!(one.digest(), content(&[("b/c", true, "y"), ("a", false, "x")]).digest());
         for other in [
             content(&[("a", false, "x"), ("b/c", true, "z")]),

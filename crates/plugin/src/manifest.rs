@@ -17,6 +17,8 @@ use toml::de::{DeTable, DeValue};
 pub const MANIFEST: &str = "plugin.toml";
 /// Longest manifest, in bytes.
 pub const MAX_MANIFEST: usize = 256 * 1024;
+/// Longest text about what is wrong with a manifest, in bytes.
+const MAX_PROBLEM: usize = 400;
 /// Most features of a package.
 const MAX_FEATURES: usize = 32;
 
@@ -118,11 +120,13 @@ impl Lines<'_> {
         T::deserialize(value.into_deserializer()).map_err(|error| self.problem(&error))
     }
 
+    /// What is wrong, in a few words: a message can repeat a value that is as long as the manifest.
     fn problem(&self, error: &toml::de::Error) -> String {
+        let what = authority::text::escape_within(error.message(), authority::text::Lines::One, MAX_PROBLEM);
         let before = error.span().and_then(|span| self.0.as_bytes().get(..span.start));
         match before.map(|before| before.iter().filter(|byte| **byte == b'\n').count()) {
-            Some(ends) => format!("line {}: {}", ends + 1, error.message()),
-            None => error.message().to_owned(),
+            Some(ends) => format!("line {}: {what}", ends + 1),
+            None => what,
         }
     }
 }

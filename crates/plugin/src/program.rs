@@ -73,6 +73,14 @@ impl ToolProgram {
         Ok(Self { program, network, words })
     }
 
+    /// The files of the package that its words name, whatever the arguments are.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        self.words.iter().filter_map(|word| match word.as_slice() {
+            [.., Piece::Package, Piece::Text(path)] => path.strip_prefix('/'),
+            _ => None,
+        })
+    }
+
     /// The words of a call with these arguments. A word is left out where a property of it is absent or null; lists and
     /// objects are written as JSON.
     ///

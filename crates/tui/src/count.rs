@@ -2,10 +2,15 @@
 
 use std::time::Duration;
 
-/// `1 file`, `2 files`.
+/// `1 file`, `2 files`, `2 processes`.
 #[must_use]
 pub fn count(number: u64, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+    let end = match number {
+        1 => "",
+        _ if noun.ends_with('s') => "es",
+        _ => "s",
+    };
+    format!("{number} {noun}{end}")
 }
 
 /// What left the context: `results`, `steps` or `turns`, how many results, and bytes by part.

@@ -5,7 +5,9 @@ mod texts;
 
 mod values;
 
-pub(crate) use self::plugin::{PluginAction, PluginDirsArgs, PluginListArgs, PluginNewArgs, PluginShowArgs};
+pub(crate) use self::plugin::{
+    PluginAction, PluginAddArgs, PluginDirsArgs, PluginListArgs, PluginNewArgs, PluginShowArgs,
+};
 pub(crate) use self::values::Span;
 use self::values::{argument, dollars, key, seq, size, steps, time};
 use crate::allow::AllowRule;

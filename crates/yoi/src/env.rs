@@ -46,6 +46,11 @@ impl Env {
         Self { vars: vars.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(), ..Self::default() }
     }
 
+    /// The same environment in another directory.
+    pub(crate) fn in_dir(&self, dir: &Path) -> Self {
+        Self { cwd: dir.to_owned(), ..self.clone() }
+    }
+
     /// A variable that is set and not empty.
     pub(crate) fn var(&self, name: &str) -> Option<&OsStr> {
         self.vars.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())

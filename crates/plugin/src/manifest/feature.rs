@@ -50,7 +50,8 @@ struct ToolTable {
     name: String,
     about: String,
     effect: ToolEffect,
-    schema: Map<String, Value>,
+    /// A table, or the same as JSON text.
+    schema: Value,
     deadline_ms: Option<u64>,
     #[serde(default)]
     touches: Vec<TouchRule>,
@@ -72,7 +73,8 @@ impl DeclaredFeature {
             .display_name(display_name.unwrap_or_else(|| name.to_owned()))
             .version(package.version.to_string())
             .runtime(FeatureRuntimeKind::Declarative);
-        for tool in tools {
+        for tool in tools.into_iter().map(ToolTable::with_schema) {
+            let tool = tool?;
             let own = tool.name.clone();
             let missing = || format!("tool `{own}` has no program; write [features.{name}.run.{own}]");
             let program = run.remove(&own).ok_or_else(missing)?;
@@ -96,6 +98,16 @@ impl DeclaredFeature {
 }
 
 impl ToolTable {
+    /// Reads the schema where it is text.
+    fn with_schema(mut self) -> Result<Self, String> {
+        if let Value::String(text) = &self.schema {
+            self.schema =
+                serde_json::from_str(text).map_err(|error| format!("the schema of {}: {error}", self.name))?;
+        }
+        self.schema.sort_all_objects();
+        Ok(self)
+    }
+
     fn program(&self, table: ProgramTable) -> Result<ToolProgram, String> {
         let properties = self.schema.get("properties").and_then(Value::as_object);
         ToolProgram::of(table, properties.unwrap_or(&Map::new()))
@@ -107,8 +119,6 @@ impl ToolTable {
         if touches.iter().any(|rule| rule.is == TouchKind::Session) {
             return Err(format!("tool `{name}` touches `session`, which no program can"));
         }
-        let mut schema = Value::Object(schema);
-        schema.sort_all_objects();
         let name = other_name.unwrap_or(name);
         let definition = ToolDefinition { name, description: about, schema: schema.to_string().into(), effect };
         let declared = ToolDeclaration::of(definition);

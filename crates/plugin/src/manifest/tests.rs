@@ -105,6 +105,16 @@ fn a_bad_feature_costs_itself_alone() {
     assert!(feature("maps", &without("[features.maps]", hooks)).is_err());
 }
 
+#[test]
+fn a_schema_is_a_table_or_text() {
+    let table =
+        "schema = { type = \"object\", properties = { place = { type = \"string\" } }, required = [\"place\"] }";
+    let json = r#"{ "type": "object", "required": ["place"], "properties": { "place": { "type": "string" } } }"#;
+    let with = |schema: &str| feature("maps", &GOOD.replacen(table, schema, 1));
+    assert_eq!(with(&format!("schema = '{json}'")), with(table));
+    assert!(with("schema = '{'").unwrap_err().contains("the schema of acme_find: EOF"));
+}
+
 /// A schema is compiled later: a package that nobody granted costs little, whatever is in it.
 #[test]
 fn a_schema_is_not_compiled_by_reading() {
@@ -144,11 +154,12 @@ fn a_bad_package_has_no_features() {
         (without("license", "licence"), "licence"),
         ("[package]\nname = \"a\"\nversion = \"1.0.0\"\n".to_owned(), "[features.NAME] is missing"),
         (format!("{GOOD}\n[more]\n"), "`more` is not known"),
+        (without("authors = [", &format!("authors = \"{}\" #", "x".repeat(9000))), "line 5: invalid type"),
         ("[package".to_owned(), "not valid: line 1: "),
         (without("license = \"MIT\"", "license = MIT"), "not valid: line 6: "),
     ] {
         let why = manifest(&text).unwrap_err().to_string();
-        assert!(why.contains(says), "{says}: {why}");
+        assert!(why.contains(says) && why.len() < 600, "{says}: {why}");
     }
     assert_eq!(manifest(&"#".repeat(MAX_MANIFEST + 1)).unwrap_err(), BadManifest::TooLong(MAX_MANIFEST + 1));
     let why = Manifest::read(GOOD, &Version::new(1, 0, 0), &BTreeMap::new()).unwrap_err().to_string();

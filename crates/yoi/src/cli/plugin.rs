@@ -18,7 +18,7 @@ pub(crate) enum PluginAction {
     /// Create a package with one tool, which works as it is
     New(PluginNewArgs),
     /// Copy the package in DIR to the plugins of your configuration; it runs after you grant it with `yoi grant`
-    Add(PluginDirArgs),
+    Add(PluginAddArgs),
     /// Remove a plugin from the plugins of your configuration, and its grant
     Remove(PluginNameArgs),
     #[command(about = HELP_BELOW)]
@@ -57,6 +57,15 @@ pub(crate) struct PluginShowArgs {
 pub(crate) struct PluginDirArgs {
     /// The directory with the file plugin.toml
     pub(crate) dir: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PluginAddArgs {
+    /// The directory with the file plugin.toml
+    pub(crate) dir: PathBuf,
+    /// Replace the added plugin of the same name; nothing of the new one runs before you grant it
+    #[arg(long)]
+    pub(crate) replace: bool,
 }
 
 #[derive(Debug, Args)]

@@ -3,7 +3,7 @@
 use super::grant_plugin;
 use super::person::only_a_person;
 use super::plugin_test;
-use crate::cli::{PluginAction, PluginListArgs, PluginNewArgs, PluginShowArgs};
+use crate::cli::{PluginAction, PluginAddArgs, PluginListArgs, PluginNewArgs, PluginShowArgs};
 use crate::compose::packages;
 use crate::config::Config;
 use crate::config::grants;
@@ -12,7 +12,10 @@ use crate::exit::{Exit, Failure};
 use crate::plugins::{FoundPackage, Standing};
 use crate::pods::{disk, make_private};
 use crate::show::out;
+use authority::Scratch;
 use plugin::Content;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 use serde_json::{Value, json};
 use std::fs;
 use std::io;
@@ -35,7 +38,7 @@ pub(crate) fn run(action: &PluginAction, env: &Env) -> Result<Exit, Failure> {
         PluginAction::Check(args) => check(&args.dir, env),
         PluginAction::Test(args) => plugin_test::run(&args.dir, args.json, env),
         PluginAction::New(args) => new(args, env),
-        PluginAction::Add(args) => add(&args.dir, env),
+        PluginAction::Add(args) => add(args, env),
         PluginAction::Remove(args) => remove(&args.name, env),
         // Answered before the environment is read.
         PluginAction::Help(_) => Ok(Exit::Done),
@@ -86,7 +89,10 @@ fn check(dir: &Path, env: &Env) -> Result<Exit, Failure> {
     page(&package, env);
     let mut problems = packages::all_problems(&package, env);
     let content = if package.manifest.is_ok() { package.content() } else { Ok(Content::default()) };
-    problems.extend(content.as_ref().err().cloned());
+    match &content {
+        Ok(content) => problems.extend(missing_files(&package, content)),
+        Err(why) => problems.push(why.clone()),
+    }
     problems.extend(missing_programs(&package, env));
     problems.iter().for_each(|problem| out::line(&format!("! {problem}")));
     if problems.is_empty() {
@@ -94,7 +100,15 @@ fn check(dir: &Path, env: &Env) -> Result<Exit, Failure> {
         out::line(&format!("valid (digest {})", digest.get(..12).unwrap_or(&digest)));
         return Ok(Exit::Done);
     }
-    Ok(Exit::Failed)
+    Ok(Exit::Data)
+}
+
+/// Files that the words of programs name, and that the package does not have.
+fn missing_files(package: &FoundPackage, content: &Content) -> Vec<String> {
+    let programs = package.features().flat_map(|feature| &feature.programs);
+    let named = programs.flat_map(|(tool, program)| program.files().map(move |path| (tool, path)));
+    let missing = named.filter(|(_, path)| !content.has_path(path));
+    missing.map(|(tool, path)| format!("the file `{path}` of {tool} is not in the package")).collect()
 }
 
 /// Programs that are in no directory of `PATH`.
@@ -125,23 +139,41 @@ fn new(args: &PluginNewArgs, env: &Env) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn add(dir: &Path, env: &Env) -> Result<Exit, Failure> {
+fn add(args: &PluginAddArgs, env: &Env) -> Result<Exit, Failure> {
     only_a_person("add a plugin")?;
-    let package = Config::load(env)?.package_at(dir, env);
+    let package = Config::load(env)?.package_at(&args.dir, env);
     if let Some(problem) = packages::all_problems(&package, env).into_iter().next() {
         return Err(Failure::new(Exit::Data, problem).help("`yoi plugin check DIR` lists all problems"));
     }
-    let to = plugins_dir(env)?.join(&package.name);
-    make_private(&plugins_dir(env)?)?;
-    create(&to)?;
-    if let Err(why) = package.copy_to(&to) {
-        // It was not there before, so all of it is ours.
-        drop(authority::remove_dir(&ambient::claim(), &to));
-        return Err(Failure::new(Exit::Data, format!("plugin {}: {why}", package.name)));
+    let dir = plugins_dir(env)?;
+    let to = dir.join(&package.name);
+    make_private(&dir)?;
+    // Not where starts look for plugins: what is not whole yet is none.
+    let place = env.config_dir()?;
+    let staged = Scratch::create(&ambient::claim(), &place, ".plugin-").map_err(|error| unavailable(&error))?;
+    let new = staged.path().join(&package.name);
+    create(&new)?;
+    package.copy_to(&new).map_err(|why| Failure::new(Exit::Data, format!("plugin {}: {why}", package.name)))?;
+    let placed = |how| renameat_with(CWD, &new, CWD, &to, how);
+    let replaced = if args.replace { placed(RenameFlags::EXCHANGE) } else { Err(Errno::NOENT) };
+    let what = match replaced.map(|()| "replaced") {
+        Err(Errno::NOENT) => placed(RenameFlags::NOREPLACE).map(|()| "added"),
+        other => other,
+    };
+    match what {
+        Ok(what) => out::line(&format!("{what} {} as {}", package.name, env.shown(&to))),
+        Err(Errno::EXIST) => {
+            return Err(Failure::new(Exit::Usage, format!("{} already exists", env.shown(&to)))
+                .help("`--replace` replaces it; it runs again after you grant what changed"));
+        }
+        Err(error) => return Err(disk(&to, &error.into())),
     }
-    out::line(&format!("added {} as {}", package.name, env.shown(&to)));
     out::line(&format!("to use it: yoi grant plugin:{}", package.name));
     Ok(Exit::Done)
+}
+
+fn unavailable(error: &authority::Error) -> Failure {
+    Failure::new(Exit::Unavailable, error.to_string())
 }
 
 fn remove(name: &str, env: &Env) -> Result<Exit, Failure> {
@@ -158,8 +190,7 @@ fn remove(name: &str, env: &Env) -> Result<Exit, Failure> {
     for granted in grant_plugin::granted(env)?.iter().filter(|granted| granted.is_of(&package.dir)) {
         granted.revoke(env)?;
     }
-    authority::remove_dir(&ambient::claim(), &package.dir)
-        .map_err(|error| Failure::new(Exit::Unavailable, error.to_string()))?;
+    authority::remove_dir(&ambient::claim(), &package.dir).map_err(|error| unavailable(&error))?;
     out::line(&format!("removed {}", env.shown(&package.dir)));
     Ok(Exit::Done)
 }
@@ -171,7 +202,7 @@ fn plugins_dir(env: &Env) -> Result<PathBuf, Failure> {
 fn create(dir: &Path) -> Result<(), Failure> {
     fs::create_dir(dir).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => Failure::new(Exit::Usage, format!("{} already exists", dir.display()))
-            .help("choose another name, or remove it first; `yoi plugin remove NAME` removes an added plugin"),
+            .help("choose another name, or remove it first"),
         _ => disk(dir, &error),
     })
 }

@@ -1,4 +1,5 @@
-//! `yoi plugin test`: the examples of a package, each run as a call would be: confined, with the package's content as a copy.
+//! `yoi plugin test`: the examples of a package, each run as a call would be, confined, with the package's content as a copy, in
+//! an empty directory; and what tools promise beyond their answers.
 
 use super::grant_plugin;
 use super::person::only_a_person;
@@ -8,16 +9,18 @@ use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::plain_file::{self, Links};
-use crate::plugins::FoundPackage;
+use crate::plugins::{FoundPackage, content_of};
 use crate::show::out;
-use authority::{ChildExit, Job, Spawner};
-use plugin::ToolProgram;
+use authority::{ChildExit, Job, Scratch, Spawner};
+use llm_worker::ToolEffect;
+use plugin::{Content, ToolProgram};
 use pod::schema::Schema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -43,6 +46,9 @@ struct Example {
     exit: i32,
     contains: Option<String>,
     equals: Option<String>,
+    /// Files in the directory of the call, by their relative paths.
+    #[serde(default)]
+    files: BTreeMap<PathBuf, String>,
 }
 
 /// The result of one example.
@@ -57,7 +63,8 @@ struct ExampleEnd {
 /// The programs of a package, and where they run.
 struct Bench {
     spawner: Spawner,
-    cwd: PathBuf,
+    /// Every example has a directory of its own in it.
+    project: PathBuf,
     copy: PathBuf,
     runtime: tokio::runtime::Runtime,
 }
@@ -65,14 +72,18 @@ struct Bench {
 /// Runs all examples; the exit code says whether all passed.
 pub(super) fn run(dir: &Path, json: bool, env: &Env) -> Result<Exit, Failure> {
     only_a_person("run the examples of a plugin")?;
-    let config = Config::load(env)?;
-    let package = config.package_at(dir, env);
+    let package = Config::load(env)?.package_at(dir, env);
     if let Some(problem) = packages::all_problems(&package, env).into_iter().next() {
         return Err(Failure::new(Exit::Data, problem).help("`yoi plugin check DIR` lists all problems"));
     }
     let unfit = |why: String| Failure::new(Exit::Data, format!("plugin {}: {why}", package.name));
     let examples = examples(&package.dir).map_err(unfit)?;
     let digest = package.content().map_err(unfit)?.digest();
+    let parent = env.var("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+    let project = Scratch::create(&ambient::claim(), &parent, "yoi-plugin-test-")
+        .map_err(|error| Failure::new(Exit::Unavailable, error.to_string()))?;
+    let env = &env.in_dir(project.path());
+    let config = Config::load(env)?;
     let copies = packages::copy_place(&config, env).map_err(unfit)?;
     let copy = copies.copy(&package.dir, &digest).map_err(unfit)?;
     let ended = all(&package, &examples, copy, &config, env);
@@ -83,7 +94,8 @@ pub(super) fn run(dir: &Path, json: bool, env: &Env) -> Result<Exit, Failure> {
     ended.extend(untested(&package, &examples));
     let failed = ended.iter().filter(|end| !end.passed).count();
     if json {
-        out::json(&json!({ "plugin": package.name, "examples": ended }));
+        let passed = ended.len() - failed;
+        out::json(&json!({ "plugin": package.name, "examples": ended, "passed": passed, "failed": failed }));
     } else {
         for ExampleEnd { name, problem, .. } in &ended {
             out::line(
@@ -124,12 +136,15 @@ fn all(
     let ambient = ambient::claim();
     let composed = compose(&ambient, config, env, Added::default())?.reading(copy.clone());
     let unavailable = |why: String| Failure::new(Exit::Unavailable, format!("commands cannot run here: {why}"));
-    let spawner = composed.spawner(&ambient, env, "plugin-test")?.map_err(unavailable)?;
+    let project = composed.workspace.cwd().to_owned();
+    // What the marks of its processes begin with: others test plugins at the same time.
+    let tag = project.file_name().unwrap_or_default().to_string_lossy();
+    let spawner = composed.spawner(&ambient, env, &tag)?.map_err(unavailable)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(Exit::Internal, error.to_string()))?;
-    let bench = Bench { spawner, cwd: composed.workspace.cwd().to_owned(), copy, runtime };
-    let ended = examples.iter().map(|(name, example)| {
-        let problem = bench.problem(package, example).err();
+    let bench = Bench { spawner, project, copy, runtime };
+    let ended = examples.iter().enumerate().map(|(number, (name, example))| {
+        let problem = bench.problem(package, example, &number.to_string()).err();
         ExampleEnd {
             name: format!("{name} ({})", authority::text::escape_line(&example.tool)),
             passed: problem.is_none(),
@@ -140,8 +155,8 @@ fn all(
 }
 
 impl Bench {
-    /// Runs an example; the error says in what it differs.
-    fn problem(&self, package: &FoundPackage, example: &Example) -> Result<(), String> {
+    /// Runs an example in a new directory; the error says in what it differs.
+    fn problem(&self, package: &FoundPackage, example: &Example, dir: &str) -> Result<(), String> {
         let tools = package.features().flat_map(|feature| {
             feature.descriptor.declared_tools.iter().filter_map(|tool| Some((tool, feature.programs.get(&tool.name)?)))
         });
@@ -150,25 +165,34 @@ impl Bench {
         if !fits(&tool.schema, example)? {
             return Ok(());
         }
-        let (how, output) = self.called(program, example, Duration::from_millis(tool.deadline_ms))?;
-        let text = String::from_utf8_lossy(&output);
-        let shown = || authority::text::escape_within(&text, authority::text::Lines::One, 400);
-        if how != ChildExit::Exit(example.exit) {
-            return Err(format!("{} instead of exit {}; output: {}", ended(how), example.exit, shown()));
+        let cwd = self.project.join(dir);
+        prepare(&cwd, &example.files)?;
+        let call = || self.called(program, example, &cwd, Duration::from_millis(tool.deadline_ms));
+        let before = self.files();
+        let (how, output) = call()?;
+        answers(example, how, &output)?;
+        let after = self.files();
+        match tool.effect {
+            ToolEffect::ReadOnly if after != before => {
+                Err("the tool is `read_only`, but the call changed files of the project".to_owned())
+            }
+            ToolEffect::Idempotent if call()?.0 != how || self.files() != after => {
+                Err("the tool is `idempotent`, but a second call ended or left files in another way".to_owned())
+            }
+            ToolEffect::ReadOnly | ToolEffect::Idempotent | ToolEffect::Effectful => Ok(()),
         }
-        if example.contains.as_ref().is_some_and(|words| !text.contains(words)) {
-            return Err(format!("the output does not contain the words: {}", shown()));
-        }
-        match example.equals.as_ref().is_some_and(|whole| *whole != text) {
-            true => Err(format!("the output is not as expected: {}", shown())),
-            false => Ok(()),
-        }
+    }
+
+    /// The files of the project; too many, or others than regular ones, are an error, which differs from having none.
+    fn files(&self) -> Result<Content, String> {
+        content_of(&self.project)
     }
 
     fn called(
         &self,
         program: &ToolProgram,
         example: &Example,
+        cwd: &Path,
         deadline: Duration,
     ) -> Result<(ChildExit, Vec<u8>), String> {
         let named = [program.program.clone().into()];
@@ -177,7 +201,7 @@ impl Bench {
         let job = Job {
             program: program.program.clone().into(),
             args: program.words(&example.arguments, &self.copy)?,
-            cwd: self.cwd.clone(),
+            cwd: cwd.to_owned(),
             call: "test".to_owned(),
             deadline,
             input: Value::Object(example.arguments.clone()).to_string().into_bytes(),
@@ -193,6 +217,37 @@ impl Bench {
             0 => Ok((ended.how, output)),
             some => Err(format!("it left {} behind, which was ended", tui::count(some.into(), "process"))),
         }
+    }
+}
+
+/// Makes the directory of a call, with the files of its example.
+fn prepare(cwd: &Path, files: &BTreeMap<PathBuf, String>) -> Result<(), String> {
+    fs::create_dir(cwd).map_err(|error| authority::explain(&error))?;
+    for (path, text) in files {
+        let shown = authority::escape(path);
+        if !path.components().all(|part| matches!(part, Component::Normal(_))) {
+            return Err(format!("`{shown}` of `files` is not a relative path without `..`"));
+        }
+        let path = cwd.join(path);
+        let made = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, text));
+        made.map_err(|error| format!("{shown}: {}", authority::explain(&error)))?;
+    }
+    Ok(())
+}
+
+/// Compares how a program ended, and what it wrote, with what the example expects.
+fn answers(example: &Example, how: ChildExit, output: &[u8]) -> Result<(), String> {
+    let text = String::from_utf8_lossy(output);
+    let shown = |text: &str| authority::text::escape_within(text, authority::text::Lines::One, 400);
+    if how != ChildExit::Exit(example.exit) {
+        return Err(format!("{} instead of exit {}; output: {}", ended(how), example.exit, shown(&text)));
+    }
+    if let Some(words) = example.contains.as_ref().filter(|words| !text.contains(words.as_str())) {
+        return Err(format!("the output does not contain \"{}\": {}", shown(words), shown(&text)));
+    }
+    match example.equals.as_ref().filter(|whole| **whole != text) {
+        Some(whole) => Err(format!("the output is \"{}\", not \"{}\"", shown(&text), shown(whole))),
+        None => Ok(()),
     }
 }
 

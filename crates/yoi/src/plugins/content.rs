@@ -28,10 +28,7 @@ const GIT: &str = ".git";
 ///
 /// # Errors
 /// A link, a file that is neither a directory nor regular, a name that is not UTF-8, or a package that is too large.
-pub(super) fn read(
-    dir: &Path,
-    mut each: impl FnMut(&str, bool, &[u8]) -> Result<(), String>,
-) -> Result<Content, String> {
+fn read(dir: &Path, mut each: impl FnMut(&str, bool, &[u8]) -> Result<(), String>) -> Result<Content, String> {
     let (mut content, mut left, mut dirs) = (Content::default(), MAX_BYTES, 0_usize);
     let mut open = vec![(String::new(), 0)];
     while let Some((below, depth)) = open.pop() {
@@ -62,6 +59,11 @@ pub(super) fn read(
         }
     }
     Ok(content)
+}
+
+/// The content of a directory, as [`read`] has it.
+pub(crate) fn of(dir: &Path) -> Result<Content, String> {
+    read(dir, |_, _, _| Ok(()))
 }
 
 /// Whether a file can be executed, and its bytes.
@@ -132,7 +134,7 @@ impl CopyPlace {
     /// The package has another digest, or the copy cannot be written.
     pub(crate) fn copy(&self, package: &Path, digest: &str) -> Result<PathBuf, String> {
         let to = self.at(digest);
-        if read(&to, |_, _, _| Ok(())).is_ok_and(|there| there.digest() == digest) {
+        if of(&to).is_ok_and(|there| there.digest() == digest) {
             return self.is_private().map(|()| to);
         }
         let failed = |error: std::io::Error| format!("its copy cannot be written: {error}");
@@ -178,10 +180,6 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::os::unix::net::UnixListener;
 
-    fn read_all(dir: &Path) -> Result<Content, String> {
-        read(dir, |_, _, _| Ok(()))
-    }
-
     fn nested(dir: &Path, depth: usize) -> PathBuf {
         let below = (0..depth).fold(dir.to_owned(), |dir, _| dir.join("d"));
         fs::create_dir_all(&below).unwrap();
@@ -192,16 +190,16 @@ mod tests {
     fn directories_are_bounded() {
         let package = tempfile::tempdir().unwrap();
         fs::write(nested(package.path(), MAX_DEPTH).join("file"), "x").unwrap();
-        assert_eq!(read_all(package.path()).unwrap().lines().count(), 1);
+        assert_eq!(of(package.path()).unwrap().lines().count(), 1);
         nested(package.path(), MAX_DEPTH + 1);
-        assert!(read_all(package.path()).unwrap_err().contains("too deep"));
+        assert!(of(package.path()).unwrap_err().contains("too deep"));
         let package = tempfile::tempdir().unwrap();
         for number in 0..MAX_FILES {
             fs::create_dir(package.path().join(number.to_string())).unwrap();
         }
-        assert_eq!(read_all(package.path()), Ok(Content::default()));
+        assert_eq!(of(package.path()), Ok(Content::default()));
         fs::create_dir(package.path().join("one-more")).unwrap();
-        assert!(read_all(package.path()).unwrap_err().contains("too many directories"));
+        assert!(of(package.path()).unwrap_err().contains("too many directories"));
     }
 
     #[test]
@@ -211,16 +209,16 @@ mod tests {
             |name: &str, bytes: u64| fs::File::create(package.path().join(name)).unwrap().set_len(bytes).unwrap();
         sparse("a", MAX_BYTES - 1);
         sparse("b", 1);
-        assert!(read_all(package.path()).is_ok());
+        assert!(of(package.path()).is_ok());
         sparse("b", 2);
-        assert!(read_all(package.path()).is_err());
+        assert!(of(package.path()).is_err());
         sparse("a", 100 << 30);
-        assert!(read_all(package.path()).is_err());
+        assert!(of(package.path()).is_err());
         let package = tempfile::tempdir().unwrap();
         for number in 0..=MAX_FILES {
             fs::write(package.path().join(number.to_string()), "").unwrap();
         }
-        assert!(read_all(package.path()).unwrap_err().contains("more than 4096 files"));
+        assert!(of(package.path()).unwrap_err().contains("more than 4096 files"));
     }
 
     #[test]
@@ -230,11 +228,11 @@ mod tests {
         fs::create_dir(at(".git")).unwrap();
         symlink("/etc/passwd", at(".git/link")).unwrap();
         fs::write(at("file"), "x").unwrap();
-        let content = read_all(package.path()).unwrap();
+        let content = of(package.path()).unwrap();
         assert_eq!(content.lines().map(|(path, _)| path).collect::<Vec<_>>(), ["file"], "git is no part of it");
         fs::create_dir_all(at("below/.git")).unwrap();
         fs::write(at("below/.git/config"), "x").unwrap();
-        assert_eq!(read_all(package.path()).unwrap().lines().count(), 2, "another directory of git is content");
+        assert_eq!(of(package.path()).unwrap().lines().count(), 2, "another directory of git is content");
         // A link with another name counts as what it leads to: its bytes are in the digest, and the copy is a file of its own.
         fs::hard_link(at("file"), at("other")).unwrap();
         let to = tempfile::tempdir().unwrap();
@@ -251,10 +249,10 @@ mod tests {
             ("", Box::new(|path: &Path| UnixListener::bind(path).map(drop))),
         ] {
             make(&at("bad")).unwrap();
-            assert!(read_all(package.path()).unwrap_err().contains(what), "{what}");
+            assert!(of(package.path()).unwrap_err().contains(what), "{what}");
             fs::remove_file(at("bad")).unwrap();
         }
         fs::write(package.path().join(name), "").unwrap();
-        assert!(read_all(package.path()).unwrap_err().contains("not UTF-8"));
+        assert!(of(package.path()).unwrap_err().contains("not UTF-8"));
     }
 }

@@ -53,7 +53,7 @@ impl FoundPackage {
 
     /// The content as it is now, with the manifest that was read: another one may declare other programs.
     pub(crate) fn content(&self) -> Result<Content, String> {
-        let content = content::read(&self.dir, |_, _, _| Ok(()))?;
+        let content = content::of(&self.dir)?;
         match content.has(MANIFEST, self.text.as_bytes()) {
             true => Ok(content),
             false => Err(format!("{MANIFEST} changed while it was read; try again")),
@@ -111,7 +111,7 @@ const COPY: &str = "yoi's own copy of this plugin is gone or changed; it runs ag
 
 /// Whether a directory has the granted content now; `otherwise` is said where it does not.
 fn is_granted(dir: &Path, granted: &str, otherwise: &str) -> Result<(), String> {
-    let why = match content::read(dir, |_, _, _| Ok(())) {
+    let why = match content::of(dir) {
         Ok(now) if now.digest() == granted => return Ok(()),
         Ok(now) => format!("its digest is {}", now.digest()),
         Err(why) => why,

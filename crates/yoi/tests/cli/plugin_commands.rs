@@ -50,8 +50,8 @@ const EXPECTED: [&str; 8] = [
     "the schema refuses the arguments",
     "does not refuse",
     "1 process behind",
-    "does not contain the words",
-    "the output is not as expected",
+    "does not contain \"else\"",
+    "the output is \"end\\n\", not \"end\"",
     "no example",
 ];
 
@@ -94,7 +94,60 @@ fn a_test_of_a_package_checks_what_a_call_would() {
     // What would keep it from being installed is found before anything runs.
     fs::write(dir.join("plugin.toml"), manifest("acme", "Read")).unwrap();
     scene.yoi(&["plugin", "test", "acme"]).ends(65).says(&["reserved for builtin:files"]);
-    scene.yoi(&["plugin", "check", "acme"]).ends(1).prints(&["reserved for builtin:files"]);
+    scene.yoi(&["plugin", "check", "acme"]).ends(65).prints(&["reserved for builtin:files"]);
+}
+
+/// What a tool says of its effect is tried, in a directory that the example fills.
+#[test]
+fn a_test_of_a_package_checks_what_a_tool_leaves() {
+    let scene = Scene::new();
+    let script = "case $1 in *read) cat in/a ;; *same) echo x > b ;; *more) echo x >> b ;; *once) mkdir c ;; esac\n";
+    let dir = write(&scene.file("acme"), &manifest("acme", "acme_greet"), script);
+    fs::create_dir(dir.join("tests")).unwrap();
+    let call = |who: &str| json!({ "tool": "acme_greet", "arguments": { "who": who } });
+    let mut read = call("read");
+    (read["files"], read["equals"]) = (json!({ "in/a": "text" }), json!("text"));
+    let mut outside = call("read");
+    outside["files"] = json!({ "../a": "text" });
+    fs::write(dir.join("tests/a.json"), json!([read, call("same"), call("more"), outside, call("once")]).to_string())
+        .unwrap();
+    for (effect, expected) in [
+        ("read_only", ["", "is `read_only`", "is `read_only`", "without `..`", ""]),
+        ("idempotent", ["", "", "is `idempotent`", "without `..`", "is `idempotent`"]),
+        ("effectful", ["", "", "", "without `..`", ""]),
+    ] {
+        fs::write(dir.join("plugin.toml"), manifest("acme", "acme_greet").replace("read_only", effect)).unwrap();
+        let done = scene.yoi(&["plugin", "test", "acme", "--json"]).ends(1).json();
+        let ends = done["examples"].as_array().unwrap();
+        for (end, words) in ends.iter().zip(expected) {
+            let problem = end["problem"].as_str().unwrap_or_default();
+            assert!(problem.contains(words) && problem.is_empty() == words.is_empty(), "{effect}: {done}");
+        }
+        let failed = expected.iter().filter(|words| !words.is_empty()).count();
+        assert_eq!((&done["passed"], &done["failed"]), (&json!(5 - failed), &json!(failed)));
+    }
+    let left = fs::read_dir(scene.path("project")).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(left.into_iter().all(|name| name != "b" && name != "c"), "nothing ran in the project");
+}
+
+/// A new version takes the place of an added plugin in one step; nothing of it runs before it is granted.
+#[test]
+fn an_added_plugin_is_replaced_and_granted_anew() {
+    let scene = Scene::new();
+    let dir = write(&scene.file("acme"), &manifest("acme", "acme_greet"), SCRIPT);
+    fs::write(dir.join("more"), "x").unwrap();
+    scene.yoi(&["plugin", "add", "acme", "--replace"]).ends(0).prints(&["added acme"]);
+    scene.yoi(&["grant", "plugin:acme"]).ends(0);
+    fs::write(dir.join("run.sh"), SCRIPT.replace("hello", "hollo")).unwrap();
+    fs::remove_file(dir.join("more")).unwrap();
+    scene.yoi(&["plugin", "add", "acme"]).ends(2).says(&["already exists", "--replace"]);
+    scene.yoi(&["plugin", "add", "acme", "--replace"]).ends(0).prints(&["replaced acme"]);
+    assert!(!called_once(&scene, "a", "acme_greet", json!({ "who": "x" })).1.contains("hollo"));
+    scene.yoi(&["grant"]).ends(0).prints(&["changed: run.sh", "gone: more"]);
+    scene.yoi(&["grant", "plugin:acme"]).ends(0);
+    assert!(called_once(&scene, "b", "acme_greet", json!({ "who": "x" })).1.contains("hollo"));
+    let names = fs::read_dir(scene.path("config/yoi")).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(names.into_iter().all(|name| !name.to_string_lossy().starts_with('.')), "the older one is gone");
 }
 
 #[test]
@@ -116,6 +169,7 @@ fn a_package_that_cannot_be_copied_leaves_nothing() {
     symlink("/etc/passwd", dir.join("z-link")).unwrap();
     scene.yoi(&["plugin", "add", "acme"]).ends(65).says(&["z-link: is a symbolic link"]);
     assert!(!scene.path("config/yoi/plugins/acme").exists());
+    assert_eq!(fs::read_dir(scene.path("config/yoi")).unwrap().count(), 1, "only the directory of plugins");
 }
 
 /// Names that a person gave to tools stay, whatever a project that was granted says.
@@ -162,7 +216,7 @@ fn a_run_names_plugins_that_it_does_not_use() {
     run().says(&["and 2 more; `yoi plugin list` lists all plugins"]);
     fs::write(scene.path("config/yoi/plugins/acme/plugin.toml"), "x = 1").unwrap();
     run().says(&["plugin acme (", "[package] is missing"]);
-    let checked = scene.yoi(&["plugin", "check", scene.path("config/yoi/plugins/acme").to_str().unwrap()]).ends(1);
+    let checked = scene.yoi(&["plugin", "check", scene.path("config/yoi/plugins/acme").to_str().unwrap()]).ends(65);
     assert_eq!(checked.out.lines().count(), 1, "{}", checked.out);
 }
 

@@ -308,13 +308,18 @@ fn a_check_names_every_problem() {
     let scene = Scene::new();
     let text = manifest("acme", "acme_greet").replace("program = \"sh\"", "program = \"no-such-program\"");
     let dir = write(&scene.file("acme"), &format!("{text}\n[features.bad]\nhooks = 3\n"), SCRIPT);
+    fs::remove_file(dir.join("run.sh")).unwrap();
+    scene
+        .yoi(&["plugin", "check", "acme"])
+        .ends(65)
+        .prints(&["! the file `run.sh` of acme_greet is not in the package"]);
     std::os::unix::fs::symlink("/etc/passwd", dir.join("link")).unwrap();
-    scene.yoi(&["plugin", "check", "acme"]).ends(1).prints(&[
+    scene.yoi(&["plugin", "check", "acme"]).ends(65).prints(&[
         "! plugin:acme/bad: ",
         "! link: is a symbolic link",
         "! the program `no-such-program` of acme_greet is not in PATH",
     ]);
-    scene.yoi(&["plugin", "check", "nothing"]).ends(1).prints(&["! plugin nothing"]);
+    scene.yoi(&["plugin", "check", "nothing"]).ends(65).prints(&["! plugin nothing"]);
     scene.yoi(&["plugin", "add", "acme"]).ends(65).says(&["plugin:acme/bad"]);
 }
 
