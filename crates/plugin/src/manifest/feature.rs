@@ -88,9 +88,9 @@ impl DeclaredFeature {
         }
         builder = instructions.into_iter().fold(builder, |builder, text| builder.instruction(text.name, text.text));
         builder = serves.into_iter().fold(builder, pod::feature::FeatureDescriptorBuilder::serves);
-        builder = requests(&programs).into_iter().fold(builder, pod::feature::FeatureDescriptorBuilder::request);
         builder = package.about().into_iter().fold(builder, pod::feature::FeatureDescriptorBuilder::about);
-        let descriptor = builder.build();
+        let mut descriptor = builder.build();
+        request(&mut descriptor, &programs);
         // A schema is compiled where the feature is planned: nothing of a package costs much before it is granted.
         let problems = descriptor.problems_but_schemas();
         if problems.is_empty() { Ok(Self { descriptor, programs, rules }) } else { Err(problems.join("; ")) }
@@ -144,21 +144,31 @@ fn narrowing(mut rules: Vec<Rule>, id: &FeatureId, rename: &BTreeMap<String, Str
     Ok(rules)
 }
 
-/// What the programs need: to be started, in the working directory.
-fn requests(programs: &BTreeMap<String, ToolProgram>) -> Vec<CapabilityRequest> {
-    let mut requests = Vec::new();
+/// What the programs need: to be started, in the working directory. Where only some use the network, the tools of the others
+/// stay without what these need.
+fn request(descriptor: &mut FeatureDescriptor, programs: &BTreeMap<String, ToolProgram>) {
     if !programs.is_empty() {
         let reason = "start the programs of its tools in the working directory";
-        requests.push(CapabilityRequest::required(HostCapability::READ_WORKSPACE, reason));
+        descriptor.requested_capabilities.push(CapabilityRequest::required(HostCapability::READ_WORKSPACE, reason));
     }
+    let is_mixed = [false, true].iter().all(|network| programs.values().any(|program| program.network == *network));
     for network in [false, true] {
         let of = programs.values().filter(|program| program.network == network);
         let names: BTreeSet<Cow<'static, str>> = of.map(|program| program.program.clone().into()).collect();
-        if !names.is_empty() {
-            let programs = names.into_iter().collect();
-            let reason = "run the programs of its tools";
-            requests.push(CapabilityRequest::required(HostCapability::Process { programs, network }, reason));
+        if names.is_empty() {
+            continue;
+        }
+        let process = HostCapability::Process { programs: names.into_iter().collect(), network };
+        let reason = "run the programs of its tools";
+        if is_mixed {
+            for tool in &mut descriptor.declared_tools {
+                if programs.get(&tool.name).is_some_and(|program| program.network == network) {
+                    tool.needs.push(process.clone());
+                }
+            }
+            descriptor.requested_capabilities.push(CapabilityRequest::optional(process, reason));
+        } else {
+            descriptor.requested_capabilities.push(CapabilityRequest::required(process, reason));
         }
     }
-    requests
 }

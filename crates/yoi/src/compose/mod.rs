@@ -83,7 +83,7 @@ pub(crate) struct Installed {
 /// Builds the handles and the plan. Nothing runs and nothing is written.
 pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Added<'_>) -> Result<Composed, Failure> {
     let project = config.project.clone();
-    let mode = if project.too_wide.is_some() { Mode::ReadOnly } else { config.sandbox.value };
+    let mode = packages::mode(config);
     let access = if mode == Mode::ReadOnly { Access::Read } else { Access::ReadWrite };
     let refused = |error: authority::Error| Failure::new(Exit::Unavailable, error.to_string());
     let workspace = Workspace::open(ambient, &project.root, &env.cwd, access).map_err(refused)?;

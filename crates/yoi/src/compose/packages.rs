@@ -85,7 +85,7 @@ pub(super) fn decided(
             match &standing {
                 Ok((digest, copies)) => {
                     modules.push(Arc::new(package.module(feature, digest, copies, env)));
-                    policy = granted(policy, feature);
+                    policy = granted(policy, feature, mode(config));
                     let id = &feature.descriptor.id;
                     if config.strict_plugins.value && !is_off(config, id) {
                         policy = policy.require(id.clone(), &config.strict_plugins.source);
@@ -117,8 +117,13 @@ pub(super) fn layers(config: &Config, env: &Env) -> Vec<Layer> {
 
 /// Where copies of packages are, if no command of this start writes there.
 pub(crate) fn copy_place(config: &Config, env: &Env) -> Result<CopyPlace, String> {
-    let is_read_only = config.project.too_wide.is_some() || config.sandbox.value == Mode::ReadOnly;
+    let is_read_only = mode(config) == Mode::ReadOnly;
     CopyPlace::of(env).and_then(|copies| if is_read_only { Ok(copies) } else { copies.outside(&config.project.root) })
+}
+
+/// The sandbox of this start.
+pub(super) fn mode(config: &Config) -> Mode {
+    if config.project.too_wide.is_some() { Mode::ReadOnly } else { config.sandbox.value }
 }
 
 /// Whether the person switched a feature off.
@@ -161,7 +166,7 @@ pub(crate) fn unused(config: &Config, env: &Env) -> Vec<String> {
             let why = package.standing(env).obstacle()?;
             Some(format!("plugin {} is not used: {why}", package.name))
         };
-        problem.or_else(obstacle)
+        problem.or_else(obstacle).or_else(|| left_out(package, mode(config)))
     };
     let mut all: Vec<String> = config.plugins.problems.clone();
     all.extend(config.plugins.found.iter().filter_map(why));
@@ -170,6 +175,23 @@ pub(crate) fn unused(config: &Config, env: &Env) -> Vec<String> {
         all.push(format!("and {more} more; `yoi plugin list` lists all plugins"));
     }
     all
+}
+
+/// Tools of a granted package that this sandbox leaves out.
+fn left_out(package: &FoundPackage, mode: Mode) -> Option<String> {
+    let programs = package.features().flat_map(|feature| &feature.programs);
+    let out = programs.filter_map(|(tool, program)| Some((tool.as_str(), withheld(mode, program.network)?)));
+    let (tools, reasons): (Vec<_>, Vec<_>) = out.unzip();
+    Some(format!("plugin {} is used without {}: {}", package.name, tools.join(", "), reasons.first()?))
+}
+
+/// Why programs do not run in this sandbox.
+fn withheld(mode: Mode, network: bool) -> Option<&'static str> {
+    match (mode, network) {
+        (Mode::ReadOnly, true) => Some("in read-only mode no program has network access"),
+        (Mode::Off, false) => Some("without a sandbox no program can be kept from the network"),
+        (Mode::ReadOnly | Mode::Off | Mode::WorkspaceWrite, _) => None,
+    }
 }
 
 /// Why features of a package cannot be used, whatever was granted.
@@ -200,7 +222,7 @@ fn conflicts(package: &FoundPackage) -> Vec<String> {
         modules.push(Arc::new(Off(descriptor)));
     }
     for feature in package.features() {
-        policy = granted(policy, feature);
+        policy = granted(policy, feature, Mode::WorkspaceWrite);
         modules.push(Arc::new(Off(feature.descriptor.clone())));
     }
     let builder = FeatureRegistryBuilder::new(policy).runtime(FeatureRuntimeKind::Declarative);
@@ -208,10 +230,14 @@ fn conflicts(package: &FoundPackage) -> Vec<String> {
     plan.features.into_iter().flat_map(|feature| feature.diagnostics).map(|found| found.message).collect()
 }
 
-/// The person granted the package, so each feature gets what it requests.
-fn granted(policy: CapabilityPolicy, feature: &DeclaredFeature) -> CapabilityPolicy {
+/// The person granted the package, so each feature gets what it requests, but for programs that do not run in this sandbox.
+fn granted(policy: CapabilityPolicy, feature: &DeclaredFeature, mode: Mode) -> CapabilityPolicy {
     let descriptor = &feature.descriptor;
     let requested = descriptor.requested_capabilities.iter().map(|request| request.capability.clone());
-    let all = requested.chain([HostCapability::tool("*")]);
+    let possible = requested.filter(|capability| match capability {
+        HostCapability::Process { network, .. } => withheld(mode, *network).is_none(),
+        _ => true,
+    });
+    let all = possible.chain([HostCapability::tool("*")]);
     all.fold(policy, |policy, capability| policy.grant(descriptor.id.clone(), capability, GRANT))
 }

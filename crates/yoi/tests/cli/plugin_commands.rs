@@ -3,6 +3,7 @@
 use crate::plugins::{SCRIPT, called_once, manifest, own, write};
 use crate::scene::Scene;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 
@@ -128,6 +129,44 @@ fn a_test_of_a_package_checks_what_a_tool_leaves() {
     }
     let left = fs::read_dir(scene.path("project")).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(left.into_iter().all(|name| name != "b" && name != "c"), "nothing ran in the project");
+}
+
+/// A sandbox that cannot give one tool what it needs costs this tool, and the person is told.
+#[test]
+fn a_sandbox_leaves_out_the_tools_that_do_not_run_in_it() {
+    let scene = Scene::new();
+    let dir = own(&scene, "acme", SCRIPT);
+    let more = "[[features.main.tools]]\nname = \"acme_net\"\nabout = \"x\"\neffect = \"read_only\"\nschema = { type = \"object\" }\n";
+    let run = "[features.main.run.acme_net]\nprogram = \"true\"\nnetwork = true\n";
+    let text = manifest("acme", "acme_greet").replacen("[[features", &format!("{more}[[features"), 1);
+    fs::write(dir.join("plugin.toml"), format!("{text}{run}")).unwrap();
+    scene.yoi(&["grant", "plugin:acme"]).ends(0);
+    let calls =
+        [json!({ "name": "acme_greet", "arguments": { "who": "x" } }), json!({ "name": "acme_net", "arguments": {} })];
+    let model = scene.script("m.jsonl", &[json!({ "calls": calls }), json!({ "text": "done" })]);
+    for (sandbox, works, says) in [
+        ("workspace-write", [true, true], ""),
+        ("read-only", [true, false], "plugin acme is used without acme_net: in read-only mode"),
+        ("off", [false, true], "plugin acme is used without acme_greet: without a sandbox"),
+    ] {
+        let done = scene.yoi(&["run", "--sandbox", sandbox, "--pod", sandbox, "-m", &model, "go"]);
+        assert!(done.err.contains(says) && done.err.contains("is used without") == !says.is_empty(), "{}", done.err);
+        let ends = scene.records(sandbox).into_iter().filter(|record| record["k"] == "tool_finished");
+        let ok: BTreeMap<String, bool> =
+            ends.map(|end| (end["call"].to_string(), end["outcome"]["status"] == "ok")).collect();
+        assert_eq!(ok.into_values().collect::<Vec<_>>(), works, "{sandbox}");
+    }
+}
+
+/// What a person requires and a plugin has is missed for the plugin's reason.
+#[test]
+fn a_required_feature_of_a_plugin_is_missed_for_its_reason() {
+    let scene = Scene::new();
+    own(&scene, "acme", SCRIPT);
+    for (id, says) in [("acme/main", "`yoi grant` lists plugins without a grant"), ("gone/main", "does not exist")] {
+        scene.config(&format!("[features.\"plugin:{id}\"]\nrequired = true\n"));
+        scene.yoi(&["run", "list the files"]).ends(78).says(&[&format!("plugin:{id} is required by "), says]);
+    }
 }
 
 /// A new version takes the place of an added plugin in one step; nothing of it runs before it is granted.

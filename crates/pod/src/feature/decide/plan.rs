@@ -224,7 +224,7 @@ pub(crate) fn unmet<'a>(
             Some((outcome, _)) if outcome.is_live() => continue,
             Some((InstallOutcome::Disabled, _)) => "it is disabled".to_owned(),
             Some((_, why)) => why.first().map_or_else(|| "it was skipped".to_owned(), |d| d.message.clone()),
-            None => "it does not exist in this build".to_owned(),
+            None => "it does not exist".to_owned(),
         };
         unmet.push(Unmet { feature_id: id.clone(), required_by: source.to_owned(), reason });
     }

@@ -359,7 +359,7 @@ fn what_is_required_and_not_there_is_said_with_the_reason() {
         unmet.iter().map(|u| format!("{} ({}): {}", u.feature_id, u.required_by, u.reason)).collect()
     };
     let expected = [
-        "user:gone (b.toml): it does not exist in this build",
+        "user:gone (b.toml): it does not exist",
         "user:off (c.toml): it is disabled",
         "user:poor (e.toml): user:poor was denied Process(*): no rule grants it; set grant = { process = [\"*\"] } under [features.\"user:poor\"]",
     ];
