@@ -146,11 +146,6 @@ impl GrantedPlugin {
         self.grant.is_of(dir)
     }
 
-    /// Whether it is for this content.
-    pub(super) fn has(&self, digest: &str) -> bool {
-        self.digest == digest
-    }
-
     /// Takes the grant back. The caller holds the lock of the grants.
     pub(super) fn revoke(&self, env: &Env) -> Result<(), Failure> {
         self.grant.remove(env)?;

@@ -1,7 +1,6 @@
 //! `yoi plugin test`: the examples of a package, each run as a call would be, confined, with the package's content as a copy, in
 //! an empty directory; and what tools promise beyond their answers.
 
-use super::grant_plugin;
 use super::person::only_a_person;
 use crate::compose::roots::Added;
 use crate::compose::{compose, packages};
@@ -10,6 +9,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::plain_file::{self, Links};
 use crate::plugins::{FoundPackage, content_of};
+use crate::pods::disk;
 use crate::show::out;
 use authority::{ChildExit, Job, Scratch, Spawner};
 use llm_worker::ToolEffect;
@@ -78,19 +78,15 @@ pub(super) fn run(dir: &Path, json: bool, env: &Env) -> Result<Exit, Failure> {
     }
     let unfit = |why: String| Failure::new(Exit::Data, format!("plugin {}: {why}", package.name));
     let examples = examples(&package.dir).map_err(unfit)?;
-    let digest = package.content().map_err(unfit)?.digest();
     let parent = env.var("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
-    let project = Scratch::create(&ambient::claim(), &parent, "yoi-plugin-test-")
+    let place = Scratch::create(&ambient::claim(), &parent, "yoi-plugin-test-")
         .map_err(|error| Failure::new(Exit::Unavailable, error.to_string()))?;
-    let env = &env.in_dir(project.path());
-    let config = Config::load(env)?;
-    let copies = packages::copy_place(&config, env).map_err(unfit)?;
-    let copy = copies.copy(&package.dir, &digest).map_err(unfit)?;
-    let ended = all(&package, &examples, copy, &config, env);
-    if grant_plugin::granted(env)?.iter().all(|granted| !granted.has(&digest)) {
-        copies.remove(&digest);
+    let (project, copy) = (place.path().join("project"), place.path().join("package"));
+    for dir in [&project, &copy] {
+        fs::create_dir(dir).map_err(|error| disk(dir, &error))?;
     }
-    let mut ended = ended?;
+    package.copy_to(&copy).map_err(unfit)?;
+    let mut ended = all(&package, &examples, copy, &env.in_dir(&project))?;
     ended.extend(untested(&package, &examples));
     let failed = ended.iter().filter(|end| !end.passed).count();
     if json {
@@ -130,15 +126,14 @@ fn all(
     package: &FoundPackage,
     examples: &[(String, Example)],
     copy: PathBuf,
-    config: &Config,
     env: &Env,
 ) -> Result<Vec<ExampleEnd>, Failure> {
     let ambient = ambient::claim();
-    let composed = compose(&ambient, config, env, Added::default())?.reading(copy.clone());
+    let composed = compose(&ambient, &Config::load(env)?, env, Added::default())?.reading(copy.clone());
     let unavailable = |why: String| Failure::new(Exit::Unavailable, format!("commands cannot run here: {why}"));
     let project = composed.workspace.cwd().to_owned();
-    // What the marks of its processes begin with: others test plugins at the same time.
-    let tag = project.file_name().unwrap_or_default().to_string_lossy();
+    // The marks of its processes begin with a name that no other test has.
+    let tag = project.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     let spawner = composed.spawner(&ambient, env, &tag)?.map_err(unavailable)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(Exit::Internal, error.to_string()))?;

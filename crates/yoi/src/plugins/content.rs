@@ -2,18 +2,18 @@
 
 use crate::env::{Env, settled};
 use crate::plain_file::{self, Links};
+use authority::Scratch;
 use plugin::{Content, MAX_BYTES, MAX_FILES};
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
-
-/// How many copies this process began.
-static COPIES: AtomicU32 = AtomicU32::new(0);
 
 /// The directory of copies, below yoi's cache directory.
 const PACKAGES: &str = "packages";
+
+/// What the names of copies begin with that are being made.
+const STAGED: &str = "new-";
 
 /// Written by all confined children.
 const SHARED_MEMORY: &str = "/dev/shm";
@@ -79,8 +79,12 @@ pub(super) fn write(package: &Path, to: &Path, modes: (u32, u32)) -> Result<Cont
         let (path, mode) = (to.join(path), if executable { modes.1 } else { modes.0 });
         let made = path.parent().map_or(Ok(()), |dir| private_dirs().create(dir));
         let file = made.and_then(|()| OpenOptions::new().write(true).create_new(true).mode(mode).open(path));
-        file.and_then(|mut file| file.write_all(bytes)).map_err(|error| format!("its copy cannot be written: {error}"))
+        file.and_then(|mut file| file.write_all(bytes)).map_err(|error| failed(&error))
     })
+}
+
+fn failed(error: &dyn std::error::Error) -> String {
+    format!("its copy cannot be written: {error}")
 }
 
 /// Makes directories for this user alone.
@@ -137,27 +141,23 @@ impl CopyPlace {
         if of(&to).is_ok_and(|there| there.digest() == digest) {
             return self.is_private().map(|()| to);
         }
-        let failed = |error: std::io::Error| format!("its copy cannot be written: {error}");
-        let private = private_dirs();
-        private.create(&self.0).map_err(failed)?;
+        private_dirs().create(&self.0).map_err(|error| failed(&error))?;
         self.is_private()?;
-        let count = COPIES.fetch_add(1, Ordering::Relaxed);
-        let next = self.0.join(format!("new-{}-{count}", std::process::id()));
-        // What a process of this id left there goes.
-        drop(authority::remove_dir(&ambient::claim(), &next));
-        private.create(&next).map_err(failed)?;
-        let copied = write(package, &next, (0o400, 0o500)).and_then(|content| match content.digest() == digest {
-            true => Ok(()),
-            false => Err("it changed while it was copied".to_owned()),
-        });
-        let placed = copied.and_then(|()| {
-            self.remove(digest);
-            fs::rename(&next, &to).map_err(failed)
-        });
-        if placed.is_err() {
-            drop(authority::remove_dir(&ambient::claim(), &next));
+        // Removed when dropped, and with it what a process left that was killed while it copied.
+        let staged = Scratch::create(&ambient::claim(), &self.0, STAGED).map_err(|error| failed(&error))?;
+        let new = staged.path().join(digest);
+        private_dirs().create(&new).map_err(|error| failed(&error))?;
+        if write(package, &new, (0o400, 0o500))?.digest() != digest {
+            return Err("it changed while it was copied".to_owned());
         }
-        placed.map(|()| to)
+        // Another process may have copied it meanwhile; anything else that is there is no copy.
+        if let Err(error) = fs::rename(&new, &to)
+            && !of(&to).is_ok_and(|there| there.digest() == digest)
+        {
+            self.remove(digest);
+            fs::rename(&new, &to).map_err(|_| failed(&error))?;
+        }
+        Ok(to)
     }
 
     /// Another user who can write there could change a copy between a check and a call.
