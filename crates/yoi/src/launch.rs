@@ -240,21 +240,21 @@ impl LaunchOptions {
     pub(crate) fn over(&self, mut config: Config, env: &Env) -> Result<Config, Failure> {
         let dirs = if self.flags.plugin_dirs.is_empty() { &self.earlier.plugin_dirs } else { &self.flags.plugin_dirs };
         config.add_plugin_dirs(dirs.iter().map(Path::new), env)?;
-        self.attach(&mut config)?;
+        self.attach(&mut config, env)?;
         self.earlier.set(&mut config, |_| EARLIER.to_owned());
         self.flags.set(&mut config, str::to_owned);
         Ok(config)
     }
 
     /// The features of this start: those of the profile, of the agent and of the command line.
-    fn attach(&self, config: &mut Config) -> Result<(), Failure> {
+    fn attach(&self, config: &mut Config, env: &Env) -> Result<(), Failure> {
         let all = self.earlier.clone().with(&self.flags);
         let Options { with, without, profile, .. } = all;
         if with.is_empty() && without.is_empty() && profile.is_none() && self.agent.is_none() {
             return Ok(());
         }
         let source = |flag: &str, given: bool| if given { flag.to_owned() } else { format!("{flag} ({EARLIER})") };
-        let mut attaching = Attaching::new(config);
+        let mut attaching = Attaching::new(config, env);
         if let Some(name) = profile {
             let source = source("--profile", self.flags.profile.is_some());
             attaching.profile(&Sourced::new(name, source))?;

@@ -107,7 +107,7 @@ pub(crate) fn run(action: &ConfigAction, env: &Env) -> Result<Exit, Failure> {
             for (name, features) in &config.profiles {
                 let place = features.values().next().map_or("", |switches| switches.at.as_str());
                 let mut attached = config.clone();
-                Attaching::new(&mut attached).profile(&Sourced::new(name.clone(), place.to_owned()))?;
+                Attaching::new(&mut attached, env).profile(&Sourced::new(name.clone(), place.to_owned()))?;
                 switched(&attached, env).map(drop)?;
             }
             if let Some(warning) = config.warning() {

@@ -63,8 +63,8 @@ pub(super) struct GrantedPlugin {
 
 /// The plugins that can be granted, and why others cannot. Reads all their files.
 pub(super) fn pending(config: &Config, env: &Env) -> (Vec<PendingPlugin>, Vec<String>) {
-    let (mut pending, mut problems) = (Vec::new(), config.plugins.problems.clone());
-    for package in &config.plugins.found {
+    let (mut pending, mut problems) = (Vec::new(), config.plugins(env).problems.clone());
+    for package in &config.plugins(env).found {
         problems.extend(packages::problems(package, env).into_iter().map(|(_, problem)| problem));
         let Ok(manifest) = &package.manifest else { continue };
         let changed = match package.standing(env) {

@@ -47,10 +47,10 @@ pub(crate) fn run(action: &PluginAction, env: &Env) -> Result<Exit, Failure> {
 
 fn list(args: &PluginListArgs, env: &Env) -> Result<Exit, Failure> {
     let config = Config::load_with_plugins(env, &args.plugins.plugin_dir)?;
-    let found = &config.plugins.found;
+    let found = &config.plugins(env).found;
     if args.json {
         let plugins: Vec<Value> = found.iter().map(|package| described(package, env)).collect();
-        out::json(&json!({ "plugins": plugins, "problems": config.plugins.problems }));
+        out::json(&json!({ "plugins": plugins, "problems": config.plugins(env).problems }));
         return Ok(Exit::Done);
     }
     for package in found {
@@ -59,7 +59,7 @@ fn list(args: &PluginListArgs, env: &Env) -> Result<Exit, Failure> {
         out::line(&format!("{}{}  {state}  ({})", package.name, version.unwrap_or_default(), env.shown(&package.dir)));
         unread(package, env);
     }
-    config.plugins.problems.iter().for_each(|problem| out::line(&format!("! {problem}")));
+    config.plugins(env).problems.iter().for_each(|problem| out::line(&format!("! {problem}")));
     if found.is_empty() {
         out::line("there are no plugins; `yoi plugin new NAME` creates one");
     }
@@ -69,7 +69,7 @@ fn list(args: &PluginListArgs, env: &Env) -> Result<Exit, Failure> {
 fn show(args: &PluginShowArgs, env: &Env) -> Result<Exit, Failure> {
     let PluginShowArgs { name, plugins, json } = args;
     let config = Config::load_with_plugins(env, &plugins.plugin_dir)?;
-    let Some(package) = config.plugins.found.iter().find(|package| package.name == *name) else {
+    let Some(package) = config.plugins(env).found.iter().find(|package| package.name == *name) else {
         return Err(Failure::new(Exit::Usage, format!("there is no plugin `{name}`"))
             .help("`yoi plugin list` lists the plugins"));
     };
@@ -181,7 +181,7 @@ fn remove(name: &str, env: &Env) -> Result<Exit, Failure> {
     let config = Config::load(env)?;
     let own = plugins_dir(env)?;
     let own = own.canonicalize().unwrap_or(own);
-    let found = config.plugins.found.iter().find(|package| package.name == name);
+    let found = config.plugins(env).found.iter().find(|package| package.name == name);
     let Some(package) = found.filter(|package| package.dir.parent() == Some(&own)) else {
         let what = format!("{} has no plugin `{name}`", env.shown(&own));
         return Err(Failure::new(Exit::Usage, what).help("`yoi plugin list` shows where each plugin is"));

@@ -69,9 +69,9 @@ pub(super) fn decided(
 ) -> CapabilityPolicy {
     let copies = copy_place(config, env);
     packages.copies = copies.as_ref().ok().cloned();
-    packages.problems = config.plugins.problems.iter().map(|what| (None, what.clone())).collect();
+    packages.problems = config.plugins(env).problems.iter().map(|what| (None, what.clone())).collect();
     let mut off = 0_usize;
-    for package in &config.plugins.found {
+    for package in &config.plugins(env).found {
         packages.problems.extend(problems(package, env));
         if package.features().next().is_none() {
             continue;
@@ -108,7 +108,7 @@ pub(super) fn decided(
 
 /// The rules of permission of granted packages, behind those of the files: they only narrow.
 pub(super) fn layers(config: &Config, env: &Env) -> Vec<Layer> {
-    let features = config.plugins.found.iter().flat_map(|package| package.features().map(move |of| (package, of)));
+    let features = config.plugins(env).found.iter().flat_map(|package| package.features().map(move |of| (package, of)));
     let with_rules = features.filter(|(_, of)| !of.rules.is_empty() && !is_off(config, &of.descriptor.id));
     let granted = with_rules.filter(|(package, _)| matches!(package.standing(env), Standing::Granted { .. }));
     let layer = |(_, of): (_, &DeclaredFeature)| Layer::new(of.descriptor.id.to_string(), of.rules.clone()).ok();
@@ -136,8 +136,8 @@ pub(crate) fn strict(config: &Config, plan: &InstallPlan, env: &Env) -> Result<(
     if !config.strict_plugins.value {
         return Ok(());
     }
-    let mut missing = config.plugins.problems.clone();
-    for package in &config.plugins.found {
+    let mut missing = config.plugins(env).problems.clone();
+    for package in &config.plugins(env).found {
         missing.extend(problems(package, env).into_iter().map(|(_, problem)| problem));
         let obstacle = package.features().next().and_then(|_| package.standing(env).obstacle());
         missing.extend(obstacle.map(|why| format!("plugin {}: {why}", package.name)));
@@ -168,8 +168,8 @@ pub(crate) fn unused(config: &Config, env: &Env) -> Vec<String> {
         };
         problem.or_else(obstacle).or_else(|| left_out(package, mode(config)))
     };
-    let mut all: Vec<String> = config.plugins.problems.clone();
-    all.extend(config.plugins.found.iter().filter_map(why));
+    let mut all: Vec<String> = config.plugins(env).problems.clone();
+    all.extend(config.plugins(env).found.iter().filter_map(why));
     if let Some(more) = all.len().checked_sub(MAX_SAID).filter(|more| *more > 0) {
         all.truncate(MAX_SAID);
         all.push(format!("and {more} more; `yoi plugin list` lists all plugins"));

@@ -40,8 +40,8 @@ pub(crate) struct Switched {
 
 /// Decides; features and tools that the configuration names must be those of this build.
 pub(crate) fn switched(config: &Config, env: &Env) -> Result<Switched, Failure> {
-    let declared = config.declared();
-    names(config, &declared)?;
+    let declared = config.declared(env);
+    names(config, env, &declared)?;
     let mut on: BTreeSet<FeatureId> =
         config.features.iter().filter(|(_, switches)| switches.on()).filter_map(|(id, _)| id.parse().ok()).collect();
     // Without settings it is asked about nothing but inputs with a schema.
@@ -109,7 +109,7 @@ impl FeatureModule for Off {
 }
 
 /// Refuses names of features and tools that this build does not have.
-fn names(config: &Config, declared: &[FeatureDescriptor]) -> Result<(), Failure> {
+fn names(config: &Config, env: &Env, declared: &[FeatureDescriptor]) -> Result<(), Failure> {
     let ids: Vec<String> = declared.iter().map(|feature| feature.id.to_string()).collect();
     for (id, switches) in &config.features {
         if let Err(error) = id.parse::<FeatureId>() {
@@ -123,7 +123,7 @@ fn names(config: &Config, declared: &[FeatureDescriptor]) -> Result<(), Failure>
     }
     let tools = declared.iter().flat_map(|feature| &feature.declared_tools).map(|tool| tool.name.clone());
     let tools: Vec<String> = tools.chain(["*".to_owned()]).collect();
-    if config.plugins.is_incomplete() {
+    if config.plugins(env).is_incomplete() {
         // A rule may be about a tool of a plugin that cannot be read.
         return Ok(());
     }

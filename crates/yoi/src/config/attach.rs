@@ -3,6 +3,7 @@
 
 use super::switches::Granted;
 use super::{Config, Source, Sourced, Switches};
+use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::nearest::did_you_mean;
 use builtins::output_validate;
@@ -34,8 +35,8 @@ pub(crate) struct Attaching<'a> {
 }
 
 impl<'a> Attaching<'a> {
-    pub(crate) fn new(config: &'a mut Config) -> Self {
-        let declared = config.declared();
+    pub(crate) fn new(config: &'a mut Config, env: &Env) -> Self {
+        let declared = config.declared(env);
         Self { config, declared }
     }
 

@@ -45,6 +45,7 @@ use grants::Grants;
 use pod::session::view::ContextPolicy;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 const SYSTEM_FILE: &str = "/etc/yoi/config.toml";
 
@@ -108,7 +109,8 @@ pub(crate) struct Config {
     pub(crate) profiles: BTreeMap<String, BTreeMap<String, Switches>>,
     /// Where plugins are looked for.
     pub(crate) plugin_places: Places,
-    pub(crate) plugins: Plugins,
+    /// Those that were found there, once anything asked.
+    plugins: OnceLock<Plugins>,
     /// Whether every plugin that is found must be installed.
     pub(crate) strict_plugins: Sourced<bool>,
     /// The only tools of this start.
@@ -159,7 +161,7 @@ impl Config {
         }
         config.environment(env)?;
         config.check()?;
-        config.find_plugins(env)?;
+        config.place_plugins(env)?;
         Ok(config)
     }
 
@@ -213,7 +215,7 @@ impl Config {
             features: BTreeMap::new(),
             profiles: BTreeMap::new(),
             plugin_places: Places::default(),
-            plugins: Plugins::default(),
+            plugins: OnceLock::new(),
             strict_plugins: Sourced::built_in(false),
             only_tools: None,
             sandbox: Sourced::built_in(Mode::WorkspaceWrite),

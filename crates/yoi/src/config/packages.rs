@@ -5,10 +5,10 @@ use super::project::{Narrowing, granted_at};
 use super::{Config, Source};
 use crate::env::Env;
 use crate::exit::Failure;
-use crate::plugins::{self, FoundPackage, NamedPackage, Plugins, ProjectPlaces};
+use crate::plugins::{self, FoundPackage, NamedPackage, Plugins};
 use pod::feature::FeatureDescriptor;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Directories of packages: in the person's configuration, and in a project.
 const DIR: &str = "plugins";
@@ -32,8 +32,8 @@ impl PluginsConfig {
 
 impl Config {
     /// Everything that is declared: by this program, and by the plugins that were found, granted or not.
-    pub(crate) fn declared(&self) -> Vec<FeatureDescriptor> {
-        crate::program::declared().into_iter().chain(self.plugins.declared().cloned()).collect()
+    pub(crate) fn declared(&self, env: &Env) -> Vec<FeatureDescriptor> {
+        crate::program::declared().into_iter().chain(self.plugins(env).declared().cloned()).collect()
     }
 
     pub(super) fn layer_plugins(&mut self, plugins: PluginsConfig, place: &dyn Fn(&[&str]) -> Source) {
@@ -92,21 +92,25 @@ impl Config {
         let dirs: Vec<_> = dirs.map(|dir| (env.cwd.join(dir), "--plugin-dir".to_owned())).collect();
         if !dirs.is_empty() {
             self.plugin_places.dirs.extend(dirs);
-            self.plugins = Plugins::find(&self.plugin_places, env);
+            self.plugins = OnceLock::new();
         }
         Ok(())
     }
 
-    /// Looks for plugins in all places.
-    pub(super) fn find_plugins(&mut self, env: &Env) -> Result<(), Failure> {
+    /// The plugins in all places. Looks for them when it is first asked: not every command has to do with them.
+    pub(crate) fn plugins(&self, env: &Env) -> &Plugins {
+        self.plugins.get_or_init(|| Plugins::find(&self.plugin_places, env))
+    }
+
+    /// Completes the places where plugins are looked for.
+    pub(super) fn place_plugins(&mut self, env: &Env) -> Result<(), Failure> {
         let own = env.config_dir()?.join(DIR);
         let named = env.var(DIR_VARIABLE).map(|dir| (env.cwd.join(dir), DIR_VARIABLE.to_owned()));
         let shown = |dir: PathBuf| (dir.clone(), env.shown(&dir));
-        self.plugin_places.dirs = std::iter::once(shown(own)).chain(named).collect();
-        let root = self.project.root.clone();
-        let project = std::mem::take(&mut self.plugin_places.project);
-        self.plugin_places.project = ProjectPlaces { dirs: vec![shown(root.join(PROJECT_DIR))], root, ..project };
-        self.plugins = Plugins::find(&self.plugin_places, env);
+        let places = &mut self.plugin_places;
+        places.dirs = std::iter::once(shown(own)).chain(named).collect();
+        places.project.root.clone_from(&self.project.root);
+        places.project.dirs = vec![shown(self.project.root.join(PROJECT_DIR))];
         Ok(())
     }
 }

@@ -31,6 +31,7 @@ use llm_worker::ToolEffect;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use wiring::{Resolution, Wiring};
 
@@ -181,7 +182,7 @@ pub(crate) struct Declared {
     pub(crate) is_supported: bool,
 }
 
-/// Plans all features. `declared` must be sorted by [`sort_key`]; the plan's features are in the same order.
+/// Plans all features. `declared` must be sorted by [`order`]; the plan's features are in the same order.
 pub(crate) fn plan(
     declared: &[&Declared],
     policy: &CapabilityPolicy,
@@ -207,9 +208,10 @@ pub(crate) fn plan(
 }
 
 /// The order of planning: by tier and id; equal ids, which are all refused, by content.
-pub(crate) fn sort_key(declared: &Declared) -> (FeatureId, Cow<'static, str>, String) {
-    let content = serde_json::to_string(&declared.descriptor).unwrap_or_default();
-    (declared.descriptor.id.clone(), declared.source.clone(), content)
+pub(crate) fn order(one: &Declared, other: &Declared) -> Ordering {
+    let content = |declared: &Declared| serde_json::to_string(&declared.descriptor).unwrap_or_default();
+    let ids = one.descriptor.id.cmp(&other.descriptor.id).then_with(|| one.source.cmp(&other.source));
+    ids.then_with(|| content(one).cmp(&content(other)))
 }
 
 /// Required features that will not be live, with the reason.

@@ -162,7 +162,7 @@ fn declare(
         };
         lost.push(FeatureDiagnostic::general(code, format!("descriptor() of {source} {what}")));
     }
-    features.sort_by_cached_key(|(declared, _)| plan::sort_key(declared));
+    features.sort_by(|(one, _), (other, _)| plan::order(one, other));
     lost.sort();
     Declarations { features, lost }
 }

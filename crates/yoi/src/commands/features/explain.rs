@@ -54,7 +54,7 @@ impl Route {
         let ambient = ambient::claim();
         let mut composed = compose(&ambient, config, env, Added::default())?;
         let no_shell = composed.spawner(&ambient, env, "explain")?.err();
-        let all = config.declared();
+        let all = config.declared(env);
         let found =
             all.iter().find_map(|feature| Some((feature, feature.declared_tools.iter().find(|t| t.name == name)?)));
         let (feature, tool) = found.ok_or_else(|| unknown(name, &all))?;

@@ -70,7 +70,7 @@ pub(crate) fn run(args: &FeaturesArgs, env: &Env) -> Result<Exit, Failure> {
         (Some(name), None, _) => recorded(&Starts::read(name, env, &[])?)?,
         (None, _, Some(name)) => {
             let config = Config::load_with_plugins(env, &args.plugins.plugin_dir)?;
-            let declared = config.declared();
+            let declared = config.declared(env);
             match explain_task::find(name, &declared)? {
                 Some((feature, task)) => {
                     let route = TaskRoute::of(feature, task, &config, env)?;
