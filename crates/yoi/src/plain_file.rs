@@ -40,7 +40,9 @@ pub(crate) fn open(path: &Path, links: Links) -> Result<Option<File>, String> {
 
 /// All of a file that has at most so many bytes.
 pub(crate) fn whole(file: File, most: u64) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
+    // Room for all of it is one read instead of many.
+    let length = file.metadata().map_or(0, |meta| meta.len()).min(most);
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default() + 1);
     file.take(most + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
     if bytes.len() as u64 > most { Err(format!("has more than {} KiB", most / 1024)) } else { Ok(bytes) }
 }

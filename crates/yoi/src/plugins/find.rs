@@ -83,7 +83,7 @@ impl Plugins {
 pub(crate) fn at(dir: &Path, renames: Renames, env: &Env) -> Arc<FoundPackage> {
     let places = Places { renames, ..Places::default() };
     let mut finding = Finding::new(&places, env);
-    finding.package(dir, "", None);
+    finding.package(dir, None, "", None);
     let nothing = || FoundPackage::new(String::new(), dir.to_owned(), String::new(), Err("it is not there".to_owned()));
     finding.plugins.found.pop().unwrap_or_else(|| Arc::new(nothing()))
 }
@@ -111,7 +111,7 @@ impl<'a> Finding<'a> {
 impl Finding<'_> {
     fn all(&mut self, entries: &[NamedPackage], dirs: &[(PathBuf, String)]) {
         for NamedPackage { name, path, source } in entries {
-            self.package(path, source, Some(name));
+            self.package(path, None, source, Some(name));
         }
         for (dir, source) in dirs {
             self.directory(dir, source);
@@ -134,21 +134,29 @@ impl Finding<'_> {
             let what = format!("{source}: {} is a plugin; name the directory that contains it", self.env.shown(dir));
             self.plugins.problems.push(what);
         }
-        let mut packages: Vec<PathBuf> = entries.flatten().take(MAX_NAMES + 1).map(|entry| entry.path()).collect();
+        // A directory in it that is no link has its own name there: resolving one path is enough.
+        let place = dir.canonicalize().ok();
+        let package = |entry: fs::DirEntry| {
+            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let resolved = place.as_ref().filter(|_| is_dir).map(|place| place.join(entry.file_name()));
+            (entry.path(), resolved)
+        };
+        let mut packages: Vec<_> = entries.flatten().take(MAX_NAMES + 1).map(package).collect();
         if packages.len() > MAX_NAMES {
             packages.truncate(MAX_NAMES);
             self.plugins.problems.push(format!("{}: only {MAX_NAMES} names are read", self.env.shown(dir)));
         }
         packages.sort();
-        for package in packages {
+        for (package, resolved) in packages {
             if package.join(MANIFEST).symlink_metadata().is_ok() {
-                self.package(&package, source, None);
+                self.package(&package, resolved, source, None);
             }
         }
     }
 
-    /// One package. `entry` is the name that a configuration has for it.
-    fn package(&mut self, path: &Path, source: &str, entry: Option<&str>) {
+    /// One package. `resolved` is its path without links, where that is known; `entry` is the name that a configuration has
+    /// for it.
+    fn package(&mut self, path: &Path, resolved: Option<PathBuf>, source: &str, entry: Option<&str>) {
         if self.plugins.found.len() >= MAX_PACKAGES {
             if !self.is_full {
                 let what = format!("{}: only {MAX_PACKAGES} plugins are read", self.env.shown(path));
@@ -159,7 +167,8 @@ impl Finding<'_> {
         }
         let named = path.file_name().map(|name| authority::escape(Path::new(name))).unwrap_or_default();
         let name = entry.map_or(named, str::to_owned);
-        let found = path.canonicalize().map_err(|error| authority::explain(&error)).and_then(|dir| {
+        let resolved = resolved.map_or_else(|| path.canonicalize(), Ok);
+        let found = resolved.map_err(|error| authority::explain(&error)).and_then(|dir| {
             if self.within.is_some_and(|root| path.starts_with(root) && !dir.starts_with(root)) {
                 return Err("a link leads out of the project; use the path of the plugin".to_owned());
             }

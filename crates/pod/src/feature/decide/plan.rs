@@ -299,7 +299,7 @@ fn alone(at: usize, declared: &Declared, all: &[&Declared], policy: &CapabilityP
     if !planned.diagnostics.is_empty() {
         return planned;
     }
-    match settings::effective(declared.descriptor.settings.as_deref(), &policy.settings_of(id)) {
+    match settings::effective(&declared.descriptor, &policy.settings_of(id)) {
         Ok(settings) => planned.settings = settings,
         Err(problems) => {
             let invalid = |p: &String| {
@@ -460,7 +460,7 @@ fn obstacles(at: usize, declared: &Declared, all: &[&Declared]) -> Vec<FeatureDi
         );
         return vec![FeatureDiagnostic::new(DiagnosticCode::DuplicateId, id, message)];
     }
-    let mut problems = declared.descriptor.problems();
+    let mut problems = declared.descriptor.problems_in_plan();
     problems.extend(declared.body.as_deref().and_then(body_problem));
     if !problems.is_empty() {
         let diagnostic =

@@ -98,6 +98,9 @@ pub struct FeatureDescriptor {
     /// The JSON Schema of its settings, at most 64 KiB; a feature without one has no settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<Arc<str>>,
+    /// Whether a type of this program made that schema, so that it is one.
+    #[serde(skip)]
+    pub(crate) typed_settings: bool,
     /// Who made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<About>,
@@ -132,6 +135,7 @@ impl FeatureDescriptor {
             enriches: Vec::new(),
             serves: Vec::new(),
             settings: None,
+            typed_settings: false,
             about: None,
         })
     }
@@ -146,9 +150,18 @@ impl FeatureDescriptor {
     /// All violations of bounds, at most one per part. Planning refuses a descriptor with any.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
+        self.problems_with(self.settings.as_deref())
+    }
+
+    /// The same, but for the schema of settings that a type made: what is written is checked against it later.
+    pub(crate) fn problems_in_plan(&self) -> Vec<String> {
+        self.problems_with(self.settings.as_deref().filter(|_| !self.typed_settings))
+    }
+
+    fn problems_with(&self, settings: Option<&str>) -> Vec<String> {
         let mut found = self.problems_but_schemas();
         if found.is_empty() {
-            found.extend(self.settings.as_deref().and_then(settings::problem));
+            found.extend(settings.and_then(settings::problem));
             found.extend(self.declared_tools.iter().filter_map(ToolDeclaration::schema_problem));
         }
         found
@@ -361,12 +374,15 @@ impl FeatureDescriptorBuilder {
     /// [`FeatureInstallContext::settings`](crate::feature::FeatureInstallContext::settings). Defaults in the schema are
     /// filled in.
     pub fn settings<T: JsonSchema>(self) -> Self {
-        self.foreign_settings(canonical_schema::<T>())
+        let mut builder = self.foreign_settings(canonical_schema::<T>());
+        builder.0.typed_settings = true;
+        builder
     }
 
     /// Declares the settings by a JSON Schema.
     pub fn foreign_settings(mut self, schema: impl Into<Arc<str>>) -> Self {
         self.0.settings = Some(schema.into());
+        self.0.typed_settings = false;
         self
     }
 

@@ -1,6 +1,7 @@
 //! Settings of a feature: declared as a JSON Schema, checked before anything of the feature runs. Does not depend on where
 //! they are written.
 
+use super::descriptor::FeatureDescriptor;
 use crate::schema::{Schema, SchemaProblem, SchemaProblemKind};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -32,8 +33,8 @@ pub(crate) fn problem(schema: &str) -> Option<String> {
 ///
 /// # Errors
 /// The problems, at least one.
-pub(crate) fn effective(schema: Option<&str>, written: &Settings) -> Result<Settings, Vec<String>> {
-    let Some(schema) = schema else {
+pub(crate) fn effective(descriptor: &FeatureDescriptor, written: &Settings) -> Result<Settings, Vec<String>> {
+    let Some(schema) = descriptor.settings.as_deref() else {
         return match written.keys().next() {
             None => Ok(Settings::new()),
             Some(key) => Err(vec![format!("`{key}` is set, but the feature has no settings")]),
@@ -49,6 +50,11 @@ pub(crate) fn effective(schema: Option<&str>, written: &Settings) -> Result<Sett
         if let (Some(default), false) = (property.get("default"), effective.contains_key(key)) {
             effective.insert(key.clone(), default.clone());
         }
+    }
+    let needs_none = schema.get("required").and_then(Value::as_array).is_none_or(Vec::is_empty);
+    if written.is_empty() && needs_none && descriptor.typed_settings {
+        // The defaults of a type fit it, and compiling a schema takes as long as the rest of a plan.
+        return Ok(effective);
     }
     let schema = Schema::compile(schema).map_err(|why| vec![why])?;
     let problems = schema.problems(&Value::Object(effective.clone()));
