@@ -38,14 +38,13 @@ pub(crate) use variables::INHERITED;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::plain_file::Links;
-use crate::plugins::{Places, Plugins};
+use crate::plugins::Places;
 use crate::project::Project;
 use file::{KeySource, Mode, PriceConfig, ProviderConfig};
 use grants::Grants;
 use pod::session::view::ContextPolicy;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 const SYSTEM_FILE: &str = "/etc/yoi/config.toml";
 
@@ -109,8 +108,7 @@ pub(crate) struct Config {
     pub(crate) profiles: BTreeMap<String, BTreeMap<String, Switches>>,
     /// Where plugins are looked for.
     pub(crate) plugin_places: Places,
-    /// Those that were found there, once anything asked.
-    plugins: OnceLock<Plugins>,
+    plugins: packages::Found,
     /// Whether every plugin that is found must be installed.
     pub(crate) strict_plugins: Sourced<bool>,
     /// The only tools of this start.
@@ -215,7 +213,7 @@ impl Config {
             features: BTreeMap::new(),
             profiles: BTreeMap::new(),
             plugin_places: Places::default(),
-            plugins: OnceLock::new(),
+            plugins: packages::Found::default(),
             strict_plugins: Sourced::built_in(false),
             only_tools: None,
             sandbox: Sourced::built_in(Mode::WorkspaceWrite),
