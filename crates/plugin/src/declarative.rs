@@ -61,15 +61,9 @@ impl FeatureModule for DeclarativeFeature {
         let workspace = ctx.services().fs(HostCapability::WORKSPACE)?;
         for tool in &descriptor.declared_tools {
             let Some(program) = programs.get(&tool.name) else { continue };
-            let spawner = match ctx.services().programs(program.network) {
-                Ok(spawner) => spawner.with_guarded_path(),
-                // What this tool needs is optional, and not granted here.
-                Err(FeatureInstallError::Denied { .. }) if !tool.needs.is_empty() => continue,
-                Err(error) => return Err(error),
-            };
             let runner = Arc::new(Runner {
                 program: program.clone(),
-                spawner,
+                spawner: ctx.services().programs(program.network)?.with_guarded_path(),
                 workspace: workspace.clone(),
                 package: self.package.clone(),
                 unchanged: Arc::clone(&self.unchanged),

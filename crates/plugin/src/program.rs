@@ -47,6 +47,11 @@ impl ToolProgram {
     /// Checks a program against the properties of its tool's schema.
     pub(crate) fn of(table: ProgramTable, properties: &Map<String, Value>) -> Result<Self, String> {
         let ProgramTable { program, args, network } = table;
+        if program.contains(['{', '}']) {
+            return Err(
+                "`program` takes no placeholders; write `program = \"env\"` and the program into `args`".to_owned()
+            );
+        }
         if program.is_empty() || program.len() > MAX_WORD || program.contains(['/', '\0']) {
             return Err("`program` is the name of a program, without a path".to_owned());
         }
@@ -240,6 +245,8 @@ mod tests {
         assert!(program(&[&"x".repeat(4097)]).unwrap_err().contains("more than 4096"));
         assert!(words(&["a{q}"], &json!({ "q": "x".repeat(MAX_FILLED - 1) })).is_ok());
         assert!(words(&["a{q}"], &json!({ "q": "x".repeat(MAX_FILLED) })).is_err());
+        let table = ProgramTable { program: "{q}".to_owned(), args: Vec::new(), network: false };
+        assert!(ToolProgram::of(table, &Map::new()).unwrap_err().contains("no placeholders"));
         for name in ["", "/bin/sh", "a/b"] {
             let table = ProgramTable { program: name.to_owned(), args: Vec::new(), network: false };
             assert!(ToolProgram::of(table, &Map::new()).unwrap_err().contains("without a path"), "{name}");

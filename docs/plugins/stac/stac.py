@@ -27,7 +27,20 @@ def moment(text, end):
 
 def interval(text):
     start, slash, end = text.partition("/")
-    return moment(start, "0"), moment(end if slash else start, "9")
+    start, end = moment(start, "0"), moment(end if slash else start, "9")
+    return (start, end) if start <= end else fail(f"`{text}` ends before it begins")
+
+
+def checked(arguments):
+    """Whatever the catalogue has: a mistake must not look like an empty answer."""
+    west, south, east, north = arguments.get("bbox") or (0, 0, 0, 0)
+    if west > east or south > north:
+        fail("`bbox` is [west, south, east, north], with west <= east and south <= north")
+    for conditions in arguments.get("query", {}).values():
+        for name in conditions:
+            if name not in OPERATORS:
+                fail(f"`{name}` is not an operator; use {', '.join(OPERATORS)}")
+    return {**arguments, "interval": interval(arguments.get("datetime", ".."))}
 
 
 def meets(item, arguments):
@@ -36,16 +49,13 @@ def meets(item, arguments):
         west, south, east, north = item["bbox"]
         if west > box[2] or east < box[0] or south > box[3] or north < box[1]:
             return False
-    if "datetime" in arguments:
-        start, end = interval(arguments["datetime"])
-        if not start <= item["properties"]["datetime"] <= end:
-            return False
+    start, end = arguments["interval"]
+    if not start <= item["properties"]["datetime"] <= end:
+        return False
     if arguments.get("collections") and item["collection"] not in arguments["collections"]:
         return False
     for name, conditions in arguments.get("query", {}).items():
         for name_of_operator, wanted in conditions.items():
-            if name_of_operator not in OPERATORS:
-                fail(f"`{name_of_operator}` is not an operator; use {', '.join(OPERATORS)}")
             has = item["properties"].get(name)
             try:
                 if has is None or not OPERATORS[name_of_operator](has, wanted):
@@ -56,7 +66,7 @@ def meets(item, arguments):
 
 
 def search(items, arguments):
-    limit, offset = arguments.get("limit", 10), arguments.get("offset", 0)
+    limit, offset, arguments = arguments.get("limit", 10), arguments.get("offset", 0), checked(arguments)
     found = sorted((item for item in items if meets(item, arguments)), key=lambda item: item["id"])
     found.sort(key=lambda item: item["properties"]["datetime"], reverse=True)
     page = [{"id": item["id"], "collection": item["collection"], "bbox": item["bbox"], **item["properties"]}
@@ -70,7 +80,7 @@ def item(items, arguments):
 
 
 def cloud_cover(items, arguments):
-    covers = {}
+    covers, arguments = {}, checked(arguments)
     for found in (item for item in items if meets(item, arguments)):
         if "eo:cloud_cover" in found["properties"]:
             covers.setdefault(found["collection"], []).append(found["properties"]["eo:cloud_cover"])

@@ -299,7 +299,8 @@ impl Spawner {
         };
         let found = self.path_dirs().map(|dir| job.cwd.join(dir).join(name)).find(runnable);
         found.ok_or_else(|| {
-            let text = format!("run {}: no such program in PATH; install it or name its path", crate::escape(name));
+            let way = if matches!(self.programs, Programs::Any) { " or name its path" } else { "" };
+            let text = format!("run {}: no such program in PATH; install it{way}", crate::escape(name));
             Error::new(ErrorKind::FixInput, text)
         })
     }

@@ -76,8 +76,7 @@ impl DeclaredFeature {
         for tool in tools.into_iter().map(ToolTable::with_schema) {
             let tool = tool?;
             let own = tool.name.clone();
-            let missing = || format!("tool `{own}` has no program; write [features.{name}.run.{own}]");
-            let program = run.remove(&own).ok_or_else(missing)?;
+            let program = run.remove(&own).ok_or_else(|| without_program(name, &own, &run))?;
             let program = tool.program(program).map_err(|why| format!("run.{own}: {why}"))?;
             let declared = tool.declaration(rename.get(&own).cloned())?;
             programs.insert(declared.name.clone(), program);
@@ -90,11 +89,27 @@ impl DeclaredFeature {
         builder = serves.into_iter().fold(builder, pod::feature::FeatureDescriptorBuilder::serves);
         builder = package.about().into_iter().fold(builder, pod::feature::FeatureDescriptorBuilder::about);
         let mut descriptor = builder.build();
-        request(&mut descriptor, &programs);
+        descriptor.requested_capabilities = requests(&programs);
         // A schema is compiled where the feature is planned: nothing of a package costs much before it is granted.
         let problems = descriptor.problems_but_schemas();
         if problems.is_empty() { Ok(Self { descriptor, programs, rules }) } else { Err(problems.join("; ")) }
     }
+
+    /// The feature with those of its tools whose programs are kept.
+    #[must_use]
+    pub fn keep(&self, keep: impl Fn(&ToolProgram) -> bool) -> Self {
+        let mut kept = self.clone();
+        kept.programs.retain(|_, program| keep(program));
+        kept.descriptor.declared_tools.retain(|tool| kept.programs.contains_key(&tool.name));
+        kept.descriptor.requested_capabilities = requests(&kept.programs);
+        kept
+    }
+}
+
+/// A tool without a program; what is left of `run` may be a slip of the pen.
+fn without_program(feature: &str, tool: &str, run: &BTreeMap<String, ProgramTable>) -> String {
+    let found = run.keys().next().map(|other| format!(" (there is one for `{other}`)")).unwrap_or_default();
+    format!("tool `{tool}` has no program{found}; write [features.{feature}.run.\"{tool}\"]")
 }
 
 impl ToolTable {
@@ -144,31 +159,21 @@ fn narrowing(mut rules: Vec<Rule>, id: &FeatureId, rename: &BTreeMap<String, Str
     Ok(rules)
 }
 
-/// What the programs need: to be started, in the working directory. Where only some use the network, the tools of the others
-/// stay without what these need.
-fn request(descriptor: &mut FeatureDescriptor, programs: &BTreeMap<String, ToolProgram>) {
+/// What the programs need: to be started, in the working directory.
+fn requests(programs: &BTreeMap<String, ToolProgram>) -> Vec<CapabilityRequest> {
+    let mut requests = Vec::new();
     if !programs.is_empty() {
         let reason = "start the programs of its tools in the working directory";
-        descriptor.requested_capabilities.push(CapabilityRequest::required(HostCapability::READ_WORKSPACE, reason));
+        requests.push(CapabilityRequest::required(HostCapability::READ_WORKSPACE, reason));
     }
-    let is_mixed = [false, true].iter().all(|network| programs.values().any(|program| program.network == *network));
     for network in [false, true] {
         let of = programs.values().filter(|program| program.network == network);
         let names: BTreeSet<Cow<'static, str>> = of.map(|program| program.program.clone().into()).collect();
-        if names.is_empty() {
-            continue;
-        }
-        let process = HostCapability::Process { programs: names.into_iter().collect(), network };
-        let reason = "run the programs of its tools";
-        if is_mixed {
-            for tool in &mut descriptor.declared_tools {
-                if programs.get(&tool.name).is_some_and(|program| program.network == network) {
-                    tool.needs.push(process.clone());
-                }
-            }
-            descriptor.requested_capabilities.push(CapabilityRequest::optional(process, reason));
-        } else {
-            descriptor.requested_capabilities.push(CapabilityRequest::required(process, reason));
+        if !names.is_empty() {
+            let programs = names.into_iter().collect();
+            let reason = "run the programs of its tools";
+            requests.push(CapabilityRequest::required(HostCapability::Process { programs, network }, reason));
         }
     }
+    requests
 }

@@ -143,6 +143,9 @@ mod tests {
             "a": twice("#/$defs/a", "$ref")["$defs"]["a"] } }, "a": { "type": "object" } } });
         assert!(!refuses(own.clone(), &nested(4)), "own");
         assert!(refuses(own, &nested(24)));
+        let mut named = twice("#/$defs/a", "$ref");
+        named["$defs"]["z"] = json!({ "$id": "z" });
+        assert!(refuses(named, &nested(24)), "an address of another part changes nothing");
         let many = json!({ "items": { "allOf": vec![json!({}); 1000] } });
         assert!(refuses(many.clone(), &json!(vec![0; 260])));
         assert!(!refuses(many, &json!(vec![0; 240])));

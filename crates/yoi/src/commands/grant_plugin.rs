@@ -45,6 +45,8 @@ struct PendingTool {
     name: String,
     /// As the package says: calls that change nothing run without an approval.
     effect: ToolEffect,
+    /// Whether its arguments name files or hosts, which rules are about.
+    touches: bool,
     /// With its arguments.
     program: String,
     network: bool,
@@ -112,14 +114,18 @@ impl PendingTool {
     fn of(feature: &DeclaredFeature, tool: &ToolDeclaration) -> Option<Self> {
         let program = feature.programs.get(&tool.name)?;
         let (name, effect) = (tool.name.clone(), tool.effect);
-        Some(Self { name, effect, program: program.to_string(), network: program.network })
+        let touches = !tool.touches.is_empty();
+        Some(Self { name, effect, touches, program: program.to_string(), network: program.network })
     }
 
     fn line(&self) -> String {
-        let Self { name, effect, program, network } = self;
-        let effect = match effect {
-            ToolEffect::ReadOnly => "; it says that it changes nothing, so no call is asked about",
-            ToolEffect::Idempotent | ToolEffect::Effectful => {
+        let Self { name, effect, touches, program, network } = self;
+        let effect = match (effect, touches) {
+            (ToolEffect::ReadOnly, false) => "; it says that it changes nothing, so no call is asked about",
+            (ToolEffect::ReadOnly, true) => {
+                "; it says that it changes nothing: only rules about the files and hosts that a call names decide"
+            }
+            (ToolEffect::Idempotent | ToolEffect::Effectful, _) => {
                 "; it changes something: rules and questions decide about each call"
             }
         };

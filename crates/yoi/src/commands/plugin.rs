@@ -83,24 +83,32 @@ fn show(args: &PluginShowArgs, env: &Env) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Checks a package as a start would, and its content as `yoi grant` would.
+/// Checks a package as a start would, its content as `yoi grant` would, and its examples.
 fn check(dir: &Path, env: &Env) -> Result<Exit, Failure> {
     let package = Config::load(env)?.package_at(dir, env);
     page(&package, env);
-    let mut problems = packages::all_problems(&package, env);
-    let content = if package.manifest.is_ok() { package.content() } else { Ok(Content::default()) };
-    match &content {
-        Ok(content) => problems.extend(missing_files(&package, content)),
-        Err(why) => problems.push(why.clone()),
-    }
+    let mut problems = defects(&package, env);
+    problems.extend(plugin_test::unreadable(&package.dir));
     problems.extend(missing_programs(&package, env));
     problems.iter().for_each(|problem| out::line(&format!("! {problem}")));
     if problems.is_empty() {
-        let digest = content.map(|content| content.digest()).unwrap_or_default();
+        let digest = package.content().map(|content| content.digest()).unwrap_or_default();
         out::line(&format!("valid (digest {})", digest.get(..12).unwrap_or(&digest)));
         return Ok(Exit::Done);
     }
     Ok(Exit::Data)
+}
+
+/// What is wrong with a package on any machine.
+fn defects(package: &FoundPackage, env: &Env) -> Vec<String> {
+    let mut problems = packages::all_problems(package, env);
+    if package.manifest.is_ok() {
+        match package.content() {
+            Ok(content) => problems.extend(missing_files(package, &content)),
+            Err(why) => problems.push(why),
+        }
+    }
+    problems
 }
 
 /// Files that the words of programs name, and that the package does not have.
@@ -135,16 +143,19 @@ fn new(args: &PluginNewArgs, env: &Env) -> Result<Exit, Failure> {
         write(&dir.join(path), text.as_bytes())?;
     }
     out::line(&format!("wrote {}", dir.display()));
-    out::line(&format!("to use it: yoi plugin add {} && yoi grant plugin:{}", dir.display(), args.name));
+    let shown = dir.display();
+    out::line(&format!("to try it: yoi plugin check {shown} && yoi plugin test {shown}"));
+    out::line(&format!("to use it: yoi plugin add {shown} && yoi grant plugin:{}", args.name));
     Ok(Exit::Done)
 }
 
 fn add(args: &PluginAddArgs, env: &Env) -> Result<Exit, Failure> {
     only_a_person("add a plugin")?;
     let package = Config::load(env)?.package_at(&args.dir, env);
-    if let Some(problem) = packages::all_problems(&package, env).into_iter().next() {
+    if let Some(problem) = defects(&package, env).into_iter().next() {
         return Err(Failure::new(Exit::Data, problem).help("`yoi plugin check DIR` lists all problems"));
     }
+    missing_programs(&package, env).iter().for_each(|missing| out::line(&format!("! {missing}")));
     let dir = plugins_dir(env)?;
     let to = dir.join(&package.name);
     make_private(&dir)?;
@@ -222,8 +233,8 @@ fn state(package: &FoundPackage, env: &Env) -> String {
 
 /// Says which features of a package cannot be used, whatever is granted.
 fn unread(package: &FoundPackage, env: &Env) {
-    let problems = packages::problems(package, env).into_iter().filter(|_| package.manifest.is_ok());
-    problems.for_each(|(_, what)| out::line(&format!("    ! {what}")));
+    let problems = packages::told(package, env).into_iter().filter(|_| package.manifest.is_ok());
+    problems.for_each(|what| out::line(&format!("    ! {what}")));
 }
 
 /// What a package is, for people.
@@ -261,7 +272,7 @@ fn described(package: &FoundPackage, env: &Env) -> Value {
             json!({ "id": feature.descriptor.id, "tools": tools.collect::<Vec<_>>() })
         })
         .collect();
-    let problems: Vec<String> = packages::problems(package, env).into_iter().map(|(_, what)| what).collect();
+    let problems = packages::told(package, env);
     json!({
         "name": package.name,
         "directory": package.dir.display().to_string(),

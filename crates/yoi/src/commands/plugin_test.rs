@@ -103,6 +103,11 @@ pub(super) fn run(dir: &Path, json: bool, env: &Env) -> Result<Exit, Failure> {
     Ok(if failed == 0 { Exit::Done } else { Exit::Failed })
 }
 
+/// Why the examples of a package cannot be read; none where it has none.
+pub(super) fn unreadable(package: &Path) -> Option<String> {
+    package.join(EXAMPLES).is_dir().then(|| examples(package).err()).flatten()
+}
+
 /// The examples of all files, by file and number.
 fn examples(package: &Path) -> Result<Vec<(String, Example)>, String> {
     let entries = fs::read_dir(package.join(EXAMPLES)).map_err(|error| format!("{EXAMPLES}: {error}"))?;
@@ -131,6 +136,8 @@ fn all(
     let ambient = ambient::claim();
     let composed = compose(&ambient, &Config::load(env)?, env, Added::default())?.reading(copy.clone());
     let unavailable = |why: String| Failure::new(Exit::Unavailable, format!("commands cannot run here: {why}"));
+    // What a program leaves behind in its own group is only seen by whoever inherits it.
+    authority::become_subreaper(&ambient).map_err(|error| unavailable(error.to_string()))?;
     let project = composed.workspace.cwd().to_owned();
     // The marks of its processes begin with a name that no other test has.
     let tag = project.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();

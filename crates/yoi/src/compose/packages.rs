@@ -8,8 +8,8 @@ use crate::exit::{Exit, Failure};
 use crate::plugins::{CopyPlace, FoundPackage, Standing};
 use plugin::DeclaredFeature;
 use pod::feature::{
-    CapabilityPolicy, FeatureId, FeatureModule, FeatureRegistryBuilder, FeatureRuntimeKind, HostCapability,
-    InstallOutcome, InstallPlan, PlannedFeature,
+    CapabilityPolicy, DiagnosticCode, FeatureDiagnostic, FeatureId, FeatureModule, FeatureRegistryBuilder,
+    FeatureRuntimeKind, HostCapability, InstallOutcome, InstallPlan, PlannedFeature,
 };
 use pod::permission::Layer;
 use std::path::PathBuf;
@@ -84,9 +84,14 @@ pub(super) fn decided(
         for feature in package.features() {
             match &standing {
                 Ok((digest, copies)) => {
-                    modules.push(Arc::new(package.module(feature, digest, copies, env)));
-                    policy = granted(policy, feature, mode(config));
                     let id = &feature.descriptor.id;
+                    let kept = feature.keep(|program| withheld(mode(config), program.network).is_none());
+                    let is_empty = kept.programs.is_empty() && !feature.programs.is_empty();
+                    if let Some(why) = left_out(package, mode(config)).filter(|_| is_empty) {
+                        policy = policy.disable(id.clone(), format!("{OFF}{why}"));
+                    }
+                    policy = granted(policy, &kept);
+                    modules.push(Arc::new(package.module(&kept, digest, copies, env)));
                     if config.strict_plugins.value && !is_off(config, id) {
                         policy = policy.require(id.clone(), &config.strict_plugins.source);
                     }
@@ -140,16 +145,11 @@ pub(crate) fn strict(config: &Config, plan: &InstallPlan, env: &Env) -> Result<(
     for package in &config.plugins(env).found {
         missing.extend(problems(package, env).into_iter().map(|(_, problem)| problem));
         let obstacle = package.features().next().and_then(|_| package.standing(env).obstacle());
-        missing.extend(obstacle.map(|why| format!("plugin {}: {why}", package.name)));
+        let obstacle = obstacle.map(|why| format!("plugin {}: {why}", package.name));
+        missing.extend(obstacle.or_else(|| left_out(package, mode(config))));
     }
-    let skipped = |feature: &&PlannedFeature| {
-        feature.runtime == FeatureRuntimeKind::Declarative && feature.outcome == InstallOutcome::Skipped
-    };
-    let why = |feature: &PlannedFeature| {
-        feature.diagnostics.first().map_or_else(|| feature.feature_id.to_string(), |found| found.message.clone())
-    };
     missing.truncate(MAX_PROBLEMS);
-    missing.extend(plan.features.iter().filter(skipped).map(why));
+    missing.extend(skipped(plan));
     if missing.is_empty() {
         return Ok(());
     }
@@ -158,8 +158,19 @@ pub(crate) fn strict(config: &Config, plan: &InstallPlan, env: &Env) -> Result<(
         .help("grant the plugins with `yoi grant`, fix or remove them, or start without this setting"))
 }
 
+/// Features of granted plugins that are not installed, and why.
+fn skipped(plan: &InstallPlan) -> impl Iterator<Item = String> {
+    let skipped = plan.features.iter().filter(|feature| {
+        feature.runtime == FeatureRuntimeKind::Declarative && feature.outcome == InstallOutcome::Skipped
+    });
+    let why = |feature: &PlannedFeature| {
+        feature.diagnostics.first().map_or_else(|| feature.feature_id.to_string(), |found| found.message.clone())
+    };
+    skipped.map(why)
+}
+
 /// Plugins whose tools this start does not have, and why: the model would only find the tools missing.
-pub(crate) fn unused(config: &Config, env: &Env) -> Vec<String> {
+pub(crate) fn unused(config: &Config, plan: &InstallPlan, env: &Env) -> Vec<String> {
     let why = |package: &Arc<FoundPackage>| {
         let problem = problems(package, env).into_iter().next().map(|(_, what)| what);
         let obstacle = || {
@@ -170,6 +181,7 @@ pub(crate) fn unused(config: &Config, env: &Env) -> Vec<String> {
     };
     let mut all: Vec<String> = config.plugins(env).problems.clone();
     all.extend(config.plugins(env).found.iter().filter_map(why));
+    all.extend(skipped(plan));
     if let Some(more) = all.len().checked_sub(MAX_SAID).filter(|more| *more > 0) {
         all.truncate(MAX_SAID);
         all.push(format!("and {more} more; `yoi plugin list` lists all plugins"));
@@ -208,6 +220,26 @@ pub(crate) fn problems(package: &FoundPackage, env: &Env) -> Vec<(Option<Feature
     manifest.features.iter().filter_map(problem).collect()
 }
 
+/// Why a feature of a package that was found is in no plan.
+pub(crate) fn why_absent(config: &Config, id: &FeatureId, env: &Env) -> Option<String> {
+    let id = id.to_string();
+    let package = config.plugins(env).found.iter().find(|package| {
+        id.strip_prefix("plugin:")
+            .and_then(|name| name.strip_prefix(package.name.as_str())?.strip_prefix('/'))
+            .is_some()
+    })?;
+    let mut all = problems(package, env).into_iter();
+    all.find(|(of, _)| of.as_ref().is_none_or(|of| of.to_string() == id)).map(|(_, why)| why)
+}
+
+/// What a person learns of a package: why it cannot be used, and what keeps it from being installed once it is granted.
+pub(crate) fn told(package: &FoundPackage, env: &Env) -> Vec<String> {
+    match package.manifest.is_ok().then(|| package.standing(env)) {
+        Some(Standing::Granted { .. }) => all_problems(package, env),
+        Some(_) | None => problems(package, env).into_iter().map(|(_, what)| what).collect(),
+    }
+}
+
 /// The same, and what a plan of it finds, which compiles the schemas of its tools: nothing does before a package is granted.
 pub(crate) fn all_problems(package: &FoundPackage, env: &Env) -> Vec<String> {
     problems(package, env).into_iter().map(|(_, what)| what).chain(conflicts(package)).collect()
@@ -222,22 +254,25 @@ fn conflicts(package: &FoundPackage) -> Vec<String> {
         modules.push(Arc::new(Off(descriptor)));
     }
     for feature in package.features() {
-        policy = granted(policy, feature, Mode::WorkspaceWrite);
+        policy = granted(policy, feature);
         modules.push(Arc::new(Off(feature.descriptor.clone())));
     }
     let builder = FeatureRegistryBuilder::new(policy).runtime(FeatureRuntimeKind::Declarative);
     let plan = builder.with_all(modules).plan();
-    plan.features.into_iter().flat_map(|feature| feature.diagnostics).map(|found| found.message).collect()
+    let found = plan.features.into_iter().flat_map(|feature| feature.diagnostics);
+    let way_out = |found: &FeatureDiagnostic| match found.code {
+        DiagnosticCode::ToolNameTaken | DiagnosticCode::ToolNameReserved => {
+            format!(", or set `rename` under [plugins.{}] of your configuration", package.name)
+        }
+        _ => String::new(),
+    };
+    found.map(|found| format!("{}{}", found.message, way_out(&found))).collect()
 }
 
-/// The person granted the package, so each feature gets what it requests, but for programs that do not run in this sandbox.
-fn granted(policy: CapabilityPolicy, feature: &DeclaredFeature, mode: Mode) -> CapabilityPolicy {
+/// The person granted the package, so each feature gets what it requests.
+fn granted(policy: CapabilityPolicy, feature: &DeclaredFeature) -> CapabilityPolicy {
     let descriptor = &feature.descriptor;
     let requested = descriptor.requested_capabilities.iter().map(|request| request.capability.clone());
-    let possible = requested.filter(|capability| match capability {
-        HostCapability::Process { network, .. } => withheld(mode, *network).is_none(),
-        _ => true,
-    });
-    let all = possible.chain([HostCapability::tool("*")]);
+    let all = requested.chain([HostCapability::tool("*")]);
     all.fold(policy, |policy, capability| policy.grant(descriptor.id.clone(), capability, GRANT))
 }

@@ -74,7 +74,7 @@ impl HostContext<'_> {
         if let Some(agent) = self.launch.agent() {
             messages.say(&agent.line());
         }
-        greet(messages, config, env, &choice, &composed);
+        greet(messages, config, env, &choice, &composed, &plan);
         secrets.missing().for_each(|why| messages.warn(&format!("warning: {why}")));
         composed.target_note(env).iter().for_each(|note| messages.say(note));
         let instructions = match config.instructions.value {
@@ -98,9 +98,16 @@ impl HostContext<'_> {
             let off_by = switched_off_by(&report, &feature_id.to_string());
             (self.show_report)(&report);
             let (reason, next) = reason.split_once("; ").unwrap_or((reason, ""));
-            let message = unavailable(&feature_id.to_string(), required_by, reason);
+            let of_plugin = off_by.and_then(|source| source.strip_prefix(OFF)).map(str::to_owned);
+            let of_plugin = of_plugin.or_else(|| packages::why_absent(self.config, feature_id, self.env));
+            let message = match &of_plugin {
+                Some(why) => format!("{feature_id} is required by {required_by} but is not installed: {why}"),
+                None => unavailable(&feature_id.to_string(), required_by, reason),
+            };
             let next = match off_by {
-                Some(source) if source.starts_with(OFF) => "`yoi grant` lists plugins without a grant".to_owned(),
+                _ if of_plugin.is_some() => {
+                    "`yoi plugin list` shows each plugin and `yoi grant` those to grant".to_owned()
+                }
                 Some("default") => format!("set enabled = true under [features.\"{feature_id}\"]"),
                 Some(source) => format!("set enabled = true in {source}"),
                 None if next.is_empty() => "fix the cause".to_owned(),
@@ -149,7 +156,14 @@ fn unavailable(feature: &str, required_by: &str, reason: &str) -> String {
     format!("{feature} is required by {required_by} but {reason}")
 }
 
-fn greet(messages: Messages, config: &Config, env: &Env, choice: &ModelChoice, composed: &Composed) {
+fn greet(
+    messages: Messages,
+    config: &Config,
+    env: &Env,
+    choice: &ModelChoice,
+    composed: &Composed,
+    plan: &InstallPlan,
+) {
     if let Some(warning) = config.warning() {
         messages.say(&warning);
     }
@@ -157,7 +171,7 @@ fn greet(messages: Messages, config: &Config, env: &Env, choice: &ModelChoice, c
     for line in config.asks() {
         messages.say(&line);
     }
-    for line in packages::unused(config, env) {
+    for line in packages::unused(config, plan, env) {
         messages.say(&line);
     }
     let provider = provider::catalog::split(model::bare(&choice.name)).map(|(provider, _)| provider);

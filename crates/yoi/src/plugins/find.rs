@@ -170,7 +170,7 @@ impl Finding<'_> {
         let resolved = resolved.map_or_else(|| path.canonicalize(), Ok);
         let found = resolved.map_err(|error| authority::explain(&error)).and_then(|dir| {
             if self.within.is_some_and(|root| path.starts_with(root) && !dir.starts_with(root)) {
-                return Err("a link leads out of the project; use the path of the plugin".to_owned());
+                return Err("it leads out of the project, which can only name plugins inside of it; name it in your own configuration".to_owned());
             }
             let manifest = self.manifest(&dir)?;
             Ok((dir, manifest))
@@ -206,7 +206,10 @@ impl Finding<'_> {
             return Err(format!("its name is {name}, not {entry}; write [plugins.{name}]"));
         }
         if !self.names.insert(name.clone()) {
-            return Err(format!("another plugin is called {name}, too"));
+            let first = self.plugins.found.iter().find(|found| found.name == *name && found.manifest.is_ok());
+            let first =
+                first.map_or_else(String::new, |found| format!(": {}, which is used", self.env.shown(&found.dir)));
+            return Err(format!("another plugin is called {name}, too{first}"));
         }
         Ok(manifest)
     }

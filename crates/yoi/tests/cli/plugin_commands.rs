@@ -45,11 +45,12 @@ fn what_a_package_says_of_itself_stands_in_reports() {
 }
 
 /// The problems of the examples below; the last one is of a tool without an example.
-const EXPECTED: [&str; 8] = [
+const EXPECTED: [&str; 9] = [
     "",
     "",
     "the schema refuses the arguments",
     "does not refuse",
+    "1 process behind",
     "1 process behind",
     "does not contain \"else\"",
     "the output is \"end\\n\", not \"end\"",
@@ -59,7 +60,7 @@ const EXPECTED: [&str; 8] = [
 #[test]
 fn a_test_of_a_package_checks_what_a_call_would() {
     let scene = Scene::new();
-    let script = "case $1 in *stay) setsid sleep 31234 & sleep 0.2 ;; esac\necho end\n";
+    let script = "case $1 in *stay) setsid sleep 31234 & sleep 0.2 ;; *group) sleep 31234 & ;; esac\necho end\n";
     let text = manifest("acme", "acme_greet");
     let second = "[[features.main.tools]]\nname = \"acme_other\"\nabout = \"x\"\neffect = \"read_only\"\nschema = { type = \"object\" }\n";
     let text = format!("{text}[features.main.run.acme_other]\nprogram = \"true\"\n");
@@ -77,6 +78,7 @@ fn a_test_of_a_package_checks_what_a_call_would() {
         call(json!({}), json!({})),
         call(json!({ "who": "x" }), json!({ "refused": true })),
         call(json!({ "who": "stay" }), json!({})),
+        call(json!({ "who": "group" }), json!({})),
         call(json!({ "who": "x" }), json!({ "contains": "else" })),
         call(json!({ "who": "x" }), json!({ "equals": "end" })),
     ]);
@@ -91,7 +93,7 @@ fn a_test_of_a_package_checks_what_a_call_would() {
     for (at, words) in EXPECTED.iter().enumerate() {
         assert!(problems[at].contains(words) && problems[at].is_empty() == words.is_empty(), "{words}: {problems:?}");
     }
-    assert_eq!((problems.len(), &done["examples"][7]["name"]), (8, &json!("acme_other")), "{problems:?}");
+    assert_eq!((problems.len(), &done["examples"][8]["name"]), (9, &json!("acme_other")), "{problems:?}");
     // What would keep it from being installed is found before anything runs.
     fs::write(dir.join("plugin.toml"), manifest("acme", "Read")).unwrap();
     scene.yoi(&["plugin", "test", "acme"]).ends(65).says(&["reserved for builtin:files"]);
@@ -137,7 +139,7 @@ fn a_sandbox_leaves_out_the_tools_that_do_not_run_in_it() {
     let scene = Scene::new();
     let dir = own(&scene, "acme", SCRIPT);
     let more = "[[features.main.tools]]\nname = \"acme_net\"\nabout = \"x\"\neffect = \"read_only\"\nschema = { type = \"object\" }\n";
-    let run = "[features.main.run.acme_net]\nprogram = \"true\"\nnetwork = true\n";
+    let run = "[features.main.run.acme_net]\nprogram = \"sh\"\nargs = [\"-c\", \"true\"]\nnetwork = true\n";
     let text = manifest("acme", "acme_greet").replacen("[[features", &format!("{more}[[features"), 1);
     fs::write(dir.join("plugin.toml"), format!("{text}{run}")).unwrap();
     scene.yoi(&["grant", "plugin:acme"]).ends(0);
@@ -155,7 +157,60 @@ fn a_sandbox_leaves_out_the_tools_that_do_not_run_in_it() {
         let ok: BTreeMap<String, bool> =
             ends.map(|end| (end["call"].to_string(), end["outcome"]["status"] == "ok")).collect();
         assert_eq!(ok.into_values().collect::<Vec<_>>(), works, "{sandbox}");
+        let strict = [
+            "run",
+            "--sandbox",
+            sandbox,
+            "--strict-plugins",
+            "--pod",
+            &format!("{sandbox}-strict"),
+            "-m",
+            &model,
+            "go",
+        ];
+        scene.yoi(&strict).ends(if says.is_empty() { 0 } else { 78 }).says(&[says]);
     }
+    // A feature whose tools are all left out is off for that reason.
+    fs::write(dir.join("plugin.toml"), format!("{}\nnetwork = true\n", manifest("acme", "acme_greet"))).unwrap();
+    scene.yoi(&["grant", "plugin:acme"]).ends(0);
+    scene.yoi(&["run", "--read-only", "list the files"]).ends(0).says(&["without acme_greet: in read-only mode"]);
+    scene.config("[features.\"plugin:acme/main\"]\nrequired = true\n");
+    scene.yoi(&["run", "--read-only", "list the files"]).ends(78).says(&["is not installed", "in read-only mode"]);
+}
+
+/// A granted plugin that cannot be installed is named by a run and by the lists, with the way out.
+#[test]
+fn a_granted_plugin_whose_tool_has_a_taken_name_is_told() {
+    let scene = Scene::new();
+    write(&scene.path("config/yoi/plugins/acme"), &manifest("acme", "Read"), SCRIPT);
+    assert!(!scene.yoi(&["plugin", "list"]).ends(0).out.contains("reserved"), "nothing is compiled before a grant");
+    scene.yoi(&["grant", "plugin:acme"]).ends(0);
+    let way_out = "rename it, or set `rename` under [plugins.acme]";
+    scene.yoi(&["plugin", "list"]).ends(0).prints(&["granted", "reserved for builtin:files", way_out]);
+    let listed = scene.yoi(&["plugin", "show", "acme", "--json"]).ends(0).json();
+    assert!(listed["problems"][0].as_str().unwrap().contains("reserved for builtin:files"), "{listed}");
+    scene.yoi(&["run", "list the files"]).ends(0).says(&["has the same name as a tool of builtin:files; rename it"]);
+}
+
+/// What would not work on any machine is not added; what this one lacks is said.
+#[test]
+fn a_package_that_cannot_work_is_not_added() {
+    let scene = Scene::new();
+    let dir = write(&scene.file("acme"), &manifest("acme", "acme_greet"), SCRIPT);
+    fs::create_dir(dir.join("tests")).unwrap();
+    fs::write(dir.join("tests/a.json"), "[{]").unwrap();
+    scene.yoi(&["plugin", "check", "acme"]).ends(65).prints(&["! tests/a.json: "]);
+    fs::remove_file(dir.join("run.sh")).unwrap();
+    scene.yoi(&["plugin", "add", "acme"]).ends(65).says(&["`run.sh` of acme_greet is not in the package"]);
+    let text = manifest("acme", "acme_greet").replace("\"sh\"", "\"no-such-program\"");
+    write(&dir, &text, SCRIPT);
+    scene.yoi(&["plugin", "add", "acme"]).ends(0).prints(&["! the program `no-such-program`", "added acme"]);
+    scene.yoi(&["grant", "plugin:acme"]).ends(0);
+    let (is_error, text) = called_once(&scene, "p", "acme_greet", json!({ "who": "x" }));
+    assert!(
+        is_error && text.contains("no such program in PATH; install it") && !text.contains("name its path"),
+        "{text}"
+    );
 }
 
 /// What a person requires and a plugin has is missed for the plugin's reason.
@@ -163,7 +218,15 @@ fn a_sandbox_leaves_out_the_tools_that_do_not_run_in_it() {
 fn a_required_feature_of_a_plugin_is_missed_for_its_reason() {
     let scene = Scene::new();
     own(&scene, "acme", SCRIPT);
-    for (id, says) in [("acme/main", "`yoi grant` lists plugins without a grant"), ("gone/main", "does not exist")] {
+    write(&scene.path("config/yoi/plugins/bad"), "[package]\nname = 1\n", SCRIPT);
+    let bad = manifest("half", "half_greet").replace("effect = \"read_only\"", "effect = \"none\"");
+    write(&scene.path("config/yoi/plugins/half"), &bad, SCRIPT);
+    for (id, says) in [
+        ("acme/main", "is not installed: not granted; `yoi grant` lists it"),
+        ("gone/main", "does not exist"),
+        ("bad/main", "is not installed: plugin bad ($XDG_CONFIG_HOME/yoi/plugins/bad): the manifest is not valid"),
+        ("half/main", "is not installed: plugin:half/main: line 8: unknown variant `none`"),
+    ] {
         scene.config(&format!("[features.\"plugin:{id}\"]\nrequired = true\n"));
         scene.yoi(&["run", "list the files"]).ends(78).says(&[&format!("plugin:{id} is required by "), says]);
     }
@@ -208,7 +271,7 @@ fn a_package_that_cannot_be_copied_leaves_nothing() {
     symlink("/etc/passwd", dir.join("z-link")).unwrap();
     scene.yoi(&["plugin", "add", "acme"]).ends(65).says(&["z-link: is a symbolic link"]);
     assert!(!scene.path("config/yoi/plugins/acme").exists());
-    assert_eq!(fs::read_dir(scene.path("config/yoi")).unwrap().count(), 1, "only the directory of plugins");
+    assert_eq!(fs::read_dir(scene.path("config/yoi")).unwrap().count(), 0, "not even the directory of plugins");
 }
 
 /// Names that a person gave to tools stay, whatever a project that was granted says.

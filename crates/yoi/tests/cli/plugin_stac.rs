@@ -285,12 +285,23 @@ fn a_bad_question_is_answered_with_what_it_should_be() {
         ("stac_search", json!({ "bbox": [1, 2] })),
         ("stac_item", json!({ "id": "$(id)" })),
         ("stac_search", json!({ "datetime": "2024-05-01T00:00:00Z and later" })),
+        ("stac_search", json!({ "bbox": [170, 80, 171, 81], "datetime": "yesterday" })),
+        ("stac_cloud_cover", json!({ "bbox": [170, 80, 171, 81], "datetime": "yesterday" })),
+        ("stac_search", json!({ "bbox": [3, 1, 2, 4] })),
+        ("stac_search", json!({ "datetime": "2024-05-01T00:00:00Z/2023-05-01T00:00:00Z" })),
     ];
     let answers = answers(&scene(), &calls);
     assert!(answers.iter().all(|(is_error, _)| *is_error), "{answers:?}");
-    for (at, words) in
-        [(0, "is not a time"), (1, "is not an operator"), (3, "there is no item `$(id)`"), (4, "is not a time")]
-    {
+    for (at, words) in [
+        (0, "is not a time"),
+        (1, "is not an operator"),
+        (3, "there is no item `$(id)`"),
+        (4, "is not a time"),
+        (5, "is not a time"),
+        (6, "is not a time"),
+        (7, "west <= east"),
+        (8, "ends before it begins"),
+    ] {
         assert!(answers[at].1.contains(words), "{answers:?}");
     }
 }

@@ -54,6 +54,12 @@ fn what_fits_the_schema_reaches_the_feature_with_its_defaults() {
     }
 }
 
+#[derive(schemars::JsonSchema)]
+struct Keyed {
+    #[expect(dead_code, reason = "its schema alone is used")]
+    key: String,
+}
+
 #[test]
 fn what_does_not_fit_is_refused_at_plan_before_any_code_runs() {
     let bare = || declaring("user:a", &[]);
@@ -65,6 +71,7 @@ fn what_does_not_fit_is_refused_at_plan_before_any_code_runs() {
         (bare(), json!({"window": 3}), "`window` is set, but the feature has no settings"),
         (declared(), json!({"words": ["x".repeat(70_000)]}), "over 65536 bytes"),
         (bare().foreign_settings(r#"{"required":["key"]}"#), json!({}), "`key` must be set"),
+        (bare().settings::<Keyed>(), json!({}), "`key` must be set"),
     ] {
         let (report, read) = installed(descriptor, written.clone());
         let [diagnostic] = report.features[0].diagnostics.as_slice() else { panic!("{written}: {report:#?}") };
