@@ -104,7 +104,10 @@ impl Manifest {
         let rename = renames.get(&package.name).unwrap_or(&none);
         let read = |(name, table): (Spanned<_>, Spanned<DeValue<'_>>)| {
             let name = String::from(name.into_inner());
-            let feature = lines.read(table).and_then(|table| DeclaredFeature::of(&package, &name, table, rename));
+            let feature = lines.read(table).and_then(|table| {
+                let id = format!("plugin:{}/{name}", package.name).parse().map_err(|error| format!("{error}"))?;
+                DeclaredFeature::of(id, &package.version, package.about(), table, rename)
+            });
             (name, feature.map_err(|why| authority::text::escape_line(&why).into_owned()))
         };
         let features = features.into_iter().map(read).collect();

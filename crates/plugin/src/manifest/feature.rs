@@ -1,13 +1,13 @@
 //! One feature of a manifest, as data and as what the registry knows.
 
-use super::Package;
 use crate::program::{ProgramTable, ToolProgram};
 use llm_worker::{ToolDefinition, ToolEffect};
 use pod::feature::{
-    CapabilityRequest, FeatureDescriptor, FeatureId, FeatureRuntimeKind, HostCapability, InstructionDeclaration,
+    About, CapabilityRequest, FeatureDescriptor, FeatureId, FeatureRuntimeKind, HostCapability, InstructionDeclaration,
     ToolCategory, ToolDeclaration, TouchKind, TouchRule,
 };
 use pod::permission::{Layer, Rule, RuleDecision};
+use semver::Version;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -59,24 +59,26 @@ struct ToolTable {
 }
 
 impl DeclaredFeature {
+    /// The feature of a package with this version and description.
     pub(super) fn of(
-        package: &Package,
-        name: &str,
+        id: FeatureId,
+        version: &Version,
+        about: Option<About>,
         table: FeatureTable,
         rename: &BTreeMap<String, String>,
     ) -> Result<Self, String> {
-        let id: FeatureId = format!("plugin:{}/{name}", package.name).parse().map_err(|error| format!("{error}"))?;
+        let name = id.name().rsplit('/').next().unwrap_or_default().to_owned();
         let FeatureTable { display_name, tools, instructions, serves, rules, mut run } = table;
         let rules = narrowing(rules, &id, rename).map_err(|why| format!("rules: {why}"))?;
         let mut programs = BTreeMap::new();
         let mut builder = FeatureDescriptor::builder(id)
-            .display_name(display_name.unwrap_or_else(|| name.to_owned()))
-            .version(package.version.to_string())
+            .display_name(display_name.unwrap_or_else(|| name.clone()))
+            .version(version.to_string())
             .runtime(FeatureRuntimeKind::Declarative);
         for tool in tools.into_iter().map(ToolTable::with_schema) {
             let tool = tool?;
             let own = tool.name.clone();
-            let program = run.remove(&own).ok_or_else(|| without_program(name, &own, &run))?;
+            let program = run.remove(&own).ok_or_else(|| without_program(&name, &own, &run))?;
             let program = tool.program(program).map_err(|why| format!("run.{own}: {why}"))?;
             let declared = tool.declaration(rename.get(&own).cloned())?;
             programs.insert(declared.name.clone(), program);
@@ -87,7 +89,7 @@ impl DeclaredFeature {
         }
         builder = instructions.into_iter().fold(builder, |builder, text| builder.instruction(text.name, text.text));
         builder = serves.into_iter().fold(builder, pod::feature::FeatureDescriptorBuilder::serves);
-        builder = package.about().into_iter().fold(builder, pod::feature::FeatureDescriptorBuilder::about);
+        builder = about.into_iter().fold(builder, pod::feature::FeatureDescriptorBuilder::about);
         let mut descriptor = builder.build();
         descriptor.requested_capabilities = requests(&programs);
         // A schema is compiled where the feature is planned: nothing of a package costs much before it is granted.

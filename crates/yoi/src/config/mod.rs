@@ -38,7 +38,7 @@ pub(crate) use variables::INHERITED;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::plain_file::Links;
-use crate::plugins::Places;
+use crate::plugins::{OnDemand, Places};
 use crate::project::Project;
 use file::{KeySource, Mode, PriceConfig, ProviderConfig};
 use grants::Grants;
@@ -108,7 +108,7 @@ pub(crate) struct Config {
     pub(crate) profiles: BTreeMap<String, BTreeMap<String, Switches>>,
     /// Where plugins are looked for.
     pub(crate) plugin_places: Places,
-    plugins: packages::Found,
+    plugins: OnDemand,
     /// Whether every plugin that is found must be installed.
     pub(crate) strict_plugins: Sourced<bool>,
     /// The only tools of this start.
@@ -213,7 +213,7 @@ impl Config {
             features: BTreeMap::new(),
             profiles: BTreeMap::new(),
             plugin_places: Places::default(),
-            plugins: packages::Found::default(),
+            plugins: OnDemand::default(),
             strict_plugins: Sourced::built_in(false),
             only_tools: None,
             sandbox: Sourced::built_in(Mode::WorkspaceWrite),

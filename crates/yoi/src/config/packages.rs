@@ -7,9 +7,8 @@ use crate::env::Env;
 use crate::exit::Failure;
 use crate::plugins::{self, FoundPackage, NamedPackage, Plugins};
 use pod::feature::FeatureDescriptor;
-use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// Directories of packages: in the person's configuration, and in a project.
 const DIR: &str = "plugins";
@@ -17,17 +16,6 @@ const PROJECT_DIR: &str = ".yoi/plugins";
 
 /// Names one more directory of packages.
 const DIR_VARIABLE: &str = "YOI_PLUGIN_DIR";
-
-/// Plugins, once something asked for them. No part of what is configured, and so not of its digest: the report of a start has
-/// the digest of each.
-#[derive(Clone, Default)]
-pub(super) struct Found(OnceLock<Plugins>);
-
-impl fmt::Debug for Found {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Found")
-    }
-}
 
 impl PluginsConfig {
     /// Makes the paths absolute: `~/` is the home directory, others are below `base`.
@@ -104,14 +92,14 @@ impl Config {
         let dirs: Vec<_> = dirs.map(|dir| (env.cwd.join(dir), "--plugin-dir".to_owned())).collect();
         if !dirs.is_empty() {
             self.plugin_places.dirs.extend(dirs);
-            self.plugins = Found::default();
+            self.plugins = plugins::OnDemand::default();
         }
         Ok(())
     }
 
     /// The plugins in all places. Looks for them when it is first asked: not every command has to do with them.
     pub(crate) fn plugins(&self, env: &Env) -> &Plugins {
-        self.plugins.0.get_or_init(|| Plugins::find(&self.plugin_places, env))
+        self.plugins.get(&self.plugin_places, env)
     }
 
     /// Completes the places where plugins are looked for.

@@ -7,9 +7,10 @@ use plugin::{MANIFEST, MAX_MANIFEST, Manifest, Renames};
 use pod::feature::FeatureDescriptor;
 use semver::Version;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Most packages, bytes of all their manifests, and names that are read of one directory.
 const MAX_PACKAGES: usize = 64;
@@ -76,6 +77,23 @@ impl Plugins {
             package.manifest.as_ref().map_or(true, |manifest| manifest.features.values().any(Result::is_err))
         };
         !self.problems.is_empty() || self.found.iter().any(is_bad)
+    }
+}
+
+/// Plugins that are looked for when something asks. No part of what is configured, and so not of its digest: the report of a
+/// start has the digest of each.
+#[derive(Clone, Default)]
+pub(crate) struct OnDemand(OnceLock<Plugins>);
+
+impl OnDemand {
+    pub(crate) fn get(&self, places: &Places, env: &Env) -> &Plugins {
+        self.0.get_or_init(|| Plugins::find(places, env))
+    }
+}
+
+impl fmt::Debug for OnDemand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnDemand")
     }
 }
 

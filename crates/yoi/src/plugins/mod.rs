@@ -9,6 +9,6 @@ mod grants;
 mod package;
 
 pub(crate) use content::{CopyPlace, of as content_of};
-pub(crate) use find::{NamedPackage, Places, Plugins, at};
+pub(crate) use find::{NamedPackage, OnDemand, Places, Plugins, at};
 pub(crate) use grants::PackageGrant;
 pub(crate) use package::{FoundPackage, Standing};

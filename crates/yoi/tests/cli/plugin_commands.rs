@@ -152,7 +152,7 @@ fn a_sandbox_leaves_out_the_tools_that_do_not_run_in_it() {
         ("off", [false, true], "plugin acme is used without acme_greet: without a sandbox"),
     ] {
         let done = scene.yoi(&["run", "--sandbox", sandbox, "--pod", sandbox, "-m", &model, "go"]);
-        assert!(done.err.contains(says) && done.err.contains("is used without") == !says.is_empty(), "{}", done.err);
+        assert!(done.err.contains(says) && done.err.contains("is used without") != says.is_empty(), "{}", done.err);
         let ends = scene.records(sandbox).into_iter().filter(|record| record["k"] == "tool_finished");
         let ok: BTreeMap<String, bool> =
             ends.map(|end| (end["call"].to_string(), end["outcome"]["status"] == "ok")).collect();
