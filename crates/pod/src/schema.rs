@@ -13,6 +13,10 @@ use std::fmt;
 
 /// Most problems of a value that are listed.
 const MAX_PROBLEMS: usize = 8;
+/// What stands for all others.
+const MORE: &str = "and more";
+/// Most names in one problem.
+const MAX_NAMES: usize = 16;
 /// Longest text of one problem, in characters.
 const MAX_PROBLEM: usize = 240;
 
@@ -33,7 +37,7 @@ impl Schema {
     /// # Errors
     /// It is not a JSON Schema, refers to something outside of itself, or would take too long to check values against.
     pub fn compile(schema: Value) -> Result<Self, String> {
-        let references = References::of(&schema);
+        let references = References::of(&schema)?;
         bounds::problem(&schema, &references).map_or(Ok(()), Err)?;
         let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
         compiler.use_loader(Box::new(Nowhere));
@@ -45,7 +49,7 @@ impl Schema {
     /// Checks a value.
     ///
     /// # Errors
-    /// The innermost problems, each with its JSON pointer; at most 8 and the number of the others. A value that would take too
+    /// The innermost problems, each with its JSON pointer; at most 8, and whether there are more. A value that would take too
     /// many steps, or too much of the stack, is one.
     pub fn check(&self, value: &Value) -> Result<(), Vec<String>> {
         let found = self.problems(value);
@@ -88,29 +92,48 @@ impl fmt::Debug for Schema {
     }
 }
 
+/// The first innermost problems of a value, and how many more there are.
 fn innermost(error: &ValidationError<'_, '_>) -> Vec<SchemaProblem> {
     let (mut open, mut found) = (vec![error], Vec::new());
     while let Some(error) = open.pop() {
         open.extend(error.causes.iter().rev());
-        if error.causes.is_empty() {
-            let kind = if let ErrorKind::Required { want } = &error.kind {
-                SchemaProblemKind::Missing(want.iter().map(|name| (*name).to_owned()).collect())
-            } else if let ErrorKind::AdditionalProperties { got } = &error.kind {
-                SchemaProblemKind::Unknown(got.iter().map(|name| name.to_string()).collect())
-            } else {
-                SchemaProblemKind::Other(error.kind.to_string())
-            };
-            found.push(SchemaProblem { pointer: error.instance_location.to_string(), kind });
+        if !error.causes.is_empty() {
+            continue;
         }
+        if found.len() == MAX_PROBLEMS {
+            // A text for each of a million problems is more than a machine has.
+            found.push(SchemaProblem { pointer: String::new(), kind: SchemaProblemKind::Other(MORE.to_owned()) });
+            break;
+        }
+        let kind = if let ErrorKind::Required { want } = &error.kind {
+            SchemaProblemKind::Missing(want.iter().take(MAX_NAMES).map(|name| (*name).to_owned()).collect())
+        } else if let ErrorKind::AdditionalProperties { got } = &error.kind {
+            SchemaProblemKind::Unknown(got.iter().take(MAX_NAMES).map(|name| name.to_string()).collect())
+        } else {
+            SchemaProblemKind::Other(within(&error.kind))
+        };
+        found.push(SchemaProblem { pointer: error.instance_location.to_string(), kind });
     }
     found
 }
 
+/// A problem in its words, which can be those of the whole value.
+fn within(kind: &ErrorKind<'_, '_>) -> String {
+    struct Bounded(String);
+    impl fmt::Write for Bounded {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0.push_str(&short(text));
+            if self.0.len() > 4 * MAX_PROBLEM { Err(fmt::Error) } else { Ok(()) }
+        }
+    }
+    let mut words = Bounded(String::new());
+    // What is too long ends early.
+    fmt::Write::write_fmt(&mut words, format_args!("{kind}")).ok();
+    words.0
+}
+
 fn listed(found: &[SchemaProblem]) -> Vec<String> {
-    let mut texts: Vec<String> = found.iter().take(MAX_PROBLEMS).map(|problem| short(&problem.to_string())).collect();
-    let more = found.len().saturating_sub(MAX_PROBLEMS);
-    texts.extend((more > 0).then(|| format!("and {more} more")));
-    texts
+    found.iter().map(|problem| short(&problem.to_string())).collect()
 }
 
 impl fmt::Display for SchemaProblem {

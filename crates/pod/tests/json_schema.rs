@@ -12,8 +12,8 @@ use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::path::Path;
 
-/// The groups whose schema refers to another document: the suite has them served at `localhost:1234`. Nothing is loaded,
-/// so these schemas do not compile. `None` is the whole file.
+/// The groups whose schema refers to another document: the suite has them served at `localhost:1234`, and two refer to the
+/// schema of schemas. Nothing is loaded, so these schemas do not compile. `None` is the whole file.
 const REMOTE: &[(&str, Option<&str>)] = &[
     ("refRemote.json", None),
     ("dynamicRef.json", Some("strict-tree schema, guards against misspelled properties")),
@@ -22,6 +22,8 @@ const REMOTE: &[(&str, Option<&str>)] = &[
     ("dynamicRef.json", Some("$ref and $dynamicAnchor are independent of order - $ref first")),
     ("dynamicRef.json", Some("$ref to $dynamicRef finds detached $dynamicAnchor")),
     ("vocabulary.json", None),
+    ("ref.json", Some("remote ref, containing refs itself")),
+    ("defs.json", Some("validate definition against metaschema")),
 ];
 
 fn is_remote(file: &str, group: &str) -> bool {
@@ -48,7 +50,9 @@ fn every_case_of_the_suite_is_accepted_exactly_when_valid() {
             let compiled = Schema::compile(group["schema"].clone());
             if is_remote(file, name) {
                 remote += 1;
-                if !compiled.as_ref().is_err_and(|why| why.contains("outside of the schema are not loaded")) {
+                if !compiled.as_ref().is_err_and(|why| {
+                    why.contains("outside of the schema are not loaded") || why.contains("cannot be followed")
+                }) {
                     wrong.push(format!("{file}: {name}: {:?}", compiled.err()));
                 }
                 continue;
@@ -70,8 +74,8 @@ fn every_case_of_the_suite_is_accepted_exactly_when_valid() {
         }
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
-    // All 1,245 cases of the suite: 49 of them stand in the groups that are not loaded.
-    assert_eq!((cases, remote), (1_196, 22));
+    // All 1,245 cases of the suite: 53 of them stand in the groups that are not loaded.
+    assert_eq!((cases, remote), (1_192, 24));
 }
 
 #[test]

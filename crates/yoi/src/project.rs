@@ -45,6 +45,11 @@ impl Project {
         Self { root, too_wide, files }
     }
 
+    /// A directory alone, whatever is around it.
+    pub(crate) fn alone(root: &Path) -> Self {
+        Self { root: root.to_owned(), too_wide: None, files: Vec::new() }
+    }
+
     /// The branch that `HEAD` names, read from the file, so that no program of the project's choosing runs.
     pub(crate) fn branch(&self) -> Option<String> {
         let head = plain_file::open(&self.root.join(".git/HEAD"), Links::Refused).ok()??;

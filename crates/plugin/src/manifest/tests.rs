@@ -74,6 +74,16 @@ fn a_manifest_declares_features_as_any_module() {
     assert_eq!(read.features["hello"].as_ref().unwrap().descriptor.display_name, "Hello");
 }
 
+/// A feature with fewer tools requests what these need.
+#[test]
+fn a_feature_keeps_what_its_tools_need() {
+    let maps = feature("maps", GOOD).unwrap();
+    let none = maps.keep(|program| !program.network);
+    assert!(none.descriptor.declared_tools.is_empty() && none.programs.is_empty());
+    assert!(none.descriptor.requested_capabilities.is_empty());
+    assert_eq!(maps.keep(|program| program.network), maps);
+}
+
 #[test]
 fn a_bad_feature_costs_itself_alone() {
     let without = |part: &str, with: &str| GOOD.replacen(part, with, 1);

@@ -84,7 +84,7 @@ impl<'a> Walk<'a> {
                 for (keyword, value) in keywords {
                     let all = match (keyword.as_str(), value) {
                         ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(to)) => {
-                            self.references.targets(self.root, to).inside
+                            self.references.targets(self.root, to)
                         }
                         (_, Value::Object(_) | Value::Array(_)) => vec![value],
                         _ => Vec::new(),
@@ -125,7 +125,7 @@ mod tests {
     use serde_json::json;
 
     fn problem(schema: &Value) -> Option<String> {
-        super::problem(schema, &References::of(schema))
+        References::of(schema).map_or_else(Some, |references| super::problem(schema, &references))
     }
 
     /// A chain of definitions, each of which `of` makes from the reference to the next one.

@@ -12,9 +12,16 @@ use crate::show::out;
 
 use serde::Serialize;
 use serde_json::json;
+use std::collections::BTreeSet;
 
 /// The fewest digits of a digest that name an entry.
 const DIGITS: usize = 8;
+
+/// What the list of entries that nobody granted is called.
+const PENDING: &str = "pending";
+
+/// What the keys of plugins begin with.
+const PLUGIN: &str = "plugin:";
 
 /// What a command line says about entries.
 #[derive(Clone, Copy)]
@@ -93,7 +100,7 @@ pub(crate) fn grant(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
             _ => "nothing is pending: all entries of this project's yoi.toml that need a grant are granted",
         };
         let (pending, problems) = pending(&config, env);
-        show(args, "pending", &pending, nothing);
+        show(args, PENDING, &pending, nothing);
         if !args.json {
             problems.iter().for_each(|problem| out::line(&format!("! {problem}")));
         }
@@ -104,7 +111,7 @@ pub(crate) fn grant(args: &GrantArgs, env: &Env) -> Result<Exit, Failure> {
     let config = load()?;
     let mut kept = Grants::load(env, &config.project.root)?;
     let (all, problems) = pending(&config, env);
-    let chosen = chosen(args, &all, "pending", "yoi grant")?;
+    let chosen = chosen(args, &all, PENDING, "yoi grant")?;
     for asked in &chosen {
         match asked {
             Listed::Entry(asked) => kept.add(asked)?,
@@ -168,30 +175,46 @@ fn lists(args: Selection<'_>) -> bool {
     args.entries.is_empty() && !args.all
 }
 
-/// A plugin is also meant without what its key begins with.
+/// A plugin is also meant without what its key begins with, unless that could be a number or a digest.
 fn is_key(entry: &impl Entry, name: &str) -> bool {
     let (key, _) = entry.names();
-    name == key || key.strip_prefix("plugin:") == Some(name)
+    let is_digits = name.bytes().all(|byte| byte.is_ascii_digit()) || is_digest(name);
+    name == key || !is_digits && key.strip_prefix(PLUGIN) == Some(name)
 }
 
-/// The entries that the arguments name, in the order of the list.
+fn has_number(entry: &impl Entry, what: &str) -> bool {
+    what != PENDING || !entry.names().0.starts_with(PLUGIN)
+}
+
+/// Whether a text has the form of the first digits of a digest.
+fn is_digest(name: &str) -> bool {
+    name.len() >= DIGITS && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// The entries that the arguments name, in the order of the list. An argument names one entry, or one content. A plugin
+/// without a grant has no number: what a project has decides which number it would have by now.
 fn chosen<'a, E: Entry>(args: Selection<'_>, all: &'a [E], what: &str, list: &str) -> Result<Vec<&'a E>, Failure> {
     let mut picked = vec![args.all; all.len()];
     for name in args.entries {
+        let number = name.parse().ok().and_then(|number: usize| number.checked_sub(1));
         let fits = |(index, entry): &(usize, &E)| {
-            let (_, digest) = entry.names();
-            let digits = name.len() >= DIGITS && digest.starts_with(name.as_str());
-            name.parse() == Ok(index + 1) || is_key(*entry, name) || digits
+            let by_number = number == Some(*index) && has_number(*entry, what);
+            by_number || is_key(*entry, name) || is_digest(name) && entry.names().1.starts_with(name.as_str())
         };
         let found: Vec<(usize, &E)> = all.iter().enumerate().filter(fits).collect();
-        let by_key = found.iter().filter(|(_, entry)| is_key(*entry, name)).count();
-        let problem = match (found.len(), by_key) {
-            (0, _) => format!("no {what} entry matches `{name}`"),
-            (_, 0 | 1) => {
-                found.iter().for_each(|(index, _)| picked.get_mut(*index).map_or((), |picked| *picked = true));
-                continue;
+        let digests: BTreeSet<&str> = found.iter().map(|(_, entry)| entry.names().1).collect();
+        let is_one = found.len() == 1 || is_digest(name) && digests.len() == 1;
+        if is_one {
+            found.iter().for_each(|(index, _)| picked.get_mut(*index).map_or((), |picked| *picked = true));
+            continue;
+        }
+        let problem = match (found.len(), number.and_then(|index| all.get(index))) {
+            (0, Some(plugin)) => {
+                let (key, digest) = plugin.names();
+                format!("{key} has no number; use its digest, {}", short(digest))
             }
-            (_, several) => format!("`{name}` is the name of {several} {what} entries; use their numbers"),
+            (0, None) => format!("no {what} entry matches `{name}`"),
+            (several, _) => format!("`{name}` names {several} {what} entries; use their numbers or digests"),
         };
         return Err(Failure::new(Exit::Usage, problem).help(format!("`{list}` lists the {what} entries")));
     }
@@ -203,13 +226,27 @@ fn show<E: Entry>(args: Selection<'_>, what: &str, all: &[E], nothing: &str) {
         return out::json(&json!({ what: all }));
     }
     for (index, entry) in all.iter().enumerate() {
-        print(&format!("{}  ", index + 1), entry);
+        print(&if has_number(entry, what) { format!("{}  ", index + 1) } else { String::new() }, entry);
     }
-    out::line(&match (all.len(), what) {
-        (0, _) => nothing.to_owned(),
-        (_, "pending") => "`yoi grant NUMBER…` grants the entries with these numbers; `yoi grant --all` grants all pending entries".to_owned(),
-        (_, _) => "`yoi revoke NUMBER…` revokes the grants of the entries with these numbers; `yoi revoke --all` revokes all of them".to_owned(),
-    });
+    let plugins = all.iter().filter(|entry| !has_number(*entry, what)).count();
+    if all.is_empty() {
+        return out::line(nothing);
+    }
+    let (entries, of_plugins, end) = match what {
+        PENDING => (
+            "`yoi grant NUMBER…` grants the entries with these numbers; ",
+            "`yoi grant DIGEST…` grants plugins as they are listed; ",
+            "`yoi grant --all` grants all pending entries",
+        ),
+        _ => (
+            "`yoi revoke NUMBER…` revokes the grants of the entries with these numbers; ",
+            "",
+            "`yoi revoke --all` revokes all of them",
+        ),
+    };
+    let entries = if all.len() > plugins { entries } else { "" };
+    let of_plugins = if plugins > 0 { of_plugins } else { "" };
+    out::line(&format!("{entries}{of_plugins}{end}"));
 }
 
 fn done<E: Entry>(args: Selection<'_>, what: &str, entries: &[&E]) {

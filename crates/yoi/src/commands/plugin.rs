@@ -13,7 +13,7 @@ use crate::plugins::{FoundPackage, Standing};
 use crate::pods::{disk, make_private};
 use crate::show::out;
 use authority::Scratch;
-use plugin::Content;
+use plugin::{Content, MANIFEST};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use serde_json::{Value, json};
@@ -159,6 +159,9 @@ fn add(args: &PluginAddArgs, env: &Env) -> Result<Exit, Failure> {
     let dir = plugins_dir(env)?;
     let to = dir.join(&package.name);
     make_private(&dir)?;
+    if args.replace {
+        replaceable(&package, &to, env)?;
+    }
     // Not where starts look for plugins: what is not whole yet is none.
     let place = env.config_dir()?;
     let staged = Scratch::create(&ambient::claim(), &place, ".plugin-").map_err(|error| unavailable(&error))?;
@@ -181,6 +184,18 @@ fn add(args: &PluginAddArgs, env: &Env) -> Result<Exit, Failure> {
     }
     out::line(&format!("to use it: yoi grant plugin:{}", package.name));
     Ok(Exit::Done)
+}
+
+/// Refuses to replace what is more than an added plugin: it would be gone.
+fn replaceable(package: &FoundPackage, to: &Path, env: &Env) -> Result<(), Failure> {
+    let refused = |what: &str| Err(Failure::new(Exit::Usage, format!("{} {what}", env.shown(to))));
+    let Ok(there) = to.symlink_metadata() else { return Ok(()) };
+    match () {
+        () if !there.is_dir() || !to.join(MANIFEST).exists() => refused("is no plugin that was added; remove it first"),
+        () if to.join(".git").exists() => refused("is a repository of git; update it there, and grant it again"),
+        () if to.canonicalize().is_ok_and(|to| to == package.dir) => refused("is this package itself"),
+        () => Ok(()),
+    }
 }
 
 fn unavailable(error: &authority::Error) -> Failure {

@@ -10,6 +10,7 @@ use crate::exit::{Exit, Failure};
 use crate::plain_file::{self, Links};
 use crate::plugins::{FoundPackage, content_of};
 use crate::pods::disk;
+use crate::project::Project;
 use crate::show::out;
 use authority::{ChildExit, Job, Scratch, Spawner};
 use llm_worker::ToolEffect;
@@ -134,7 +135,8 @@ fn all(
     env: &Env,
 ) -> Result<Vec<ExampleEnd>, Failure> {
     let ambient = ambient::claim();
-    let composed = compose(&ambient, &Config::load(env)?, env, Added::default())?.reading(copy.clone());
+    let config = Config::load_for(Project::alone(&env.cwd), env)?;
+    let composed = compose(&ambient, &config, env, Added::default())?.reading(copy.clone());
     let unavailable = |why: String| Failure::new(Exit::Unavailable, format!("commands cannot run here: {why}"));
     // What a program leaves behind in its own group is only seen by whoever inherits it.
     authority::become_subreaper(&ambient).map_err(|error| unavailable(error.to_string()))?;

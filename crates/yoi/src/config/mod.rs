@@ -130,7 +130,12 @@ pub(crate) struct Config {
 impl Config {
     /// Files and environment.
     pub(crate) fn load(env: &Env) -> Result<Self, Failure> {
-        let mut config = Self::built_in(Project::around(env));
+        Self::load_for(Project::around(env), env)
+    }
+
+    /// The same for a project that is known.
+    pub(crate) fn load_for(project: Project, env: &Env) -> Result<Self, Failure> {
+        let mut config = Self::built_in(project);
         for path in Self::paths(env)? {
             let text = read::read(&path, Links::Followed, env)?;
             let base = path.parent().map(Path::to_path_buf);

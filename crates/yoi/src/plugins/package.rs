@@ -53,16 +53,19 @@ impl FoundPackage {
 
     /// The content as it is now, with the manifest that was read: another one may declare other programs.
     pub(crate) fn content(&self) -> Result<Content, String> {
-        let content = content::of(&self.dir)?;
+        self.with_manifest(content::of(&self.dir)?)
+    }
+
+    /// Writes its content into an empty directory, with the manifest that was read.
+    pub(crate) fn copy_to(&self, dir: &Path) -> Result<(), String> {
+        self.with_manifest(content::write(&self.dir, dir, (0o600, 0o700))?).map(drop)
+    }
+
+    fn with_manifest(&self, content: Content) -> Result<Content, String> {
         match content.has(MANIFEST, self.text.as_bytes()) {
             true => Ok(content),
             false => Err(format!("{MANIFEST} changed while it was read; try again")),
         }
-    }
-
-    /// Writes its content into an empty directory.
-    pub(crate) fn copy_to(&self, dir: &Path) -> Result<(), String> {
-        content::write(&self.dir, dir, (0o600, 0o700)).map(drop)
     }
 
     /// Compares the content with what was granted, once. Opens no file of a package that was never granted.
@@ -159,5 +162,7 @@ mod tests {
         assert!(package.content().is_ok());
         std::fs::write(dir.path().join(MANIFEST), format!("{text}# more\n")).unwrap();
         assert!(package.content().unwrap_err().contains("changed while it was read"));
+        let to = tempfile::tempdir().unwrap();
+        assert!(package.copy_to(to.path()).unwrap_err().contains("changed while it was read"));
     }
 }

@@ -192,6 +192,33 @@ fn a_granted_plugin_whose_tool_has_a_taken_name_is_told() {
     scene.yoi(&["run", "list the files"]).ends(0).says(&["has the same name as a tool of builtin:files; rename it"]);
 }
 
+/// An argument grants one plugin, whatever a project calls its own.
+#[test]
+fn an_argument_names_one_plugin() {
+    let scene = Scene::new();
+    own(&scene, "acme", SCRIPT);
+    let digest = |key: &str| {
+        let listed = scene.yoi(&["grant", "--json"]).ends(0).json();
+        let all = listed["pending"].as_array().unwrap().iter().find(|plugin| plugin["key"] == key).cloned();
+        all.map(|plugin| plugin["digest"].as_str().unwrap().to_owned())
+    };
+    let acme = digest("plugin:acme").unwrap();
+    let names = ["1", &acme[..12], "acme2"];
+    for name in names {
+        write(&scene.file(&format!(".yoi/plugins/{name}")), &manifest(name, &format!("p{name}_greet")), SCRIPT);
+    }
+    scene.yoi(&["grant"]).ends(0).prints(&["plugin:acme  (", "`yoi grant DIGEST…` grants plugins as they are listed"]);
+    for number in ["1", "2"] {
+        scene.yoi(&["grant", number]).ends(2).says(&["has no number; use its digest"]);
+    }
+    scene.yoi(&["grant", &acme[..12]]).ends(0);
+    let granted = scene.yoi(&["revoke", "--json"]).ends(0).json();
+    assert_eq!(granted["granted"].as_array().unwrap().len(), 1, "{granted}");
+    assert_eq!(granted["granted"][0]["key"], "plugin:acme");
+    scene.yoi(&["grant", "plugin:1"]).ends(0).prints(&["granted: plugin:1"]);
+    scene.yoi(&["grant", "acme2"]).ends(0).prints(&["granted: plugin:acme2"]);
+}
+
 /// What would not work on any machine is not added; what this one lacks is said.
 #[test]
 fn a_package_that_cannot_work_is_not_added() {
@@ -232,6 +259,27 @@ fn a_required_feature_of_a_plugin_is_missed_for_its_reason() {
     }
 }
 
+/// Whatever is above the temporary directory, the project of a test is its own.
+#[test]
+fn a_test_of_a_package_stays_in_its_directory() {
+    let scene = Scene::new();
+    let above = scene.file("above");
+    fs::create_dir_all(above.join(".git")).unwrap();
+    fs::create_dir(above.join("tmp")).unwrap();
+    let script = "echo x > ../../../pwned 2>/dev/null; echo x > ../../pwned 2>/dev/null; echo x > ../pwned; echo end\n";
+    let dir = write(&scene.file("acme"), &manifest("acme", "acme_greet").replace("read_only", "effectful"), script);
+    fs::create_dir(dir.join("tests")).unwrap();
+    fs::write(
+        dir.join("tests/a.json"),
+        r#"[{ "tool": "acme_greet", "arguments": { "who": "x" }, "contains": "end" }]"#,
+    )
+    .unwrap();
+    let mut command = scene.command(&["plugin", "test", "acme"]);
+    crate::scene::finish(command.env("TMPDIR", above.join("tmp")).spawn().unwrap()).ends(0);
+    assert!(!above.join("pwned").exists() && !above.join("tmp/pwned").exists());
+    assert_eq!(fs::read_dir(above.join("tmp")).unwrap().count(), 0, "nothing is left");
+}
+
 /// A new version takes the place of an added plugin in one step; nothing of it runs before it is granted.
 #[test]
 fn an_added_plugin_is_replaced_and_granted_anew() {
@@ -250,6 +298,15 @@ fn an_added_plugin_is_replaced_and_granted_anew() {
     assert!(called_once(&scene, "b", "acme_greet", json!({ "who": "x" })).1.contains("hollo"));
     let names = fs::read_dir(scene.path("config/yoi")).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(names.into_iter().all(|name| !name.to_string_lossy().starts_with('.')), "the older one is gone");
+    let added = scene.path("config/yoi/plugins/acme");
+    let this = added.to_str().unwrap();
+    scene.yoi(&["plugin", "add", "--replace", this]).ends(2).says(&["is this package itself"]);
+    fs::create_dir(added.join(".git")).unwrap();
+    scene.yoi(&["plugin", "add", "acme", "--replace"]).ends(2).says(&["is a repository of git"]);
+    fs::remove_dir_all(&added).unwrap();
+    fs::write(&added, "mine").unwrap();
+    scene.yoi(&["plugin", "add", "acme", "--replace"]).ends(2).says(&["is no plugin that was added"]);
+    assert_eq!(fs::read_to_string(&added).unwrap(), "mine");
 }
 
 #[test]
@@ -339,7 +396,10 @@ fn a_name_of_several_grants_revokes_none() {
         write(&scene.path(place).join("acme"), &manifest("acme", "acme_greet"), SCRIPT);
         scene.yoi(&["grant", "--all", "--plugin-dir", scene.path(place).to_str().unwrap()]).ends(0);
     }
-    scene.yoi(&["revoke", "plugin:acme"]).ends(2).says(&["is the name of 2 granted entries; use their numbers"]);
+    scene
+        .yoi(&["revoke", "plugin:acme"])
+        .ends(2)
+        .says(&["`plugin:acme` names 2 granted entries; use their numbers or digests"]);
     scene.yoi(&["revoke", "2"]).ends(0);
     scene.yoi(&["revoke", "acme"]).ends(0);
     scene.yoi(&["revoke"]).ends(0).prints(&["nothing is granted"]);
