@@ -117,11 +117,9 @@ impl References {
 /// Whether any part of a schema is of a draft that is not known here.
 fn is_of_another_draft(schema: &Value) -> bool {
     match schema {
-        Value::Object(keywords) => keywords.iter().any(|(keyword, value)| match value {
-            Value::String(draft) if keyword == "$schema" => {
-                !DRAFTS.iter().any(|known| draft.trim_end_matches('#').ends_with(known))
-            }
-            _ => is_of_another_draft(value),
+        Value::Object(keywords) => keywords.iter().any(|(keyword, value)| {
+            let draft = value.as_str().filter(|_| keyword == "$schema").map(|draft| draft.trim_end_matches('#'));
+            draft.is_some_and(|draft| !DRAFTS.iter().any(|known| draft.ends_with(known))) || is_of_another_draft(value)
         }),
         Value::Array(all) => all.iter().any(is_of_another_draft),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
