@@ -32,6 +32,9 @@ pub struct Ran {
     pub arrivals: Vec<Arrival>,
 }
 
+/// A manifest as authors write it.
+const PLUGIN: &str = include_str!("../../../docs/plugins/hello/plugin.toml");
+
 impl Program {
     /// Configures it for a server.
     #[must_use]
@@ -51,6 +54,16 @@ impl Program {
         let path = self.root.path().join("config/yoi/config.toml");
         let with_jobs = fs::read_to_string(&path).unwrap() + "[features.\"builtin:jobs\"]\nenabled = true\n";
         fs::write(path, with_jobs).unwrap();
+    }
+
+    /// Adds so many plugins, which nobody granted.
+    pub fn add_plugins(&self, count: usize) {
+        for number in 0..count {
+            let dir = self.root.path().join(format!("config/yoi/plugins/p{number}"));
+            let manifest = PLUGIN.replace("hello_greet", &format!("p{number}_greet"));
+            fs::create_dir_all(&dir).unwrap();
+            fs::write(dir.join("plugin.toml"), manifest.replace("\"hello\"", &format!("\"p{number}\""))).unwrap();
+        }
     }
 
     /// The directory it works in.

@@ -18,10 +18,15 @@ const SHORT: usize = 40;
 /// Steps at the beginning that are not counted: caches warm up.
 const WARM: usize = 10;
 
+/// Plugins of one more start.
+const PLUGINS: usize = 20;
+
 /// Process start to the first byte of the first request.
 pub(crate) fn start(binary: &Path, amount: Amount, table: &mut Table) {
     let server = Server::start();
     let program = Program::new(binary, &server);
+    let with_plugins = Program::new(binary, &server);
+    with_plugins.add_plugins(PLUGINS);
     let python = interpreter();
     let floor = || {
         let mut command = Command::new(python.as_deref().unwrap_or(binary));
@@ -34,11 +39,13 @@ pub(crate) fn start(binary: &Path, amount: Amount, table: &mut Table) {
         ms(began.elapsed())
     };
     let (mut new, mut again, mut known, mut least) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut plugins = Vec::new();
     for round in 0..amount.rounds {
         new.push(ms(program.run(&server, &format!("a{round}"), 0).start));
         least.push(floor());
         again.push(ms(program.run(&server, &format!("b{round}"), 0).start));
         known.push(ms(program.run(&server, "known", 0).start));
+        plugins.push(ms(with_plugins.run(&server, &format!("c{round}"), 0).start));
     }
     let (new, again, known, least) = (median(&new), median(&again), median(&known), median(&least));
     let most = python.is_some().then_some(0.25);
@@ -50,6 +57,8 @@ pub(crate) fn start(binary: &Path, amount: Amount, table: &mut Table) {
     table.ratio(&format!("start to first request, floor {name}"), (new, least), "ms", most);
     table.ratio("  the same again (A/A)", (again, new), "ms", None);
     table.ratio("  a known pod", (known, least), "ms", most);
+    let what = format!("  a new pod, with {PLUGINS} plugins that nobody granted");
+    table.ratio(&what, (median(&plugins), least), "ms", most);
 }
 
 /// The interpreter itself: `python3` may be a script that looks for it, which takes longer than what is measured.
