@@ -73,8 +73,8 @@ fn about(tool: &str) -> Result<About, BadValue> {
             all.iter().flat_map(|feature| &feature.declared_tools).map(|tool| tool.name.as_str()).collect();
         let meant = did_you_mean(tool, &names);
         if meant.is_empty() && is_name(tool) {
-            // Perhaps a tool of a plugin: the configuration says which there are.
-            return Ok(About::Nothing);
+            // Perhaps a tool of a plugin: the configuration says which there are. Rules about its hosts stand there, too.
+            return Ok(About::Paths);
         }
         return Err(BadValue::new(format!("there is no tool `{tool}`"), format!("{meant}{EXAMPLES}")));
     };
@@ -107,6 +107,7 @@ mod tests {
             ("Fetch docs.example.org", "allow Fetch on docs.example.org"),
             ("*", "allow *"),
             ("acme_find", "allow acme_find"),
+            ("acme_find .env", "allow acme_find on .env"),
         ];
         for (text, expected) in cases {
             assert_eq!(parsed(text).map(|rule| rule.to_string()).as_deref(), Ok(expected), "{text}");

@@ -16,6 +16,8 @@ pub enum ActionKind {
     Hosts,
     /// Runs a command, or has effects that the call does not name.
     Runs,
+    /// Changes something that no sandbox of this machine bounds.
+    Remote,
     /// Changes the session's own state.
     Session,
     /// Names nothing and changes nothing.
@@ -114,7 +116,7 @@ impl ActionKind {
             Self::Reads | Self::Writes => rule.host.is_none() && rule.program.is_none(),
             Self::Hosts => rule.path.is_none() && rule.program.is_none(),
             Self::Runs => rule.is_about_everything() || rule.program.is_some(),
-            Self::Session | Self::Nothing | Self::Lost => rule.is_about_everything(),
+            Self::Remote | Self::Session | Self::Nothing | Self::Lost => rule.is_about_everything(),
         }
     }
 }

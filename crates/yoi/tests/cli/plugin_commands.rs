@@ -178,6 +178,35 @@ fn a_sandbox_leaves_out_the_tools_that_do_not_run_in_it() {
     scene.yoi(&["run", "--read-only", "list the files"]).ends(78).says(&["is not installed", "in read-only mode"]);
 }
 
+/// What is explained of a tool is what its declaration says, as it is with each call; and a hint works.
+#[test]
+fn a_tool_is_explained_by_what_it_declares() {
+    let scene = Scene::new();
+    let plain = manifest("acme", "acme_greet").replace("additionalProperties = false", "additionalProperties = true");
+    let with = |effect: &str, touches: &str| {
+        let text = plain.replace("\"read_only\"", &format!("\"{effect}\"\ntouches = [{touches}]"));
+        write(&scene.path("config/yoi/plugins/acme"), &text, SCRIPT);
+        scene.yoi(&["grant", "plugin:acme"]).ends(0);
+        scene.yoi(&["features", "--explain", "acme_greet"]).ends(0).out.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let (remote, command) = ("changing something on a host or in a service", "tools with unknown effects");
+    let text = with("effectful", "");
+    assert!(text.contains(remote) && !text.contains(command) && !text.contains("writing inside"), "{text}");
+    let text = with("effectful", "{ is = \"write\", at = \"/who\" }");
+    assert!(text.contains("writing inside the project: allow") && !text.contains(remote), "{text}");
+    let text = with("read_only", "{ is = \"host\", fixed = \"example.org\" }");
+    assert!(text.contains("reading from a host") && !text.contains("reading inside"), "{text}");
+    with("read_only", "{ is = \"read\", at = \"/who\" }");
+    fs::write(scene.file(".env"), "x").unwrap();
+    let call = json!({ "calls": [{ "name": "acme_greet", "arguments": { "who": ".env" } }] });
+    let model = scene.script("m.jsonl", &[call, json!({ "text": "done" })]);
+    let refused = scene.yoi(&["run", "--pod", "a", "-m", &model, "go"]);
+    assert!(format!("{}{}", refused.out, refused.err).contains("--allow 'acme_greet .env'"), "{}", refused.err);
+    scene.yoi(&["run", "--allow", "acme_greet .env", "--pod", "b", "-m", &model, "go"]).ends(0);
+    let ends = scene.records("b").into_iter().filter(|record| record["k"] == "tool_finished");
+    assert!(ends.into_iter().all(|end| end["outcome"]["status"] == "ok"));
+}
+
 /// A granted plugin that cannot be installed is named by a run and by the lists, with the way out.
 #[test]
 fn a_granted_plugin_whose_tool_has_a_taken_name_is_told() {

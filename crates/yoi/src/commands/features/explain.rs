@@ -12,7 +12,9 @@ use crate::exit::{Exit, Failure};
 use crate::nearest::did_you_mean;
 use crate::show::remedy::READ_OUTPUT;
 use llm_worker::ToolEffect;
-use pod::feature::{FeatureDescriptor, HostCapability, InstallPlan, PlannedFeature, PlannedHook, ToolDeclaration};
+use pod::feature::{
+    FeatureDescriptor, HostCapability, InstallPlan, PlannedFeature, PlannedHook, ToolDeclaration, TouchKind,
+};
 use pod::hook::{FailureRule, HookPoint};
 use pod::permission::{ActionKind, Expectation, RuleDecision};
 use schemars::JsonSchema;
@@ -158,7 +160,7 @@ impl<'a> RouteBuilder<'a> {
         self.say(Part::Judgement, Mark::Depends, fit, None);
         let permission = &self.composed.permission;
         let all = permission.policy.expect(&self.tool.name, self.tool.effect, permission.sandbox);
-        let mut expected: Vec<Expectation> = all.into_iter().filter(|met| comes_up(met.action, planned)).collect();
+        let mut expected: Vec<Expectation> = all.into_iter().filter(|met| self.comes_up(met.action, planned)).collect();
         if !expected.iter().any(|met| matches!(met.action, ActionKind::Reads | ActionKind::Writes)) {
             expected.retain(|met| met.action != ActionKind::Lost);
         }
@@ -170,6 +172,10 @@ impl<'a> RouteBuilder<'a> {
             self.say(Part::Judgement, Mark::Depends, text, None);
         }
         expected
+    }
+
+    fn comes_up(&self, matter: ActionKind, planned: &PlannedFeature) -> bool {
+        if self.tool.foreign { declared(matter, self.tool) } else { held(matter, planned) }
     }
 
     /// One kind of thing a call may do: what decides, and what about paths or hosts decides otherwise.
@@ -250,7 +256,7 @@ fn failing(hook: &PlannedHook) -> String {
 }
 
 /// Whether calls of a feature's tools do such things, going by what it holds.
-fn comes_up(matter: ActionKind, planned: &PlannedFeature) -> bool {
+fn held(matter: ActionKind, planned: &PlannedFeature) -> bool {
     let fs = |write_too: bool| {
         let fits =
             |held: &HostCapability| matches!(held, HostCapability::ScopedFs { write, .. } if *write || !write_too);
@@ -261,7 +267,28 @@ fn comes_up(matter: ActionKind, planned: &PlannedFeature) -> bool {
         ActionKind::Writes => fs(true),
         ActionKind::Hosts => planned.grants.granted().iter().any(|held| matches!(held, HostCapability::Network { .. })),
         ActionKind::Session => !planned.states.is_empty(),
+        ActionKind::Remote => false,
         ActionKind::Runs | ActionKind::Nothing | ActionKind::Lost => true,
+    }
+}
+
+/// The same for a foreign tool, which declares what its calls touch. What changes something and does not say what, counts as a
+/// change elsewhere.
+fn declared(matter: ActionKind, tool: &ToolDeclaration) -> bool {
+    let touches = |kinds: &[TouchKind]| tool.touches.iter().any(|rule| kinds.contains(&rule.is));
+    let says_what_changes =
+        || touches(&[TouchKind::Write, TouchKind::Shell, TouchKind::Session, TouchKind::RemoteWrite]);
+    match matter {
+        ActionKind::Reads => touches(&[TouchKind::Read]),
+        ActionKind::Writes => touches(&[TouchKind::Write]),
+        ActionKind::Hosts => touches(&[TouchKind::Host]),
+        ActionKind::Runs => touches(&[TouchKind::Shell]),
+        ActionKind::Remote => {
+            touches(&[TouchKind::RemoteWrite]) || tool.effect != ToolEffect::ReadOnly && !says_what_changes()
+        }
+        ActionKind::Session => touches(&[TouchKind::Session]),
+        ActionKind::Nothing => tool.touches.is_empty(),
+        ActionKind::Lost => true,
     }
 }
 
