@@ -73,12 +73,20 @@ struct Bench {
 /// Runs all examples; the exit code says whether all passed.
 pub(super) fn run(dir: &Path, json: bool, env: &Env) -> Result<Exit, Failure> {
     only_a_person("run the examples of a plugin")?;
-    let package = Config::load(env)?.package_at(dir, env);
+    let config = Config::load(env)?;
+    let package = config.package_at(dir, env);
     if let Some(problem) = packages::all_problems(&package, env).into_iter().next() {
         return Err(Failure::new(Exit::Data, problem).help("`yoi plugin check DIR` lists all problems"));
     }
     let unfit = |why: String| Failure::new(Exit::Data, format!("plugin {}: {why}", package.name));
-    let examples = examples(&package.dir).map_err(unfit)?;
+    let mut examples = examples(&package.dir).map_err(unfit)?;
+    // The package calls its tools by its own names.
+    let other_names = config.plugin_places.renames.get(&package.name);
+    for (_, example) in &mut examples {
+        if let Some(other) = other_names.and_then(|names| names.get(&example.tool)) {
+            example.tool.clone_from(other);
+        }
+    }
     let parent = env.var("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
     let place = Scratch::create(&ambient::claim(), &parent, "yoi-plugin-test-")
         .map_err(|error| Failure::new(Exit::Unavailable, error.to_string()))?;

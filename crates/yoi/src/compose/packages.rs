@@ -154,8 +154,9 @@ pub(crate) fn strict(config: &Config, plan: &InstallPlan, env: &Env) -> Result<(
         return Ok(());
     }
     let what = format!("{}: a plugin is not installed: {}", config.strict_plugins.source, missing.join("; "));
-    Err(Failure::new(Exit::Config, what)
-        .help("grant the plugins with `yoi grant`, fix or remove them, or start without this setting"))
+    Err(Failure::new(Exit::Config, what).help(
+        "grant the plugins with `yoi grant`, fix or remove them, or start without this setting or in another sandbox",
+    ))
 }
 
 /// Features of granted plugins that are not installed, and why.
@@ -197,12 +198,13 @@ fn left_out(package: &FoundPackage, mode: Mode) -> Option<String> {
     Some(format!("plugin {} is used without {}: {}", package.name, tools.join(", "), reasons.first()?))
 }
 
-/// Why programs do not run in this sandbox.
+/// Why programs do not run in this sandbox: they are confined, or they are not run. A command without a sandbox needs a rule,
+/// but a tool that says that it changes nothing would not.
 fn withheld(mode: Mode, network: bool) -> Option<&'static str> {
     match (mode, network) {
         (Mode::ReadOnly, true) => Some("in read-only mode no program has network access"),
-        (Mode::Off, false) => Some("without a sandbox no program can be kept from the network"),
-        (Mode::ReadOnly | Mode::Off | Mode::WorkspaceWrite, _) => None,
+        (Mode::Off, _) => Some("without a sandbox nothing confines the programs of plugins"),
+        (Mode::ReadOnly | Mode::WorkspaceWrite, _) => None,
     }
 }
 

@@ -149,7 +149,7 @@ fn a_sandbox_leaves_out_the_tools_that_do_not_run_in_it() {
     for (sandbox, works, says) in [
         ("workspace-write", [true, true], ""),
         ("read-only", [true, false], "plugin acme is used without acme_net: in read-only mode"),
-        ("off", [false, true], "plugin acme is used without acme_greet: without a sandbox"),
+        ("off", [false, false], "plugin acme is used without acme_greet, acme_net: without a sandbox"),
     ] {
         let done = scene.yoi(&["run", "--sandbox", sandbox, "--pod", sandbox, "-m", &model, "go"]);
         assert!(done.err.contains(says) && done.err.contains("is used without") != says.is_empty(), "{}", done.err);
@@ -382,6 +382,11 @@ fn a_tool_with_a_name_that_is_taken_is_added_under_another_one() {
     scene.yoi(&["plugin", "add", dir]).ends(65).says(&["`Read`", "reserved for builtin:files"]);
     scene.config("[plugins.acme]\nrename = { Read = \"acme_read\" }\n");
     scene.yoi(&["plugin", "check", dir]).ends(0).prints(&["tool acme_read runs", "valid"]);
+    let tests = scene.path("acme/tests");
+    fs::create_dir(&tests).unwrap();
+    fs::write(tests.join("a.json"), r#"[{ "tool": "Read", "arguments": { "who": "you" } }]"#).unwrap();
+    scene.yoi(&["plugin", "test", dir]).ends(0).prints(&["1 passed, 0 failed"]);
+    fs::remove_dir_all(&tests).unwrap();
     scene.yoi(&["plugin", "add", dir]).ends(0);
     scene.yoi(&["grant", "acme"]).ends(0).prints(&["tool acme_read runs"]);
     let (is_error, text) = called_once(&scene, "p", "acme_read", json!({ "who": "you" }));
