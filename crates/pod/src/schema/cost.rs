@@ -42,6 +42,12 @@ impl Cost<'_> {
                 "required" | "enum" | "dependentRequired" | "dependentSchemas" | "dependencies" | "properties" => {
                     self.steps = self.steps.saturating_add(parts(part).count() as u64);
                 }
+                "patternProperties" => {
+                    let names: usize =
+                        value.as_object().into_iter().flat_map(serde_json::Map::keys).map(String::len).sum();
+                    let each = (names / STEP_CHARS) as u64;
+                    self.steps = self.steps.saturating_add(each.saturating_mul(parts(part).count() as u64));
+                }
                 "pattern" | "format" => self.steps = self.steps.saturating_add(chars(value)),
                 _ => {}
             }
@@ -68,9 +74,14 @@ impl Cost<'_> {
                 | "unevaluatedItems"
                 | "contains"
                 | "additionalProperties"
-                | "unevaluatedProperties"
-                | "propertyNames" => {
+                | "unevaluatedProperties" => {
                     parts(value).try_for_each(|value| self.schema(part, value, depth + 1))?;
+                }
+                "propertyNames" => {
+                    let names = value.as_object().into_iter().flat_map(serde_json::Map::keys);
+                    names
+                        .map(|name| Value::from(name.as_str()))
+                        .try_for_each(|name| self.schema(part, &name, depth + 1))?;
                 }
                 _ => {}
             }
@@ -175,6 +186,11 @@ mod tests {
         ] {
             assert!(refuses(schema.clone(), &value), "{}", schema.to_string().get(..90).unwrap_or_default());
         }
+        let named = json!({ "x".repeat(500_000): 1 });
+        let each = |of: &dyn Fn(usize) -> Value| -> Value { (0..10).map(|n| (format!("^a{{{n}}}b"), of(n))).collect() };
+        assert!(refuses(json!({ "patternProperties": each(&|_| json!({})) }), &named));
+        assert!(refuses(json!({ "propertyNames": { "allOf": vec![json!({ "pattern": "^a" }); 10] } }), &named));
+        assert!(!refuses(json!({ "propertyNames": { "pattern": "^a" } }), &named));
         assert!(!refuses(json!({ "items": { "pattern": "^a*b" } }), &texts()));
         assert!(!refuses(json!({ "items": { "enum": ["a", "b"] } }), &texts()));
         let unseen = json!({ "allOf": vec![json!({}); 100] });
