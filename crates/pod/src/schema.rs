@@ -13,8 +13,6 @@ use std::fmt;
 
 /// Most problems of a value that are listed.
 const MAX_PROBLEMS: usize = 8;
-/// What stands for all others.
-const MORE: &str = "and more";
 /// Most names in one problem.
 const MAX_NAMES: usize = 16;
 /// Longest text of one problem, in characters.
@@ -49,7 +47,7 @@ impl Schema {
     /// Checks a value.
     ///
     /// # Errors
-    /// The innermost problems, each with its JSON pointer; at most 8, and whether there are more. A value that would take too
+    /// The innermost problems, each with its JSON pointer; at most 8 and the number of the others. A value that would take too
     /// many steps, or too much of the stack, is one.
     pub fn check(&self, value: &Value) -> Result<(), Vec<String>> {
         let found = self.problems(value);
@@ -94,7 +92,7 @@ impl fmt::Debug for Schema {
 
 /// The first innermost problems of a value, and how many more there are.
 fn innermost(error: &ValidationError<'_, '_>) -> Vec<SchemaProblem> {
-    let (mut open, mut found) = (vec![error], Vec::new());
+    let (mut open, mut found, mut more) = (vec![error], Vec::new(), 0_usize);
     while let Some(error) = open.pop() {
         open.extend(error.causes.iter().rev());
         if !error.causes.is_empty() {
@@ -102,8 +100,8 @@ fn innermost(error: &ValidationError<'_, '_>) -> Vec<SchemaProblem> {
         }
         if found.len() == MAX_PROBLEMS {
             // A text for each of a million problems is more than a machine has.
-            found.push(SchemaProblem { pointer: String::new(), kind: SchemaProblemKind::Other(MORE.to_owned()) });
-            break;
+            more += 1;
+            continue;
         }
         let kind = if let ErrorKind::Required { want } = &error.kind {
             SchemaProblemKind::Missing(want.iter().take(MAX_NAMES).map(|name| (*name).to_owned()).collect())
@@ -114,6 +112,8 @@ fn innermost(error: &ValidationError<'_, '_>) -> Vec<SchemaProblem> {
         };
         found.push(SchemaProblem { pointer: error.instance_location.to_string(), kind });
     }
+    let others = SchemaProblemKind::Other(format!("and {more} more"));
+    found.extend((more > 0).then(|| SchemaProblem { pointer: String::new(), kind: others }));
     found
 }
 

@@ -203,7 +203,8 @@ mod tests {
         let long: Vec<String> = (0..500).map(|n| format!("{}{n}", "x".repeat(90))).collect();
         let schema = json!({ "items": { "enum": long, "type": "null", "required": long } });
         let problems = Schema::compile(schema).unwrap().check(&json!(vec![json!({}); 100])).unwrap_err();
-        assert_eq!((problems.len(), problems.last().map(String::as_str)), (9, Some("and more")));
+        let last = problems.last().unwrap();
+        assert!(problems.len() == 9 && last.starts_with("and ") && last.ends_with(" more"), "{problems:?}");
         assert!(problems.iter().all(|problem| problem.len() < 400), "{problems:?}");
     }
 
