@@ -146,7 +146,7 @@ fn all(
     let config = Config::load_for(Project::alone(&env.cwd), env)?;
     let composed = compose(&ambient, &config, env, Added::default())?.reading(copy.clone());
     let unavailable = |why: String| Failure::new(Exit::Unavailable, format!("commands cannot run here: {why}"));
-    // What a program leaves behind in its own group is only seen by whoever inherits it.
+    // Only the parent of what a program leaves behind in its own group sees it.
     authority::become_subreaper(&ambient).map_err(|error| unavailable(error.to_string()))?;
     let project = composed.workspace.cwd().to_owned();
     // The marks of its processes begin with a name that no other test has.

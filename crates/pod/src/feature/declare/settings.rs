@@ -53,7 +53,7 @@ pub(crate) fn effective(descriptor: &FeatureDescriptor, written: &Settings) -> R
     }
     let needs_none = schema.get("required").and_then(Value::as_array).is_none_or(Vec::is_empty);
     if written.is_empty() && needs_none && descriptor.typed_settings {
-        // The defaults of a type fit it, and compiling a schema takes as long as the rest of a plan.
+        // The defaults of a type fit it, and compiling schemas at each start took a tenth of it.
         return Ok(effective);
     }
     let schema = Schema::compile(schema).map_err(|why| vec![why])?;
