@@ -22,6 +22,9 @@ pub const MAX_ERROR_BODY: usize = 64 << 10;
 /// How long [`HttpResponse::keep`] waits for the end of a body before it closes the connection.
 const DRAIN: Duration = Duration::from_millis(250);
 
+/// How a body in gzip begins.
+const GZIP: &[u8] = b"\x1f\x8b";
+
 const USER_AGENT: &str = concat!("yoi/", env!("CARGO_PKG_VERSION"));
 
 /// The timeouts of one exchange.
@@ -46,8 +49,8 @@ impl Timeouts {
     /// Timeouts for vendors and for local servers that process a long prompt slowly.
     pub const USUAL: Self = Self {
         connect: Duration::from_secs(10),
-        first_byte: Duration::from_secs(120),
-        between_bytes: Duration::from_secs(60),
+        first_byte: Duration::from_secs(300),
+        between_bytes: Duration::from_secs(120),
         // Several times the duration of the longest response.
         whole: Duration::from_secs(3600),
         error_body: Duration::from_secs(10),
@@ -163,6 +166,7 @@ impl HttpClient {
         let headers = http.headers_mut();
         headers.clone_from(&request.headers);
         headers.insert(header::HOST, host);
+        headers.entry(header::ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
         headers.entry(header::USER_AGENT).or_insert(HeaderValue::from_static(USER_AGENT));
         Ok(http)
     }
@@ -252,7 +256,7 @@ impl HttpResponse<'_> {
     /// The next piece of the body; `None` at its proper end.
     ///
     /// # Errors
-    /// A timeout between pieces or for the whole, a truncated body, or one over [`MAX_RESPONSE`].
+    /// A timeout between pieces or for the whole, a truncated or compressed body, or one over [`MAX_RESPONSE`].
     pub async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         let waits = self.client.timeouts;
         let until = if self.begun { Instant::now() + waits.between_bytes } else { self.until };
@@ -262,10 +266,15 @@ impl HttpResponse<'_> {
             true => self.client.late("the answer stopped: no further byte", waits.between_bytes),
             false => self.client.late("no first byte", waits.first_byte),
         })?;
-        self.begun = true;
+        let begins = !std::mem::replace(&mut self.begun, true);
         let Some(piece) = piece else { return Ok(None) };
         let broken = |error| self.client.error(HttpErrorKind::Cut, &lost(&error));
         let piece = piece.map_err(broken)?;
+        let named = self.header("content-encoding").filter(|encoding| !encoding.eq_ignore_ascii_case("identity"));
+        if let Some(encoding) = named.or(piece.starts_with(GZIP).then_some("gzip")).filter(|_| begins) {
+            let what = format!("the answer is compressed ({encoding}), although `accept-encoding: identity` was sent");
+            return Err(self.client.error(HttpErrorKind::Encoded, &what));
+        }
         self.seen += piece.len() as u64;
         if self.seen > MAX_RESPONSE {
             let what = format!("the answer is over {} MiB", MAX_RESPONSE >> 20);
@@ -278,10 +287,12 @@ impl HttpResponse<'_> {
     pub async fn error_body(&mut self) -> Vec<u8> {
         let mut body = Vec::new();
         self.over = self.over.min(Instant::now() + self.client.timeouts.error_body);
-        while body.len() < MAX_ERROR_BODY
-            && let Ok(Some(piece)) = self.next().await
-        {
-            body.extend_from_slice(&piece);
+        while body.len() < MAX_ERROR_BODY {
+            match self.next().await {
+                Ok(Some(piece)) => body.extend_from_slice(&piece),
+                Err(error) if error.kind == HttpErrorKind::Encoded => return error.message.into_bytes(),
+                Ok(None) | Err(_) => break,
+            }
         }
         body.truncate(MAX_ERROR_BODY);
         body

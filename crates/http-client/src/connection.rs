@@ -18,9 +18,9 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
 pub(crate) struct HttpConnection {
     requests: SendRequest<Upload>,
-    connection: Connection<TokioIo<CountingStream>, Upload>,
+    /// `None` once it has ended: it owns the queue of requests, and what waits in that queue fails when it is dropped.
+    connection: Option<Connection<TokioIo<CountingStream>, Upload>>,
     received: Arc<AtomicU64>,
-    over: bool,
 }
 
 /// A stream that counts received bytes.
@@ -34,7 +34,7 @@ impl HttpConnection {
         let received = Arc::new(AtomicU64::new(0));
         let stream = CountingStream { stream: Box::new(stream), received: received.clone() };
         let (requests, connection) = handshake(TokioIo::new(stream)).await?;
-        Ok(Self { requests, connection, received, over: false })
+        Ok(Self { requests, connection: Some(connection), received })
     }
 
     /// The number of bytes received so far.
@@ -46,7 +46,7 @@ impl HttpConnection {
     pub(crate) async fn is_ready(&mut self) -> bool {
         poll_fn(|cx| {
             self.turn(cx);
-            if self.over { Poll::Ready(false) } else { self.requests.poll_ready(cx).map(|ready| ready.is_ok()) }
+            self.requests.poll_ready(cx).map(|ready| ready.is_ok())
         })
         .await
     }
@@ -83,8 +83,8 @@ impl HttpConnection {
 
     /// Polls the connection to read and write. Its errors reach the waiting request or body.
     fn turn(&mut self, cx: &mut Context<'_>) {
-        if !self.over {
-            self.over = Pin::new(&mut self.connection).poll(cx).is_ready();
+        if self.connection.as_mut().is_some_and(|connection| Pin::new(connection).poll(cx).is_ready()) {
+            self.connection = None;
         }
     }
 }

@@ -13,6 +13,8 @@ pub enum HttpErrorKind {
     Cut,
     /// The bytes are not an HTTP/1.1 response.
     Malformed,
+    /// The response is compressed, although no compression was accepted.
+    Encoded,
     /// The response is over a limit.
     TooLarge,
     /// The grant does not include the host, or was revoked.

@@ -1,12 +1,13 @@
-//! What an answer may cost: the bytes of a body, and of an error's.
+//! What an answer may cost: the bytes of a body, and of an error's, and the time at each point where a server can end.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use authority::{HostPort, Net};
-use http_client::{BaseUrl, HttpClient, HttpRequest, MAX_ERROR_BODY, MAX_RESPONSE, Timeouts};
+use http_client::{BaseUrl, HttpClient, HttpErrorKind, HttpRequest, MAX_ERROR_BODY, MAX_RESPONSE, Timeouts};
 use hyper::Method;
 use hyper::http::HeaderMap;
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::time::Duration;
 
 const PIECE: usize = 1 << 20;
 
@@ -36,8 +37,12 @@ fn serve(bytes: u64) -> u16 {
 }
 
 fn client(port: u16) -> HttpClient {
+    with(port, Timeouts::USUAL)
+}
+
+fn with(port: u16, timeouts: Timeouts) -> HttpClient {
     let net = Net::to(&ambient::claim(), [HostPort::new("127.0.0.1", port)]);
-    HttpClient::new(BaseUrl::parse(&format!("http://127.0.0.1:{port}")).unwrap(), net, Timeouts::USUAL)
+    HttpClient::new(BaseUrl::parse(&format!("http://127.0.0.1:{port}")).unwrap(), net, timeouts)
 }
 
 fn get() -> HttpRequest<'static> {
@@ -73,4 +78,137 @@ async fn of_an_error_only_the_beginning_is_read() {
         let mut answer = client.send(&get()).await.unwrap();
         assert_eq!(answer.error_body().await.len(), kept);
     }
+}
+
+/// What a server does with its socket once it has sent its bytes.
+#[derive(Clone, Copy, Debug)]
+enum Then {
+    Close,
+    Reset,
+    HalfClose,
+    Stall,
+}
+
+/// Answers each connection with the next row: for each request these bytes, then what follows the last one. After the first
+/// answer of a connection it waits for the sender.
+async fn server(
+    connections: Vec<(&'static [&'static str], Then)>,
+) -> (u16, std::sync::Arc<tokio::sync::Notify>, tokio::sync::mpsc::Receiver<()>) {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (ended, end) = tokio::sync::mpsc::channel(8);
+    let kept = std::sync::Arc::new(tokio::sync::Notify::new());
+    let go_on = kept.clone();
+    tokio::spawn(async move {
+        let mut stalled = Vec::new();
+        for (replies, then) in connections {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            for (nth, reply) in replies.iter().enumerate() {
+                if nth == 1 {
+                    go_on.notified().await;
+                }
+                let mut asked = Vec::new();
+                while !asked.ends_with(b"\r\n\r\n") {
+                    stream.read_buf(&mut asked).await.unwrap();
+                }
+                stream.write_all(reply.as_bytes()).await.unwrap();
+            }
+            if replies.len() == 1 {
+                go_on.notified().await;
+            }
+            match then {
+                Then::Close => drop(stream),
+                Then::Reset => {
+                    #[allow(deprecated, reason = "a linger of zero blocks nothing")]
+                    stream.set_linger(Some(Duration::ZERO)).unwrap();
+                    drop(stream);
+                }
+                Then::HalfClose => {
+                    stream.shutdown().await.unwrap();
+                    stalled.push(stream);
+                }
+                Then::Stall => stalled.push(stream),
+            }
+            ended.send(()).await.unwrap();
+        }
+        std::future::pending::<()>().await;
+    });
+    (port, kept, end)
+}
+
+/// A request and the whole of its answer.
+async fn exchange(client: &HttpClient) -> Result<String, HttpErrorKind> {
+    let mut answer = client.send(&get()).await.map_err(|error| error.kind)?;
+    let mut text = String::new();
+    while let Some(piece) = answer.next().await.map_err(|error| error.kind)? {
+        text.push_str(std::str::from_utf8(&piece).unwrap());
+    }
+    answer.keep().await;
+    Ok(text)
+}
+
+const WHOLE: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+const HALF_HEAD: &str = "HTTP/1.1 200 OK\r\ncont";
+const HEAD: &str = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+const PIECES: &str = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n";
+
+/// A server that closed a kept connection after 5 s, as uvicorn and Node do, hung the next request for the whole wait for a
+/// first byte: the ended connection kept the queue of requests. Every point at which a server can end or fall silent.
+#[tokio::test]
+async fn a_server_that_ends_anywhere_costs_at_most_its_own_timeout() {
+    use HttpErrorKind::{Cut, Timeout};
+    use Then::{Close, HalfClose, Reset, Stall};
+    let (short, long) = (Duration::from_millis(150), Duration::from_secs(60));
+    let first = |wait| Timeouts { first_byte: wait, ..Timeouts::USUAL };
+    let between = |wait| Timeouts { between_bytes: wait, ..first(long) };
+    let ok = || Ok("ok".to_owned());
+    let mut table = Vec::new();
+    // A kept connection: what ended before any byte of the second answer is asked again on another one.
+    for then in [Close, Reset, HalfClose] {
+        table.push(("idle, after an answer", vec![(&[WHOLE][..], then), (&[WHOLE], Stall)], first(long), ok()));
+        table.push(("after the request", vec![(&[WHOLE, ""], then), (&[WHOLE], Stall)], first(long), ok()));
+        table.push(("in the head", vec![(&[WHOLE, HALF_HEAD], then)], first(long), Err(Cut)));
+        table.push(("after the head", vec![(&[WHOLE, HEAD], then)], first(long), Err(Cut)));
+        table.push(("between pieces", vec![(&[WHOLE, PIECES], then)], between(long), Err(Cut)));
+    }
+    table.push(("after the request", vec![(&[WHOLE, ""], Stall)], first(short), Err(Timeout)));
+    table.push(("in the head", vec![(&[WHOLE, HALF_HEAD], Stall)], first(short), Err(Timeout)));
+    table.push(("after the head", vec![(&[WHOLE, HEAD], Stall)], first(short), Err(Timeout)));
+    table.push(("between pieces", vec![(&[WHOLE, PIECES], Stall)], between(short), Err(Timeout)));
+    for (point, connections, timeouts, want) in table {
+        let then = connections[0].1;
+        let (port, kept, mut end) = server(connections).await;
+        let client = with(port, timeouts);
+        assert_eq!(exchange(&client).await, ok(), "{point}");
+        kept.notify_one();
+        if point.starts_with("idle") {
+            end.recv().await.unwrap();
+            // Each looks at the sockets: the end is known before the next request.
+            for _ in 0..8 {
+                tokio::task::yield_now().await;
+            }
+        }
+        let began = std::time::Instant::now();
+        let got = exchange(&client).await;
+        let waited = began.elapsed();
+        println!("{then:?} {point}: {waited:?}");
+        assert_eq!(got, want, "{then:?} {point}");
+        assert!(waited < Duration::from_secs(20), "{then:?} {point}: {waited:?}");
+    }
+}
+
+/// A proxy compressed what nobody had asked it to compress, and the bytes were shown as an answer.
+#[tokio::test]
+async fn a_compressed_body_is_an_error_that_names_the_encoding() {
+    for reply in [
+        "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 2\r\n\r\nok",
+        "HTTP/1.1 200 OK\r\ncontent-encoding: br\r\ncontent-length: 2\r\n\r\nok",
+    ] {
+        let (port, _kept, _end) = server(vec![(Box::leak(Box::new([reply])), Then::Stall)]).await;
+        assert_eq!(exchange(&with(port, Timeouts::USUAL)).await, Err(HttpErrorKind::Encoded), "{reply}");
+    }
+    let identity = "HTTP/1.1 200 OK\r\ncontent-encoding: identity\r\ncontent-length: 2\r\n\r\nok";
+    let (port, _kept, _end) = server(vec![(Box::leak(Box::new([identity])), Then::Stall)]).await;
+    assert_eq!(exchange(&with(port, Timeouts::USUAL)).await.as_deref(), Ok("ok"));
 }

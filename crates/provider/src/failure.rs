@@ -90,7 +90,11 @@ impl Failure {
                 ..
             } => false,
             FailureCause::Http(
-                HttpErrorKind::Tls | HttpErrorKind::TooLarge | HttpErrorKind::Denied | HttpErrorKind::Bug,
+                HttpErrorKind::Tls
+                | HttpErrorKind::Encoded
+                | HttpErrorKind::TooLarge
+                | HttpErrorKind::Denied
+                | HttpErrorKind::Bug,
             )
             | FailureCause::WrongPlace
             | FailureCause::ReceiverGone => false,
@@ -109,7 +113,8 @@ impl Failure {
                 | HttpErrorKind::Tls
                 | HttpErrorKind::Timeout
                 | HttpErrorKind::Cut
-                | HttpErrorKind::Malformed,
+                | HttpErrorKind::Malformed
+                | HttpErrorKind::Encoded,
             ) => ErrorKind::Unavailable,
             FailureCause::Http(HttpErrorKind::TooLarge) => ErrorKind::Exhausted,
             FailureCause::WrongPlace => ErrorKind::FixInput,
@@ -138,6 +143,7 @@ impl Failure {
             FailureCause::Http(HttpErrorKind::Cut) => "try again; if the error persists, the provider, or a server in front of it, closes connections too early: if you run that server, check its log".to_owned(),
             FailureCause::Http(HttpErrorKind::Malformed) => format!("check that {url} is the right `base_url` and that `api` names the API of this provider; if both are right, try again"),
             FailureCause::Http(HttpErrorKind::Tls) => format!("check {url} and the system's certificates; local providers usually use http://, not https://"),
+            FailureCause::Http(HttpErrorKind::Encoded) => format!("turn off the compression in the server at {url}, or in the proxy in front of it"),
             FailureCause::Http(HttpErrorKind::TooLarge) => "ask for a shorter answer, or set a limit on its tokens".to_owned(),
             FailureCause::WrongPlace => format!("check the `base_url` {url}: for most providers it ends in /v1"),
             FailureCause::Http(HttpErrorKind::Denied) => "check the provider's `base_url`: this run may not connect to its host".to_owned(),

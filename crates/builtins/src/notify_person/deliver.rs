@@ -168,6 +168,7 @@ async fn post(
         | HttpErrorKind::Timeout
         | HttpErrorKind::Cut
         | HttpErrorKind::Malformed
+        | HttpErrorKind::Encoded
         | HttpErrorKind::TooLarge => again(error.message),
     })?;
     let (status, host) = (response.status, url.base().host_port());

@@ -284,7 +284,8 @@ fn failed(error: Error) -> ToolError {
         | HttpErrorKind::Tls
         | HttpErrorKind::Timeout
         | HttpErrorKind::Cut
-        | HttpErrorKind::Malformed => ErrorKind::Unavailable,
+        | HttpErrorKind::Malformed
+        | HttpErrorKind::Encoded => ErrorKind::Unavailable,
         HttpErrorKind::TooLarge => ErrorKind::Exhausted,
         HttpErrorKind::Denied => ErrorKind::Denied,
         HttpErrorKind::Bug => ErrorKind::Bug,

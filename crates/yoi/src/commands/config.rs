@@ -29,7 +29,7 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 # api = "openai-chat"                   # Chat Completions; or "anthropic": Messages
 # base_url = "http://127.0.0.1:8080/v1"
 # key = { env = "LOCAL_KEY" }           # or { file = "~/.keys/local" } or { command = ["pass", "show", "local"] }
-# timeouts = { connect_s = 10, first_byte_s = 120, between_bytes_s = 60 }
+# timeouts = { connect_s = 10, first_byte_s = 300, between_bytes_s = 120 }
 # attempts = 5                          # maximum number of attempts for one request, 1 to 20
 
 # [models."local/x"]                    # a model, by its full name

@@ -90,7 +90,7 @@ fn values_in_force_are_all_shown_with_sources_that_name_no_home() {
     let row = |key: &str| shown.out.lines().find(|line| line.starts_with(key)).unwrap_or_default().to_owned();
     let file = "(~/.config/yoi/config.toml";
     assert!(
-        row("providers.local.timeouts").ends_with(&format!("first_byte_s = 7.5, between_bytes_s = 60  {file}:5)")),
+        row("providers.local.timeouts").ends_with(&format!("first_byte_s = 7.5, between_bytes_s = 120  {file}:5)")),
         "{}",
         shown.out
     );
