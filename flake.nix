@@ -18,6 +18,7 @@
           version = manifest.workspace.package.version;
           src = self;
           cargoLock.lockFile = ./Cargo.lock;
+          buildType = "dist";
           cargoBuildFlags = [ "--package" "yoi" ];
           # Tests start confined children and git, which the build sandbox does not allow; they are .ci/run's.
           doCheck = false;

@@ -1,4 +1,4 @@
-//! The release binary as a child process, in a home of its own: runs, and pods that stay.
+//! The program as a child process, in a home of its own: runs, and pods that stay.
 
 use crate::clients::{Driver, Watcher};
 use crate::machine::{self, Usage};

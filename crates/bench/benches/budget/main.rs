@@ -53,7 +53,7 @@ const PARTS: [(&str, Part); 12] = [
     ("latency", |_, _, amount, table| inside::latency(amount, table)),
     ("binary", |_, binary, _, table| {
         let bytes = std::fs::metadata(binary).unwrap().len() as f64 / 1e6;
-        table.figure("release binary", bytes, "MB", Some(24.0));
+        table.figure("binary of profile dist", bytes, "MB", Some(24.0));
     }),
 ];
 
@@ -69,7 +69,7 @@ fn main() {
     };
     let ambient = ambient::claim();
     authority::become_subreaper(&ambient).unwrap();
-    let binary = release();
+    let binary = dist();
     println!("load {:.2} when it began; {amount:?}", bench::machine::load());
     let mut table = Table::default();
     for (_, part) in PARTS.iter().filter(|(name, _)| all || named(name)) {
@@ -79,14 +79,14 @@ fn main() {
     println!("load {:.2} when it ended", bench::machine::load());
 }
 
-/// The release binary, built now if it is not up to date.
-fn release() -> PathBuf {
+/// The program of profile `dist`, built now if it is not up to date.
+fn dist() -> PathBuf {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo).args(["build", "--release", "--quiet", "-p", "yoi"]).status().unwrap();
+    let built = Command::new(cargo).args(["build", "--profile", "dist", "--quiet", "-p", "yoi"]).status().unwrap();
     assert!(built.success());
     // This program is in target/release/deps.
     let here = std::env::current_exe().unwrap();
-    let binary = here.parent().unwrap().parent().unwrap().join("yoi");
+    let binary = here.ancestors().nth(3).unwrap().join("dist/yoi");
     assert!(binary.exists(), "{} is not there", binary.display());
     binary
 }

@@ -1,4 +1,4 @@
-//! Whole runs of the release binary against a server that answers at once.
+//! Whole runs of the program against a server that answers at once.
 
 use crate::Amount;
 use crate::table::Table;
