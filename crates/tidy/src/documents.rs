@@ -6,7 +6,7 @@ use crate::finding::Finding;
 use crate::source::{self, Source, Text};
 
 /// First parts of a path that is meant to be in this repository.
-const ROOTED: [&str; 5] = ["crates", "docs", "work-items", ".ci", ".github"];
+const ROOTED: [&str; 6] = ["crates", "docs", "findings", "work-items", ".ci", ".github"];
 /// Files of the top level that documents call by name.
 const TOP_FILES: [&str; 5] = ["tickets.sh", "flake.nix", "clippy.toml", "rustfmt.toml", "README.md"];
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::finding::Finding;
 
-const TOP: [&str; 13] = [
+const TOP: [&str; 14] = [
     "AGENTS.md",
     "Cargo.lock",
     "Cargo.toml",
@@ -14,6 +14,7 @@ const TOP: [&str; 13] = [
     "clippy.toml",
     "crates",
     "docs",
+    "findings",
     "flake.nix",
     "rustfmt.toml",
     "tickets.sh",

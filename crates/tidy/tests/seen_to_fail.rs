@@ -294,7 +294,7 @@ fn top_level() {
             .map(|n| (n, ""))
             .to_vec();
     good.extend([("AGENTS.md", ""), ("rustfmt.toml", ""), ("tickets.sh", ""), (".gitignore", ""), ("target/x", "")]);
-    good.extend([("crates/a", ""), ("docs/a", ""), ("work-items/a", "")]);
+    good.extend([("crates/a", ""), ("docs/a", ""), ("findings/a", ""), ("work-items/a", "")]);
     let stray = [good.clone(), vec![("notes.txt", "")]].concat();
     let absent: Vec<(&str, &str)> = good.iter().filter(|(n, _)| *n != "LICENSE-MIT").copied().collect();
     seen(layout::top_level, &good, &[(&stray, "notes.txt: does not belong"), (&absent, "LICENSE-MIT: is missing")]);
