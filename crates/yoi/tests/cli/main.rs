@@ -74,6 +74,7 @@ mod protocol_client;
 mod recorded_phases;
 mod recording;
 mod redaction;
+mod reports;
 mod run;
 mod run_at_terminal;
 mod run_endings;
