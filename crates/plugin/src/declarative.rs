@@ -54,7 +54,7 @@ impl FeatureModule for DeclarativeFeature {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let DeclaredFeature { descriptor, programs, rules: _ } = &self.declared;
+        let DeclaredFeature { descriptor, programs } = &self.declared;
         if programs.is_empty() {
             return Ok(());
         }

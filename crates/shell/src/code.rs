@@ -1,6 +1,6 @@
 //! Programs and builtins that run code from their arguments or their input.
 
-use crate::names::has;
+use crate::names::{forms, has, versionless};
 use crate::opaque::OpaqueReason;
 use crate::word::Word;
 use crate::{git, known, scripts, variables, wrappers};
@@ -34,7 +34,7 @@ const SETTERS: &str = "export declare typeset local readonly read mapfile readar
 /// the first word, without quotes.
 pub(crate) fn runs(name: &str, bare: bool, arguments: &[Word]) -> Option<OpaqueReason> {
     let code = || OpaqueReason::Code(name.to_owned());
-    if has(ALWAYS, name) || name.starts_with("ld-linux") {
+    if forms(name).any(|name| has(ALWAYS, name) || has(ALWAYS, versionless(name))) || name.starts_with("ld-linux") {
         return Some(code());
     }
     if let Some(recognised) = known::recognised(name, arguments) {
@@ -54,6 +54,18 @@ pub(crate) fn runs(name: &str, bare: bool, arguments: &[Word]) -> Option<OpaqueR
         "unset" | "wait" => names(name, arguments),
         setter if has(SETTERS, setter) => sets(name, bare, arguments),
         _ => None,
+    }
+}
+
+/// The files that a call runs by their names, each with its arguments.
+pub(crate) fn files(name: &str, arguments: &[Word]) -> Vec<Vec<Word>> {
+    let at = arguments.iter().position(|word| word.literal() == Some("-f"));
+    match name {
+        "source" | "." => vec![arguments.to_vec()],
+        "awk" | "gawk" | "mawk" | "nawk" => {
+            at.and_then(|at| arguments.get(at + 1..)).map(<[Word]>::to_vec).into_iter().collect()
+        }
+        _ => known::files(name, arguments),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::names::base_name;
 use crate::opaque::OpaqueReason;
+use crate::resolve;
 use crate::word::Word;
 use std::ops::Range;
 
@@ -35,6 +36,9 @@ pub struct Part {
     pub reads: Vec<Range<usize>>,
     /// Whether it runs in the background.
     pub background: bool,
+    /// The same under other names: the script that it has an interpreter run, the program that a link leads to. A check that
+    /// denies judges these, too.
+    pub also: Vec<Part>,
 }
 
 /// `NAME=value`.
@@ -108,6 +112,13 @@ impl Part {
     #[must_use]
     pub fn program_name(&self) -> Option<&str> {
         self.program.as_ref().and_then(Word::literal).map(base_name)
+    }
+
+    /// What it runs where its program is a link to one of this name.
+    #[must_use]
+    pub fn through_link(&self, name: &str) -> Vec<Self> {
+        let words: Vec<Word> = std::iter::once(Word::plain(name)).chain(self.arguments.iter().cloned()).collect();
+        resolve::started(&words).into_iter().map(Self::from).collect()
     }
 
     /// The subcommand in the arguments.

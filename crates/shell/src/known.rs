@@ -5,7 +5,7 @@
 
 mod rows;
 
-use crate::names::has;
+use crate::names::{forms, has, versionless};
 use crate::variables::decides;
 use crate::word::Word;
 use rows::ROWS;
@@ -66,7 +66,40 @@ const MODULES: &str = "pytest unittest pip venv build mypy black ruff flake8 pyl
 /// The row of a program, with or without the version at its name's end.
 fn row(name: &str) -> Option<&'static Row> {
     let find = |name: &str| ROWS.iter().find(|row| has(row.names, name));
-    find(name).or_else(|| find(name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'))))
+    forms(name).find_map(|name| find(name).or_else(|| find(versionless(name))))
+}
+
+/// The files that a call runs by their names, each with its arguments: a script, a module of Python, a package, a makefile.
+/// Of a call that is opaque, some.
+pub(crate) fn files(name: &str, arguments: &[Word]) -> Vec<Vec<Word>> {
+    let Some(row) = row(name) else { return Vec::new() };
+    let behind = |at: usize| arguments.get(at..).unwrap_or_default().to_vec();
+    let mut found = Vec::new();
+    let (mut at, mut runs) = (0, matches!(row.operands, Operands::CommandLine | Operands::Own));
+    while let Some((word, text)) = arguments.get(at).and_then(|word| Some((word, word.literal()?))) {
+        at += 1;
+        if text == "-m" && has(row.names, "python") {
+            found.push(behind(at));
+            break;
+        }
+        if text.starts_with('-') && text.len() > 1 {
+            let is_next = row.option(text) == Some(true);
+            if has(row.names, "make") && text.contains('f') {
+                let from = text.find(if text.starts_with("--") { '=' } else { 'f' });
+                found.push(if is_next { behind(at) } else { vec![word.tail(from.map_or(text.len(), |at| at + 1))] });
+            }
+            at += usize::from(is_next);
+            continue;
+        }
+        if runs {
+            found.push(behind(at - 1));
+        }
+        runs = !runs && matches!(row.operands, Operands::First(_)) && text == "run";
+        if !runs && !matches!(row.operands, Operands::Allowed(_)) {
+            break;
+        }
+    }
+    found
 }
 
 /// Whether a row says that this call runs nothing else. None: there is no row for it.
@@ -149,7 +182,7 @@ impl Row {
             let Some(text) = word.literal() else {
                 // A name known only at run time is fine if any name is allowed.
                 let any = matches!(self.operands, Operands::Any)
-                    || (matches!(self.operands, Operands::First(_)) && operands > 0);
+                    || (matches!(self.operands, Operands::First(_)) && operands > 0 && !self.runs_files());
                 (any && !word.may_be_option()).then_some(())?;
                 operands += 1;
                 continue;

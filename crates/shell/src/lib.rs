@@ -27,7 +27,7 @@ mod word;
 mod wrappers;
 
 pub use command_line::{Assignment, CommandLine, Function, Part, RedirectKind, Redirection, Subcommand};
-pub use names::{base_name, is_system_path};
+pub use names::{SYSTEM, base_name, is_named, is_system_path};
 pub use opaque::OpaqueReason;
 pub use word::Word;
 pub use wrappers::starts_another;

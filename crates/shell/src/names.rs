@@ -1,7 +1,7 @@
 //! Names of programs, and lists of words. No file is read.
 
 /// The system's directories of programs.
-const SYSTEM: [&str; 6] = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/usr/local/sbin/"];
+pub const SYSTEM: [&str; 6] = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/usr/local/sbin/"];
 
 /// Whether a word is one of a list, which is written with spaces between.
 pub(crate) fn has(list: &str, word: &str) -> bool {
@@ -19,4 +19,48 @@ pub fn base_name(path: &str) -> &str {
 pub fn is_system_path(path: &str) -> bool {
     let name = base_name(path);
     !matches!(name, "" | "." | "..") && SYSTEM.iter().any(|directory| path.strip_prefix(directory) == Some(name))
+}
+
+/// What the names of compilers for other machines begin with: `x86_64-linux-gnu-gcc`.
+const MACHINES: &[&str] = &[
+    "x86_64",
+    "i386",
+    "i486",
+    "i586",
+    "i686",
+    "aarch64",
+    "arm",
+    "riscv",
+    "powerpc",
+    "ppc64",
+    "s390",
+    "mips",
+    "sparc",
+    "loongarch",
+    "wasm",
+    "m68k",
+    "avr",
+    "alpha",
+    "hppa",
+    "sh4",
+];
+
+/// Whether a program of this name is `program`, for a machine that its name begins with, in a version that it ends with.
+#[must_use]
+pub fn is_named(name: &str, program: &str) -> bool {
+    let rest = |name: &str| name.strip_prefix(program).is_some_and(|rest| versionless(rest).is_empty());
+    !program.is_empty() && forms(name).any(rest)
+}
+
+/// The name, and what stands behind the machine that it begins with.
+pub(crate) fn forms(name: &str) -> impl Iterator<Item = &str> {
+    let machine = MACHINES.iter().any(|machine| name.starts_with(machine));
+    let ends = name.match_indices('-').filter(move |_| machine).filter_map(|(at, _)| name.get(at + 1..));
+    std::iter::once(name).chain(ends)
+}
+
+/// A name without the version at its end.
+pub(crate) fn versionless(name: &str) -> &str {
+    let name = name.rsplit_once('@').map_or(name, |(name, _)| name);
+    name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'))
 }

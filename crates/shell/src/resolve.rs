@@ -1,8 +1,9 @@
 //! Finding the programs that the words of a simple command start.
 
-use crate::command_line::Assignment;
+use crate::command_line::{Assignment, Part};
 use crate::names::{base_name, is_system_path};
 use crate::opaque::OpaqueReason;
+use crate::walk::words_text;
 use crate::word::Word;
 use crate::wrappers::{self, Wrapped};
 use crate::{code, find, variables};
@@ -17,6 +18,23 @@ pub(crate) struct Invocation {
     pub(crate) wrappers: Vec<String>,
     pub(crate) assignments: Vec<Assignment>,
     pub(crate) opaque: Option<OpaqueReason>,
+    /// Files that it runs by name.
+    pub(crate) also: Vec<Part>,
+}
+
+impl From<Invocation> for Part {
+    fn from(started: Invocation) -> Self {
+        let Invocation { program, arguments, wrappers, assignments, opaque, also } = started;
+        let text = words_text(program.iter().chain(&arguments).map(Word::raw));
+        Self { text, program, arguments, wrappers, assignments, opaque, also, ..Self::default() }
+    }
+}
+
+/// What a file that is run by its name is judged as.
+fn file(words: Vec<Word>) -> Option<Part> {
+    let (program, arguments) = words.split_first()?;
+    let (program, arguments) = (Some(program.clone()), arguments.to_vec());
+    Some(Part { program, arguments, ..Part::default() })
 }
 
 /// All programs that a command starts: the program itself, and the programs that it starts in turn, if they are
@@ -74,6 +92,7 @@ fn start(words: &[Word], mut so_far: Invocation, depth: usize, found: &mut Vec<I
             }
             let bare = so_far.wrappers.is_empty() && program.raw() == name;
             so_far.opaque = so_far.opaque.or_else(|| code::runs(name, bare, arguments));
+            so_far.also = code::files(name, arguments).into_iter().filter_map(file).collect();
             found.push(so_far);
             if name == "find" {
                 for inner in find::commands(arguments) {

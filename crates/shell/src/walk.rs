@@ -19,7 +19,7 @@ pub(crate) const MAX_DEPTH: usize = 128;
 /// Parses `text`, which is within the limits.
 pub(crate) fn script(text: &str) -> Result<CommandLine, OpaqueReason> {
     let (script, places) = (CommandLine::default(), Places::new(text));
-    let mut walk = PartWalk { script, depth: 0, readings: Vec::new(), places };
+    let mut walk = PartWalk { script, depth: 0, timed: false, readings: Vec::new(), places };
     for node in &parsed(text)? {
         walk.node(node, None);
     }
@@ -38,6 +38,8 @@ fn parsed(text: &str) -> Result<Vec<Node>, OpaqueReason> {
 pub(crate) struct PartWalk {
     script: CommandLine,
     pub(crate) depth: usize,
+    /// Whether the next command stands behind the reserved word `time`, which takes `--`.
+    timed: bool,
     /// Each command as it is written, to be compared with another reading.
     readings: Vec<Reading>,
     places: Places,
@@ -54,6 +56,10 @@ impl WordFindings {
         self.why.get_or_insert(why);
     }
 }
+
+/// Words that begin what is no simple command.
+const RESERVED: [&str; 13] =
+    ["!", "{", "}", "if", "while", "until", "for", "select", "case", "[[", "function", "coproc", "time"];
 
 type Stdin = Option<Range<usize>>;
 
@@ -136,7 +142,11 @@ impl PartWalk {
                 self.node(command, None);
                 self.background(from);
             }
-            NodeKind::Negation { pipeline } | NodeKind::Time { pipeline, .. } => self.node(pipeline, stdin),
+            NodeKind::Time { pipeline, .. } => {
+                self.timed = matches!(pipeline.kind, NodeKind::Command { .. } | NodeKind::Pipeline { .. });
+                self.node(pipeline, stdin);
+            }
+            NodeKind::Negation { pipeline } => self.node(pipeline, stdin),
             NodeKind::ConditionalExpr { body, redirects } => {
                 self.condition(body);
                 self.redirected(redirects);
@@ -218,6 +228,14 @@ impl PartWalk {
         let words: Vec<Word> = words.iter().map(|node| self.word(node, &mut found)).collect();
         let redirections: Vec<Redirection> = redirects.iter().filter_map(|r| self.redirection(r, &mut found)).collect();
         self.readings.push(reading(&assignments, &words, &redirections));
+        let mut words = words;
+        if std::mem::take(&mut self.timed) && words.first().is_some_and(|word| word.raw() == "--") {
+            words.remove(0);
+            // What may begin a construct is a word for the parser here.
+            if words.first().is_none_or(|word| RESERVED.contains(&word.raw())) || !assignments.is_empty() {
+                found.add(OpaqueReason::Wrapper("time".to_owned()));
+            }
+        }
         if let Some(bad) = assignments.iter().find(|assignment| variables::dangerous(assignment)) {
             found.add(OpaqueReason::Variable(bad.name.clone()));
         }
@@ -245,20 +263,9 @@ impl PartWalk {
             opaque: found.why.or(first.opaque),
             reads: reads.clone(),
             background: false,
+            also: first.also,
         });
-        for next in started {
-            let text = words_text(next.program.iter().chain(&next.arguments).map(Word::raw));
-            self.script.parts.push(Part {
-                text,
-                program: next.program,
-                arguments: next.arguments,
-                wrappers: next.wrappers,
-                assignments: next.assignments,
-                opaque: next.opaque,
-                reads: reads.clone(),
-                ..Part::default()
-            });
-        }
+        self.script.parts.extend(started.map(|next| Part { reads: reads.clone(), ..Part::from(next) }));
     }
 
     /// Reads a word, and adds the commands inside of it as parts.
@@ -437,6 +444,6 @@ fn text(assignments: &[Assignment], words: Option<&[Word]>, redirections: &[Redi
     words_text(all.iter().map(String::as_str))
 }
 
-fn words_text<'a>(words: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn words_text<'a>(words: impl Iterator<Item = &'a str>) -> String {
     one_line(&words.collect::<Vec<_>>().join(" "))
 }

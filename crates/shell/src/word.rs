@@ -54,6 +54,13 @@ impl Word {
         Self { raw, bare, literal: false, splits: true, matches: true, leads: false, place }
     }
 
+    /// A word of these characters.
+    pub(crate) fn plain(text: &str) -> Self {
+        let leads = !text.starts_with(['-', '+']);
+        let (raw, bare) = (text.to_owned(), text.to_owned());
+        Self { raw, bare, literal: true, splits: false, matches: false, leads, place: None }
+    }
+
     /// Whether it may become several words, or none, which moves the words after it.
     pub(crate) fn splits(&self) -> bool {
         self.splits || self.matches

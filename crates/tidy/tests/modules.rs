@@ -46,9 +46,9 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "pod::feature", may: &[] },
         Room { name: "pod::feature::author", may: &["feature::live"] },
         // what a feature says
-        Room { name: "pod::feature::declare", may: &["hook", "record", "schedule", "schema"] },
+        Room { name: "pod::feature::declare", may: &["hook", "permission", "record", "schedule", "schema"] },
         // what the host makes of it; installs nothing
-        Room { name: "pod::feature::decide", may: &["feature::declare", "hook", "record"] },
+        Room { name: "pod::feature::decide", may: &["feature::declare", "hook", "permission", "record"] },
         Room { name: "pod::feature::install", may: &["feature::decide", "feature::declare", "feature::live", "foreign", "hook", "mailbox"] },
         // what is installed; knows nothing of installing
         Room { name: "pod::feature::live", may: &["feature::decide", "feature::declare", "foreign", "hook", "mailbox", "record", "schema", "session"] },

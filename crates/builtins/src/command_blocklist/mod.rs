@@ -3,7 +3,8 @@
 //! Each part of a command is checked, in any position, and so is code that it passes literally to a shell. Nothing is
 //! guessed that the text does not show: this feature catches mistakes; the sandbox limits intentional damage. Rules:
 //! `root` (removing the system or a home), `privilege`, `fork-bomb`, `download` (run as it comes), `file-system`
-//! (making one), `device` (writing one), `power`, and `pattern`, the person's own.
+//! (making one), `device` (writing one), `power`, `pattern`, the person's own, and `unreadable`: the text does not show
+//! which program runs. Other code that the text does not show, such as `python3 -c …`, runs, and its result says `unchecked`.
 
 mod rules;
 #[cfg(test)]
@@ -18,7 +19,7 @@ use pod::feature::{
     FeatureModule, HookKey, HostCapability,
 };
 use pod::hook::{Change, PreToolCall, ToolCallView, ToolOutcome, ToolOutcomeView, Verdict};
-use rules::BlockedCommand;
+use rules::{BlockedCommand, UNCHECKED};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -106,7 +107,8 @@ struct Live {
 
 impl Live {
     fn judge(&self, call: &ToolCallView) -> Verdict<PreToolCall> {
-        let Some(BlockedCommand { rule, text, why }) = self.found(call) else { return Verdict::allow() };
+        let found = self.found(call).filter(|found| found.rule != UNCHECKED);
+        let Some(BlockedCommand { rule, text, why }) = found else { return Verdict::allow() };
         if !self.settings.warn_only {
             return Verdict::deny(format!("rule `{rule}`: `{text}` {why}; avoid it, or ask the user to run it"));
         }
@@ -116,7 +118,8 @@ impl Live {
     }
 
     fn finished(&self, view: &ToolOutcomeView) -> Change<ToolOutput> {
-        let found = self.found(&view.call).filter(|_| self.settings.warn_only);
+        let runs = |found: &BlockedCommand| self.settings.warn_only || found.rule == UNCHECKED;
+        let found = self.found(&view.call).filter(runs);
         let Some(BlockedCommand { rule, text, why }) = found else { return Change::Unchanged };
         let outcome = &view.outcome;
         let warning = format!("warning of {ID}: rule `{rule}`: `{text}` {why}");
@@ -129,7 +132,7 @@ impl Live {
 
     fn found(&self, call: &ToolCallView) -> Option<BlockedCommand> {
         call.touches.iter().find_map(|touch| match touch {
-            Touch::Shell(text) => rules::find(text, &self.settings.patterns),
+            Touch::Shell(text) => rules::check(text, &self.settings.patterns),
             Touch::Read(_) | Touch::Write(_) | Touch::Host(_) | Touch::Session => None,
             Touch::RemoteWrite(_) | Touch::Escalate(..) => None,
         })

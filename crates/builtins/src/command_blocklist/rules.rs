@@ -1,6 +1,10 @@
 //! The rules for destructive commands, checked for each part. Does not depend on settings other than patterns.
 
-use shell::{CommandLine, OpaqueReason, Part, RedirectKind, Word, base_name};
+use shell::{CommandLine, OpaqueReason, Part, RedirectKind, Word, base_name, is_named};
+use std::borrow::Cow;
+
+/// The rule for parts that do not even show which program runs.
+const UNREADABLE: &str = "unreadable";
 
 /// Deepest code in code that is read: `bash -c "sh -c '…'"`.
 const MAX_DEPTH: usize = 4;
@@ -12,7 +16,7 @@ pub(super) struct BlockedCommand {
     /// The part, for people.
     pub(super) text: String,
     /// What the part does, for the message.
-    pub(super) why: &'static str,
+    pub(super) why: Cow<'static, str>,
 }
 
 /// The first part of a command that matches a rule or a pattern.
@@ -20,16 +24,43 @@ pub(super) fn find(text: &str, patterns: &[String]) -> Option<BlockedCommand> {
     within(text, patterns, 0)
 }
 
+/// The same, else the first part that cannot be checked.
+pub(super) fn check(text: &str, patterns: &[String]) -> Option<BlockedCommand> {
+    find(text, patterns).or_else(|| unread(text, 0))
+}
+
+/// The rule for parts whose program is known, and not all that it runs. These run.
+pub(super) const UNCHECKED: &str = "unchecked";
+
+/// The first part that the text does not show. Code that is handed literally to a shell is text.
+fn unread(text: &str, depth: usize) -> Option<BlockedCommand> {
+    shell::parse(text).parts.iter().find_map(|part| {
+        let opaque = part.opaque.as_ref()?;
+        let rule = match opaque {
+            OpaqueReason::Code(_) => match code(part) {
+                Some(code) if depth < MAX_DEPTH => return unread(&code, depth + 1),
+                Some(_) => UNREADABLE,
+                None => UNCHECKED,
+            },
+            OpaqueReason::Redefines(_) | OpaqueReason::Variable(_) | OpaqueReason::Hidden(_) => UNCHECKED,
+            OpaqueReason::TooLong | OpaqueReason::TooDeep | OpaqueReason::Character(_) => UNREADABLE,
+            OpaqueReason::Syntax(_) | OpaqueReason::Ambiguous | OpaqueReason::Program => UNREADABLE,
+            OpaqueReason::Wrapper(_) => UNREADABLE,
+        };
+        Some(BlockedCommand { rule, text: part.text.clone(), why: format!("cannot be checked: {opaque}").into() })
+    })
+}
+
 fn within(text: &str, patterns: &[String], depth: usize) -> Option<BlockedCommand> {
     let script = shell::parse(text);
     if let Some(function) = bomb(&script) {
         let why = "starts copies of itself without end";
-        return Some(BlockedCommand { rule: "fork-bomb", text: format!("{function}()"), why });
+        return Some(BlockedCommand { rule: "fork-bomb", text: format!("{function}()"), why: why.into() });
     }
     for (at, part) in script.parts.iter().enumerate() {
         let earlier = script.parts.get(..at).unwrap_or_default();
         if let Some((rule, why)) = judge(&script, earlier, part, patterns) {
-            return Some(BlockedCommand { rule, text: part.text.clone(), why });
+            return Some(BlockedCommand { rule, text: part.text.clone(), why: why.into() });
         }
         if let Some(found) =
             code(part).filter(|_| depth < MAX_DEPTH).and_then(|code| within(&code, patterns, depth + 1))
@@ -90,7 +121,8 @@ fn expanded(word: &Word) -> &str {
 /// Whether a part matches the user's pattern: the program, then words that must all be among the arguments.
 fn fits(pattern: &str, name: &str, arguments: &[&str]) -> bool {
     let mut words = pattern.split_whitespace();
-    words.next().map(base_name) == Some(name) && words.all(|word| arguments.contains(&word))
+    words.next().is_some_and(|program| is_named(name, base_name(program)))
+        && words.all(|word| arguments.contains(&word))
 }
 
 /// `rm -r` or `find -delete` of the root, of a directory of the system or of a home.

@@ -1,6 +1,6 @@
 //! What each rule is about, and what comes near it and passes.
 
-use super::rules::find;
+use super::rules::{check, find};
 use super::{CommandBlocklist, Settings};
 
 #[rustfmt::skip]
@@ -81,6 +81,50 @@ fn what_only_comes_near_passes() {
     let own = ["git push --force".to_owned()];
     for text in PASSES {
         assert_eq!(find(text, &own), None, "{text}");
+    }
+}
+
+/// What could not be read passed without a word.
+#[test]
+fn what_cannot_be_read_is_refused_or_said() {
+    let cases: [(&str, &[&str]); 2] = [
+        (
+            "unreadable",
+            &[
+                "$x -rf /",
+                "$(echo rm) -rf /",
+                "if",
+                "ls; \"$p\" x",
+                "timeout -Z 5 x",
+                "eval eval eval eval eval rm -rf /",
+            ],
+        ),
+        (
+            "unchecked",
+            &[
+                "python3 -c 'import os'",
+                "cat f | sh",
+                "eval \"$x\"",
+                "bash -c \"$x\"",
+                "ssh h ls",
+                "PATH=/x ls",
+                "echo $((x))",
+                "perl5.36 -e x",
+                "x86_64-linux-gnu-gcc -wrapper x y",
+            ],
+        ),
+    ];
+    for (rule, texts) in cases {
+        for text in texts {
+            assert_eq!(check(text, &[]).map(|found| found.rule), Some(rule), "{text}");
+        }
+    }
+    for text in ["ls", "bash -c 'ls -l'", "sh -c \"bash -c 'ls'\"", "bash x.sh", "python3 x.py", "eval ls"] {
+        assert_eq!(check(text, &[]), None, "{text}");
+    }
+    let own = ["perl -x".to_owned(), "gcc -c".to_owned()];
+    for text in ["perl5.36 -x f", "x86_64-linux-gnu-gcc -c f"] {
+        assert_eq!(find(text, &own).map(|found| found.rule), Some("pattern"), "{text}");
     }
 }
 

@@ -27,6 +27,8 @@ fn what_it_knows_is_refused_with_the_part_and_the_rule() {
         ("ls; r''m -rf /", json!({}), Some("rule `root`: `r''m -rf /`")),
         ("rm -rf ./build", json!({}), None),
         ("git push --force", json!({}), None),
+        ("$x -rf /", json!({}), Some("rule `unreadable`: `$x -rf /` cannot be checked: the program's name")),
+        ("python3 -c x", json!({}), None),
         ("git push --force", json!({"patterns": ["git push --force"]}), Some("rule `pattern`")),
     ];
     for (command, keys, said) in cases {
@@ -35,6 +37,21 @@ fn what_it_knows_is_refused_with_the_part_and_the_rule() {
         let words =
             said.is_none_or(|said| ended[0].1.contains(said) && ended[0].1.contains("builtin:command-blocklist"));
         assert!(words, "{command}: {ended:?}");
+    }
+}
+
+#[test]
+fn a_result_says_what_was_not_checked() {
+    for (command, says) in [("python3 -c x", true), ("ls", false)] {
+        let pod = shell(command, json!({}), "ran");
+        play(&pod, &[&[CALL]]).end();
+        let content = pod.records().into_iter().find_map(|(_, record)| match record {
+            Record::ToolFinished(finished) => Some(finished.outcome.content),
+            _ => None,
+        });
+        let content = content.unwrap();
+        assert!(content.ends_with("ran"), "{content}");
+        assert_eq!(content.contains("rule `unchecked`: `python3 -c x` cannot be checked"), says, "{content}");
     }
 }
 

@@ -6,15 +6,12 @@ use pod::feature::{
     About, CapabilityRequest, FeatureDescriptor, FeatureId, FeatureRuntimeKind, HostCapability, InstructionDeclaration,
     ToolCategory, ToolDeclaration, TouchKind, TouchRule,
 };
-use pod::permission::{Layer, Rule, RuleDecision};
+use pod::permission::Rule;
 use semver::Version;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Most rules of permission of a feature.
-const MAX_RULES: usize = 32;
 
 /// A feature as the manifest declares it, and the programs of its tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,8 +19,6 @@ pub struct DeclaredFeature {
     pub descriptor: FeatureDescriptor,
     /// By the names of tools.
     pub programs: BTreeMap<String, ToolProgram>,
-    /// Rules of permission that ask or deny, for any tools.
-    pub rules: Vec<Rule>,
 }
 
 /// `[features.NAME]`: what a feature without code can declare, under the names of [`FeatureDescriptor`], and its programs.
@@ -69,7 +64,7 @@ impl DeclaredFeature {
     ) -> Result<Self, String> {
         let name = id.name().rsplit('/').next().unwrap_or_default().to_owned();
         let FeatureTable { display_name, tools, instructions, serves, rules, mut run } = table;
-        let rules = narrowing(rules, &id, rename).map_err(|why| format!("rules: {why}"))?;
+        let rules = renamed(rules, &tools, rename);
         let mut programs = BTreeMap::new();
         let mut builder = FeatureDescriptor::builder(id)
             .display_name(display_name.unwrap_or_else(|| name.clone()))
@@ -88,13 +83,14 @@ impl DeclaredFeature {
             return Err(format!("run.{name}: there is no tool `{name}`"));
         }
         builder = instructions.into_iter().fold(builder, |builder, text| builder.instruction(text.name, text.text));
+        builder = rules.into_iter().fold(builder, pod::feature::FeatureDescriptorBuilder::rule);
         builder = serves.into_iter().fold(builder, pod::feature::FeatureDescriptorBuilder::serves);
         builder = about.into_iter().fold(builder, pod::feature::FeatureDescriptorBuilder::about);
         let mut descriptor = builder.build();
         descriptor.requested_capabilities = requests(&programs);
         // A schema is compiled where the feature is planned: nothing of a package costs much before it is granted.
         let problems = descriptor.problems_but_schemas();
-        if problems.is_empty() { Ok(Self { descriptor, programs, rules }) } else { Err(problems.join("; ")) }
+        if problems.is_empty() { Ok(Self { descriptor, programs }) } else { Err(problems.join("; ")) }
     }
 
     /// The feature with those of its tools whose programs are kept.
@@ -144,21 +140,17 @@ impl ToolTable {
     }
 }
 
-/// Rules that narrow: what a package may forbid, but never allow. Its own tools have the names that a person chose.
-fn narrowing(mut rules: Vec<Rule>, id: &FeatureId, rename: &BTreeMap<String, String>) -> Result<Vec<Rule>, String> {
-    if rules.len() > MAX_RULES {
-        return Err(format!("{} rules; at most {MAX_RULES} are allowed", rules.len()));
+/// Rules about a tool of the feature have the name that a person chose. One about another tool is about both names: whether
+/// the tool is one of the package is not known here, and a rule never moves away from a tool that is not.
+fn renamed(rules: Vec<Rule>, tools: &[ToolTable], rename: &BTreeMap<String, String>) -> Vec<Rule> {
+    let mut all = Vec::with_capacity(rules.len());
+    for rule in rules {
+        let other = rename.get(&rule.tool).map(|other| Rule { tool: other.clone(), ..rule.clone() });
+        let is_own = tools.iter().any(|tool| tool.name == rule.tool);
+        all.extend(Some(rule).filter(|_| !is_own || other.is_none()));
+        all.extend(other);
     }
-    if rules.iter().any(|rule| rule.decision == RuleDecision::Allow) {
-        return Err("a plugin can `ask` and `deny`, not `allow`".to_owned());
-    }
-    for rule in &mut rules {
-        if let Some(other) = rename.get(&rule.tool) {
-            rule.tool.clone_from(other);
-        }
-    }
-    Layer::new(id.to_string(), rules.clone()).map_err(|error| error.problem)?;
-    Ok(rules)
+    all
 }
 
 /// What the programs need: to be started, in the working directory.

@@ -229,7 +229,7 @@ fn rules_of_a_package_only_narrow() {
     let own = "{ tool = \"acme_find\", decision = \"ask\" }";
     let read = with(&format!("{deny}, {own}")).unwrap();
     assert_eq!(
-        read.rules.iter().map(|rule| rule.decision).collect::<Vec<_>>(),
+        read.descriptor.rules.iter().map(|rule| rule.decision).collect::<Vec<_>>(),
         [RuleDecision::Deny, RuleDecision::Ask]
     );
     for (rules, says) in [
@@ -244,7 +244,13 @@ fn rules_of_a_package_only_narrow() {
     let text = GOOD.replacen("[features.maps]\n", &format!("[features.maps]\nrules = [{own}]\n"), 1);
     let rename = Renames::from([("acme".to_owned(), BTreeMap::from([("acme_find".to_owned(), "other".to_owned())]))]);
     let read = Manifest::read(&text, &Version::new(0, 2, 0), &rename).unwrap();
-    assert_eq!(read.features["maps"].as_ref().unwrap().rules[0].tool, "other");
+    assert_eq!(read.features["maps"].as_ref().unwrap().descriptor.rules[0].tool, "other");
+    // A name for a tool that is not the package's own takes no rule away from it.
+    let text = GOOD.replacen("[features.maps]\n", &format!("[features.maps]\nrules = [{deny}]\n"), 1);
+    let rename = Renames::from([("acme".to_owned(), BTreeMap::from([("Bash".to_owned(), "other".to_owned())]))]);
+    let read = Manifest::read(&text, &Version::new(0, 2, 0), &rename).unwrap();
+    let rules = &read.features["maps"].as_ref().unwrap().descriptor.rules;
+    assert_eq!(rules.iter().map(|rule| rule.tool.as_str()).collect::<Vec<_>>(), ["Bash", "other"]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::control::{Core, Drivers, OpenSession, Pipeline};
 use crate::feature::{Drift, JobBoard, PodLink, RegistryReport};
 use crate::mailbox::pending::Pending;
 use crate::mailbox::requests::mailbox;
-use crate::record::{HostStarted, Record};
+use crate::record::{HostStarted, Record, RecordedRegistry};
 use crate::session::checkpoint::CheckpointBuilder;
 use crate::session::fold::SessionState;
 use crate::session::jobs;
@@ -91,7 +91,12 @@ impl Opening {
     /// What changed since the newest start that recorded the digests of its features.
     #[must_use]
     pub fn drift(&self, report: &RegistryReport) -> Drift {
-        self.state.installed.as_ref().map_or(Drift::Same, |earlier| report.since(earlier))
+        let Some(earlier) = &self.state.installed else {
+            // Only what says by itself that something is lost.
+            let same = RecordedRegistry { digest: report.digest.clone(), ..RecordedRegistry::default() };
+            return self.state.started.as_ref().map_or(Drift::Same, |_| report.since(&same));
+        };
+        report.since(earlier)
     }
 
     /// The start before this one.

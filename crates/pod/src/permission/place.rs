@@ -4,6 +4,8 @@ use super::secret::{self, Named};
 use authority::{Access, Location, Workspace};
 use llm_worker::ToolEffect;
 use llm_worker::tool::{Escalation, Touch};
+use shell::base_name;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
@@ -100,8 +102,12 @@ const MAX_WHOLE: usize = 160;
 fn commands(text: &str, workspace: &Workspace, parts: bool) -> Vec<Target> {
     let script = shell::parse(text);
     let secrets = secret::named(text, &script, workspace).into_iter().map(|named| secret_target(named, workspace));
-    let secrets: Vec<_> = secrets.collect();
-    let mut targets = if parts { split(text, script.parts) } else { vec![Target::Command] };
+    let plugins = secret::plugins(text, &script, workspace).into_iter().filter_map(|named| match named {
+        Named::At(path) => Some(path_target(AccessMode::Write, &path, workspace, false)),
+        Named::Somewhere(_) => None,
+    });
+    let secrets: Vec<_> = secrets.chain(plugins).collect();
+    let mut targets = if parts { split(text, through_links(script, workspace)) } else { vec![Target::Command] };
     targets.extend(secrets);
     targets
 }
@@ -121,6 +127,44 @@ fn secret_target(named: Named, workspace: &Workspace) -> Target {
             shown: authority::escape(Path::new(&shown)),
         },
     }
+}
+
+/// Programs that do what the name says by which they are called.
+const BY_NAME: [&str; 6] = ["busybox", "toybox", "coreutils", "rustup", "volta-shim", "mise"];
+
+/// The parts, with what the links lead to that they are called by.
+fn through_links(script: shell::CommandLine, workspace: &Workspace) -> Vec<shell::Part> {
+    let bases = secret::bases(&script, workspace);
+    let mut parts = script.parts;
+    for part in &mut parts {
+        let called = std::iter::once((&*part, false)).chain(part.also.iter().map(|file| (file, true)));
+        let links = called.filter_map(|(part, is_file)| {
+            let name = part.program.as_ref()?.literal()?;
+            Some((part, targets_of(name, is_file, &bases, workspace)))
+        });
+        let through = links.flat_map(|(part, targets)| targets.into_iter().flat_map(|name| part.through_link(&name)));
+        let also: Vec<shell::Part> = through.collect();
+        part.also.extend(also);
+    }
+    parts
+}
+
+/// The names of the files that a program's name leads to by links, where it differs. Hard links and copies are not seen.
+fn targets_of(program: &str, is_file: bool, bases: &[PathBuf], workspace: &Workspace) -> BTreeSet<String> {
+    let dirs = || shell::SYSTEM.iter().map(PathBuf::from);
+    let at: Vec<PathBuf> = match is_file || program.contains('/') {
+        true => bases.iter().map(|base| base.join(program)).collect(),
+        false => dirs().map(|dir| dir.join(program)).collect(),
+    };
+    let target = |path: PathBuf| {
+        let target = match workspace.locate(&path).ok()? {
+            Location::Inside(at) => at.path().to_owned(),
+            Location::Outside(at) => at,
+        };
+        let name = target.file_name()?.to_str()?.to_owned();
+        (name != base_name(program) && !BY_NAME.contains(&name.as_str())).then_some(name)
+    };
+    at.into_iter().filter_map(target).collect()
 }
 
 fn split(text: &str, parts: Vec<shell::Part>) -> Vec<Target> {
@@ -206,7 +250,13 @@ pub(super) fn plain(path: &Path) -> PathBuf {
 /// Whether a component is a name that configures other programs or may hold secrets, in any case: some file systems
 /// ignore case.
 fn names_guarded(path: &Path) -> bool {
-    path.components().any(|part| guarded_name(part.as_os_str()))
+    path.components().any(|part| guarded_name(part.as_os_str())) || leads_to_plugins(path)
+}
+
+/// Whether a path is in a directory of plugins, or is one that holds it.
+pub(super) fn leads_to_plugins(path: &Path) -> bool {
+    let mut names = path.components().map(|part| part.as_os_str().to_string_lossy().to_ascii_lowercase());
+    names.any(|name| name == ".yoi") && names.next().is_none_or(|name| name == "plugins")
 }
 
 fn guarded_name(name: &OsStr) -> bool {

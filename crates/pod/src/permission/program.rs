@@ -3,7 +3,7 @@
 
 use super::rule::RuleDecision;
 use authority::text::escape_line;
-use shell::{Part, Redirection, base_name, is_system_path};
+use shell::{Part, Redirection, base_name, is_named, is_system_path};
 
 /// Most subcommands of one rule.
 const MAX_SUBCOMMANDS: usize = 64;
@@ -64,14 +64,15 @@ impl Programs {
     }
 
     fn may_be(&self, part: &Part) -> bool {
-        let name = base_name(&self.program);
-        let wraps = self.subcommands.is_empty() && part.wrappers.iter().any(|wrapper| wrapper == name);
+        let is_it = |name: &str| is_named(name, base_name(&self.program));
+        let wraps = self.subcommands.is_empty() && part.wrappers.iter().any(|wrapper| is_it(wrapper));
         let subcommand = || {
             let found = part.subcommand();
             found.hidden || found.possible.iter().any(|possible| self.subcommands.iter().any(|s| s == possible))
         };
-        let called = || part.program_name() == Some(name) && (self.subcommands.is_empty() || subcommand());
-        part.opaque.is_some() || wraps || called()
+        let called = || part.program_name().is_some_and(is_it) && (self.subcommands.is_empty() || subcommand());
+        let also = || part.also.iter().any(|also| self.may_be(also));
+        part.opaque.is_some() || wraps || called() || also()
     }
 }
 

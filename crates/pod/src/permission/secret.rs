@@ -35,20 +35,51 @@ pub(super) enum Named {
 
 /// The files that may hold secrets among those that a command names.
 pub(super) fn named(text: &str, script: &CommandLine, workspace: &Workspace) -> BTreeSet<Named> {
-    let dotted = ["dotglob", "GLOBIGNORE"].iter().any(|option| text.contains(option));
-    let (bases, seen, found, listed) = (bases(script, workspace), BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
-    let mut search = Search { workspace, bases, dotted, seen, found, listed, entries: 0 };
+    let mut search = Search::new(Wanted::Secrets, text, script, workspace);
     for part in &script.parts {
         words(part).for_each(|word| search.word(word));
     }
     // Names in code for an interpreter, in a loop's list or behind a wrapper's option are in no word.
     if script.parts.iter().any(shows_less) {
-        let bare: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
-        for text in [text, &bare] {
-            text.split(|c: char| c.is_whitespace() || SEPARATORS.contains(&c)).for_each(|token| search.pattern(token));
-        }
+        search.text(text);
     }
     search.found
+}
+
+/// Programs that change the files that they are given.
+const WRITERS: [&str; 18] = [
+    "chgrp", "chmod", "chown", "cp", "dd", "install", "ln", "mkdir", "mv", "rm", "rmdir", "rsync", "setfattr", "shred",
+    "tee", "touch", "truncate", "unlink",
+];
+
+/// The paths in directories of plugins that a command may change, as far as its text shows them.
+pub(super) fn plugins(text: &str, script: &CommandLine, workspace: &Workspace) -> BTreeSet<Named> {
+    let mut search = Search::new(Wanted::Plugins, text, script, workspace);
+    for part in &script.parts {
+        let in_place = |word: &Word| word.bare().starts_with("-i") || word.bare().contains("in-place");
+        let writes = match part.program_name() {
+            Some("sed") => part.arguments.iter().any(in_place),
+            name => name.is_some_and(|name| WRITERS.contains(&name)),
+        };
+        if writes {
+            words(part).for_each(|word| search.word(word));
+        }
+        let files = part.redirections.iter().filter(|redirection| redirection.writes());
+        files.for_each(|redirection| search.word(&redirection.target));
+    }
+    if script.parts.iter().any(|part| part.opaque.is_some()) {
+        search.text(text);
+    }
+    search.found
+}
+
+/// What is looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// Files that may hold secrets.
+    Secrets,
+    /// Directories of plugins, and what is in them.
+    Plugins,
 }
 
 fn words(part: &Part) -> impl Iterator<Item = &Word> {
@@ -63,7 +94,7 @@ fn shows_less(part: &Part) -> bool {
 }
 
 /// The directories that names may start from: the working directory, and those that the command goes to.
-fn bases(script: &CommandLine, workspace: &Workspace) -> Vec<PathBuf> {
+pub(super) fn bases(script: &CommandLine, workspace: &Workspace) -> Vec<PathBuf> {
     let mut bases = vec![workspace.cwd().to_owned()];
     let moves = script.parts.iter().flat_map(|part| {
         let cd = matches!(part.program_name(), Some("cd" | "pushd"));
@@ -81,6 +112,7 @@ fn bases(script: &CommandLine, workspace: &Workspace) -> Vec<PathBuf> {
 }
 
 struct Search<'a> {
+    wanted: Wanted,
     workspace: &'a Workspace,
     bases: Vec<PathBuf>,
     /// Whether wildcards may match a dot at the beginning of a name.
@@ -91,7 +123,21 @@ struct Search<'a> {
     entries: usize,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(wanted: Wanted, text: &str, script: &CommandLine, workspace: &'a Workspace) -> Self {
+        let dotted = ["dotglob", "GLOBIGNORE"].iter().any(|option| text.contains(option));
+        let (seen, found, listed) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
+        Self { wanted, workspace, bases: bases(script, workspace), dotted, seen, found, listed, entries: 0 }
+    }
+
+    /// All names in a text.
+    fn text(&mut self, text: &str) {
+        let bare: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+        for text in [text, &bare] {
+            text.split(|c: char| c.is_whitespace() || SEPARATORS.contains(&c)).for_each(|token| self.pattern(token));
+        }
+    }
+
     fn word(&mut self, word: &Word) {
         match word.literal() {
             Some(text) => pieces(text).into_iter().for_each(|piece| self.name(piece)),
@@ -103,7 +149,7 @@ impl Search<'_> {
     }
 
     fn by_letters(&self, name: impl AsRef<Path>) -> bool {
-        self.workspace.secret_names().matches(name.as_ref())
+        self.wanted == Wanted::Secrets && self.workspace.secret_names().matches(name.as_ref())
     }
 
     /// Checks a name without wildcards: where it exists, else where it would be.
@@ -122,7 +168,11 @@ impl Search<'_> {
                 Ok(Location::Inside(found)) => {
                     let below = self.workspace.roots().find_map(|(root, _)| path.strip_prefix(root).ok());
                     let written = below.is_some_and(|below| self.by_letters(super::place::plain(below)));
-                    if written || self.workspace.may_hold_secrets(&found) {
+                    let is_wanted = match self.wanted {
+                        Wanted::Secrets => written || self.workspace.may_hold_secrets(&found),
+                        Wanted::Plugins => super::place::leads_to_plugins(found.relative()),
+                    };
+                    if is_wanted {
                         let exists = self.workspace.metadata(&found).is_ok();
                         at.push((path, exists));
                     }
@@ -167,7 +217,8 @@ impl Search<'_> {
     /// Checks a pattern in an unknown directory, by each of its names.
     fn somewhere(&mut self, text: &str) {
         for part in text.split('/').filter(|part| part.contains(char::is_alphanumeric)) {
-            if self.by_letters(part) || SAMPLES.iter().any(|name| self.fits(part, name)) {
+            let samples = SAMPLES.iter().filter(|_| self.wanted == Wanted::Secrets);
+            if self.by_letters(part) || samples.copied().any(|name| self.fits(part, name)) {
                 self.found.insert(Named::Somewhere(part.replace(EXPANSION, "*")));
             }
         }

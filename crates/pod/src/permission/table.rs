@@ -34,7 +34,7 @@ static READ_OUTSIDE: DefaultRule = row("reading outside the project", Ask, Ask, 
 static WRITE_INSIDE: DefaultRule = row("writing inside the project", Allow, Ask, RowRemedy::Rule);
 static READ_SECRET: DefaultRule = row("reading a file that may hold secrets", Ask, Ask, RowRemedy::Secret);
 static WRITE_GUARDED: DefaultRule =
-    row("writing .git/**, .env*, yoi.toml or a file that may hold secrets", Ask, Ask, RowRemedy::Rule);
+    row("writing .git/**, .yoi/plugins/**, .env*, yoi.toml or a file that may hold secrets", Ask, Ask, RowRemedy::Rule);
 static WRITE_READ_ONLY: DefaultRule =
     row("writing to a directory added for reading", Deny, Deny, RowRemedy::AddWriteDir);
 static WRITE_OUTSIDE: DefaultRule = row("writing outside the project", Deny, Deny, RowRemedy::AddWriteDir);

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 
 mod asked_parts;
 mod escalation;
+mod programs;
 
 pub(crate) const TERMS: HostTerms = HostTerms {
     read: "Read",

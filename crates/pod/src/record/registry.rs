@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 pub struct RecordedRegistry {
     pub digest: String,
     pub features: Vec<RecordedFeature>,
+    /// What it said about rules that did not hold.
+    #[serde(default)]
+    pub lost_rules: Vec<String>,
 }
 
 /// A live feature of an earlier start.
@@ -26,6 +29,9 @@ pub struct RecordedFeature {
     /// Of the hooks, those that can refuse a call or withhold a result.
     #[serde(rename = "installed_hooks")]
     pub guards: Vec<Value>,
+    /// Its rules of permission.
+    #[serde(default)]
+    pub rules: Vec<Value>,
     #[serde(default)]
     pub required_by: Option<String>,
 }
@@ -41,7 +47,10 @@ impl RecordedRegistry {
         let features: Result<Vec<RecordedFeature>, _> = live.map(RecordedFeature::deserialize).collect();
         let mut features = features.ok()?;
         features.iter_mut().for_each(|feature| feature.guards.retain(is_guard));
-        Some(Self { digest, features })
+        let notes = report.get("diagnostics").and_then(Value::as_array).into_iter().flatten();
+        let lost = notes.filter(|note| note.get("code").and_then(Value::as_str) == Some("rules_lost"));
+        let lost_rules = lost.filter_map(|note| Some(note.get("message")?.as_str()?.to_owned())).collect();
+        Some(Self { digest, features, lost_rules })
     }
 
     pub(crate) fn feature(&self, id: &str) -> Option<&RecordedFeature> {

@@ -84,11 +84,11 @@ pub(super) fn pending(config: &Config, env: &Env) -> (Vec<PendingPlugin>, Vec<St
 
 impl PendingPlugin {
     fn of(package: &FoundPackage, manifest: &Manifest, changed: Vec<String>) -> Result<Self, String> {
-        let grant = PackageGrant::new(&package.dir, &manifest.package, &package.content()?);
+        let grant = PackageGrant::new(&package.dir, manifest, &package.content()?);
         let features = package.features().map(|feature| PendingFeature {
             id: feature.descriptor.id.to_string(),
             instructions: feature.descriptor.instructions.len(),
-            rules: feature.rules.clone(),
+            rules: feature.descriptor.rules.clone(),
             tools: feature.descriptor.declared_tools.iter().filter_map(|tool| PendingTool::of(feature, tool)).collect(),
         });
         Ok(Self {

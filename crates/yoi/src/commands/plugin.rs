@@ -266,7 +266,7 @@ fn page(package: &FoundPackage, env: &Env) {
             let network = if program.network { ", with network access" } else { "" };
             out::line(&format!("        tool {tool} runs `{program}`{network}"));
         }
-        feature.rules.iter().for_each(|rule| out::line(&format!("        rule: {rule}")));
+        feature.descriptor.rules.iter().for_each(|rule| out::line(&format!("        rule: {rule}")));
         for text in &feature.descriptor.instructions {
             out::line(&format!("        adds to the system prompt: {}", text.text.trim()));
         }

@@ -163,6 +163,14 @@ impl Composed {
         self.builder.plan()
     }
 
+    /// Rules of plugins that the person granted and that do not hold in this start.
+    ///
+    /// # Errors
+    /// Whether there are some is not known: a grant cannot be read.
+    pub(crate) fn lost_rules(&self) -> Result<Vec<&str>, Failure> {
+        self.packages.lost_rules()
+    }
+
     /// The same, where children also read this directory.
     pub(crate) fn reading(mut self, dir: PathBuf) -> Self {
         self.confinement.read.push(dir);

@@ -1,18 +1,18 @@
 //! What the plugins that were found come to: features of granted packages run, those of others stand in the plan as off.
 
 use super::switches::Off;
-use crate::config::Config;
 use crate::config::file::Mode;
-use crate::env::Env;
+use crate::config::{Config, Switches};
+use crate::env::{Env, settled};
 use crate::exit::{Exit, Failure};
-use crate::plugins::{CopyPlace, FoundPackage, Standing};
+use crate::plugins::{CopyPlace, FoundPackage, PackageGrant, Standing};
 use plugin::DeclaredFeature;
 use pod::feature::{
-    CapabilityPolicy, DiagnosticCode, FeatureDiagnostic, FeatureId, FeatureModule, FeatureRegistryBuilder,
-    FeatureRuntimeKind, HostCapability, InstallOutcome, InstallPlan, PlannedFeature,
+    CapabilityPolicy, DiagnosticCode, FeatureDescriptor, FeatureDiagnostic, FeatureId, FeatureModule,
+    FeatureRegistryBuilder, FeatureRuntimeKind, HostCapability, InstallOutcome, InstallPlan, PlannedFeature,
 };
 use pod::permission::Layer;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What grants a plugin its capabilities.
@@ -31,17 +31,35 @@ const MAX_SAID: usize = 4;
 const MAX_PROBLEMS: usize = 64;
 
 /// The packages of a start.
-#[derive(Default)]
 pub(crate) struct Packages {
     granted: Vec<(Arc<FoundPackage>, String)>,
     copies: Option<CopyPlace>,
     problems: Vec<(Option<FeatureId>, String)>,
+    /// Rules that the person granted and that do not hold, or why that is not known.
+    lost: Result<Vec<(Option<FeatureId>, String)>, Failure>,
+}
+
+impl Default for Packages {
+    fn default() -> Self {
+        Self { granted: Vec::new(), copies: None, problems: Vec::new(), lost: Ok(Vec::new()) }
+    }
 }
 
 impl Packages {
     /// Adds what is wrong with packages to the report of a registry.
     pub(super) fn report(&self, builder: FeatureRegistryBuilder) -> FeatureRegistryBuilder {
+        let lost = self.lost.iter().flatten().take(MAX_PROBLEMS);
+        let builder = lost.fold(builder, |builder, (id, what)| builder.lost_rules(id.clone(), what));
         self.problems.iter().take(MAX_PROBLEMS).fold(builder, |builder, (id, what)| builder.problem(id.clone(), what))
+    }
+
+    /// Rules that the person granted and that do not hold in this start.
+    ///
+    /// # Errors
+    /// Whether there are some is not known: a grant cannot be read.
+    pub(super) fn lost_rules(&self) -> Result<Vec<&str>, Failure> {
+        let lost = self.lost.as_ref().map_err(Failure::clone)?;
+        Ok(lost.iter().map(|(_, what)| what.as_str()).collect())
     }
 
     /// Copies the granted packages; gives the directories that children read, and why some cannot be copied. Calls into
@@ -69,6 +87,7 @@ pub(super) fn decided(
 ) -> CapabilityPolicy {
     let copies = copy_place(config, env);
     packages.copies = copies.as_ref().ok().cloned();
+    packages.lost = lost_rules(config, env);
     packages.problems = config.plugins(env).problems.iter().map(|what| (None, what.clone())).collect();
     let mut off = 0_usize;
     for package in &config.plugins(env).found {
@@ -86,7 +105,9 @@ pub(super) fn decided(
                 Ok((digest, copies)) => {
                     let id = &feature.descriptor.id;
                     let kept = feature.keep(|program| withheld(mode(config), program.network).is_none());
-                    let is_empty = kept.programs.is_empty() && !feature.programs.is_empty();
+                    // Its rules hold without its tools.
+                    let has_rules = !feature.descriptor.rules.is_empty();
+                    let is_empty = kept.programs.is_empty() && !feature.programs.is_empty() && !has_rules;
                     if let Some(why) = left_out(package, mode(config)).filter(|_| is_empty) {
                         policy = policy.disable(id.clone(), format!("{OFF}{why}"));
                     }
@@ -113,11 +134,61 @@ pub(super) fn decided(
 
 /// The rules of permission of granted packages, behind those of the files: they only narrow.
 pub(super) fn layers(config: &Config, env: &Env) -> Vec<Layer> {
-    let features = config.plugins(env).found.iter().flat_map(|package| package.features().map(move |of| (package, of)));
-    let with_rules = features.filter(|(_, of)| !of.rules.is_empty() && !is_off(config, &of.descriptor.id));
-    let granted = with_rules.filter(|(package, _)| matches!(package.standing(env), Standing::Granted { .. }));
-    let layer = |(_, of): (_, &DeclaredFeature)| Layer::new(of.descriptor.id.to_string(), of.rules.clone()).ok();
-    granted.filter_map(layer).map(Layer::tightening).collect()
+    let granted = config.plugins(env).found.iter().filter(|package| has_granted_rules(package, env));
+    let features = granted.flat_map(|package| package.features()).map(|feature| &feature.descriptor);
+    let held = features.filter(|of| !of.rules.is_empty() && !is_off_in_files(config, &of.id.to_string()));
+    let layer = |of: &FeatureDescriptor| Layer::new(of.id.to_string(), of.rules.clone()).ok();
+    held.filter_map(layer).map(Layer::tightening).collect()
+}
+
+/// Whether a package is as it was granted. Opens no file of one that has no rules.
+fn has_granted_rules(package: &FoundPackage, env: &Env) -> bool {
+    let has_rules = package.features().any(|feature| !feature.descriptor.rules.is_empty());
+    has_rules && matches!(package.standing(env), Standing::Granted { .. })
+}
+
+/// Rules that the person granted and that do not hold: their package changed, is gone from where this start looks, or has
+/// lost its name to another one. Who switched a feature off in a file did without its rules.
+fn lost_rules(config: &Config, env: &Env) -> Result<Vec<(Option<FeatureId>, String)>, Failure> {
+    let mut lost = Vec::new();
+    for grant in PackageGrant::each(env)? {
+        let grant = grant?;
+        let mut found = config.plugins(env).found.iter().filter(|package| grant.is_of(&package.dir)).peekable();
+        let first = found.peek().copied();
+        if first.is_none() && !is_looked_at(config, Path::new(&grant.directory)) {
+            continue;
+        }
+        let standing = found.find(|package| matches!(package.standing(env), Standing::Granted { .. }));
+        let holds = |id: &str| {
+            standing.is_some_and(|package| package.features().any(|feature| feature.descriptor.id.to_string() == id))
+        };
+        let directory = authority::text::escape_line(&grant.directory);
+        let why = match first.map(|package| (package.manifest.as_ref(), package.standing(env))) {
+            None => format!("no plugin was found in {directory}, where it was granted"),
+            Some((Err(why), _)) => why.clone(),
+            Some((Ok(_), standing)) => standing.obstacle().unwrap_or_else(|| "the feature cannot be read".to_owned()),
+        };
+        match &grant.rules {
+            Some(rules) => {
+                lost.extend(rules.iter().filter(|(id, _)| !holds(id) && !is_off_in_files(config, id)).map(
+                    |(id, rules)| (id.parse().ok(), format!("{id} lacks its rules ({}): {why}", rules.join(", "))),
+                ))
+            }
+            None if standing.is_none() => {
+                lost.push((None, format!("plugin {} may lack rules: {why}", grant.package)));
+            }
+            None => {}
+        }
+    }
+    Ok(lost)
+}
+
+/// Whether packages in this directory are looked for: in a place that this start names, or anywhere in the project.
+fn is_looked_at(config: &Config, dir: &Path) -> bool {
+    let places = &config.plugin_places;
+    let dirs = places.dirs.iter().chain(&places.project.dirs).map(|(dir, _)| dir);
+    let entries = places.entries.iter().chain(&places.project.entries).map(|entry| &entry.path);
+    dirs.chain(entries).chain([&places.project.root]).any(|place| dir.starts_with(settled(place)))
 }
 
 /// Where copies of packages are, if no command of this start writes there.
@@ -129,6 +200,11 @@ pub(crate) fn copy_place(config: &Config, env: &Env) -> Result<CopyPlace, String
 /// The sandbox of this start.
 pub(super) fn mode(config: &Config) -> Mode {
     if config.project.too_wide.is_some() { Mode::ReadOnly } else { config.sandbox.value }
+}
+
+/// Whether the person switched a feature off, and no start did.
+fn is_off_in_files(config: &Config, id: &str) -> bool {
+    config.features.get(id).is_some_and(Switches::is_off_in_files)
 }
 
 /// Whether the person switched a feature off.

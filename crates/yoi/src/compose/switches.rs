@@ -154,10 +154,11 @@ fn is_unused(config: &Config, feature: &FeatureDescriptor) -> bool {
         declared_hooks: hooks,
         declared_background_tasks: background_tasks,
         provides,
+        rules,
         ..
     } = feature;
     let is_required = config.features.get(&id.to_string()).is_some_and(|switches| switches.required().is_some());
-    let does_more = !hooks.is_empty() || !background_tasks.is_empty() || !provides.is_empty();
+    let does_more = !(hooks.is_empty() && background_tasks.is_empty() && provides.is_empty() && rules.is_empty());
     !(is_required || does_more || tools.is_empty()) && tools.iter().all(|tool| !kept.contains(&tool.name))
 }
 

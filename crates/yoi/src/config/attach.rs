@@ -86,7 +86,9 @@ impl<'a> Attaching<'a> {
     /// Switches a feature off: one that this start attached, or one that only takes tools with it.
     pub(crate) fn off(&mut self, id: &str, source: &Source, who: Detacher) -> Result<(), Failure> {
         let declared = self.known(id, source)?;
-        let is_plain = declared.declared_hooks.is_empty() && declared.declared_background_tasks.is_empty();
+        let is_plain = declared.declared_hooks.is_empty()
+            && declared.declared_background_tasks.is_empty()
+            && declared.rules.is_empty();
         if !self.is_on(id) {
             return Ok(());
         }
@@ -104,7 +106,7 @@ impl<'a> Attaching<'a> {
             return refused(format!("judges or watches what the model does, and is switched on by {place}"), help);
         }
         switches.enabled = Some(Sourced::new(false, source.clone()));
-        switches.attached = false;
+        switches.attached = true;
         Ok(())
     }
 

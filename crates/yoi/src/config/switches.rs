@@ -18,7 +18,7 @@ pub(crate) struct Switches {
     /// What each file grants, outermost first.
     pub(crate) grants: Vec<Granted>,
     pub(crate) settings: BTreeMap<String, Sourced<toml::Value>>,
-    /// Whether this start switched it on, not a file.
+    /// Whether this start switched it on or off, not a file.
     pub(crate) attached: bool,
 }
 
@@ -65,6 +65,11 @@ impl Switches {
     /// Where it is switched off, where it is.
     pub(crate) fn off(&self) -> Option<&Source> {
         self.enabled.as_ref().filter(|enabled| !enabled.value).map(|enabled| &enabled.source)
+    }
+
+    /// Whether a person switched it off in a file of their own, or granted a project that does.
+    pub(crate) fn is_off_in_files(&self) -> bool {
+        self.off().is_some() && !self.attached
     }
 
     /// Where nothing starts without it, and that it does not.

@@ -8,8 +8,8 @@ use crate::compose::packages::{self, OFF};
 use crate::compose::roots::Added;
 use crate::compose::secrets::ResolvedSecrets;
 use crate::compose::{Composed, compose};
-use crate::config::Config;
 use crate::config::file::Mode;
+use crate::config::{Config, PendingGrant};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::instructions::Instructions;
@@ -67,6 +67,7 @@ impl HostContext<'_> {
         packages::strict(config, &plan, env)?;
         let roots: Vec<&Path> = composed.workspace.roots().map(|(root, _)| root).collect();
         let place = SessionLocation::choose(wanted, config, env, &composed.project.root, &roots)?;
+        self.restricted(&composed, place.is_known())?;
         // A pod that is there gets the report, also of a plan that will not do: it stands in its journal then.
         if !plan.unmet.is_empty() && !place.is_known() {
             self.required(&plan.unmet, &plan)?;
@@ -88,6 +89,27 @@ impl HostContext<'_> {
             messages.say(&format!("answers are written to {}", env.shown(&file)));
         }
         Ok((Prepared { model_name: choice.name, model, keys, secrets, composed, instructions }, place))
+    }
+
+    /// What a grant restricts holds, or nothing starts. Of a pod that is there, its drift says which rules it lost.
+    fn restricted(&self, composed: &Composed, is_known: bool) -> Result<(), Failure> {
+        let restricts = |asked: &PendingGrant| RESTRICTING.iter().any(|key| asked.key.starts_with(key));
+        if let Some(failure) = &self.config.grants_unread
+            && self.config.pending.iter().any(restricts)
+        {
+            return Err(failure.clone());
+        }
+        let lost = composed.lost_rules()?;
+        if lost.is_empty() || is_known {
+            return Ok(());
+        }
+        if self.launch.adopts() {
+            lost.iter().for_each(|what| self.messages.warn(&format!("warning: {what}")));
+            return Ok(());
+        }
+        let help =
+            "grant it again (`yoi grant` lists it), take its grant back (`yoi revoke`), or accept it with --adopt";
+        Err(Failure::new(Exit::Config, format!("rules that you granted do not hold: {}", lost.join("; "))).help(help))
     }
 
     /// Nothing starts without the features the configuration requires; what became of all of them is said first.
@@ -118,6 +140,9 @@ impl HostContext<'_> {
         })
     }
 }
+
+/// Keys of a project that can restrict what a pod does, once granted.
+const RESTRICTING: [&str; 3] = ["features.", "profiles.", "plugins."];
 
 /// A feature whose settings do not fit is no feature that is merely missing: it may be a guard.
 fn invalid_settings(plan: &InstallPlan, config: &Config) -> Result<(), Failure> {

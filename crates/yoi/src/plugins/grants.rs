@@ -6,7 +6,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::plain_file;
 use crate::pods::{disk, make_private};
-use plugin::Content;
+use plugin::{Content, Manifest};
 use serde::{Deserialize, Serialize};
 use session_store::Digest;
 use std::collections::BTreeMap;
@@ -40,11 +40,19 @@ pub(crate) struct PackageGrant {
     pub(crate) digest: String,
     /// Each file's bits and digest, by path.
     pub(crate) files: BTreeMap<String, String>,
+    /// The rules of each feature that has some, as people read them; none in a grant of an older program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) rules: Option<BTreeMap<String, Vec<String>>>,
 }
 
 impl PackageGrant {
-    pub(crate) fn new(dir: &Path, package: &plugin::Package, content: &Content) -> Self {
+    pub(crate) fn new(dir: &Path, manifest: &Manifest, content: &Content) -> Self {
+        let package = &manifest.package;
+        let features = manifest.features.values().flatten().map(|feature| &feature.descriptor);
+        let rules = features.filter(|feature| !feature.rules.is_empty());
+        let rules = rules.map(|of| (of.id.to_string(), of.rules.iter().map(ToString::to_string).collect()));
         Self {
+            rules: Some(rules.collect()),
             format: FORMAT,
             package: package.name.clone(),
             version: package.version.to_string(),
@@ -63,8 +71,9 @@ impl PackageGrant {
     fn at(dir: &Path, place: &str) -> Result<Option<Self>, Failure> {
         let path = dir.join(format!("{place}.json"));
         let unfit = |path: &Path, what: &str| {
-            Failure::new(Exit::Config, format!("{}: {what}; the grant is ignored", authority::escape(path)))
-                .help("inspect it, remove it, then grant again with `yoi grant`")
+            Failure::new(Exit::Config, format!("{}: {what}; the grant is ignored", authority::escape(path))).help(
+                "inspect it; make it yours alone with `chmod go-w`, or remove it and grant again with `yoi grant`",
+            )
         };
         let bytes = plain_file::of_user_alone(dir, &path, MAX_FILE).map_err(|(path, what)| unfit(path, &what))?;
         let Some(bytes) = bytes else { return Ok(None) };
@@ -83,6 +92,13 @@ impl PackageGrant {
 
     /// All of them, by name; those that cannot be read are left out.
     pub(crate) fn all(env: &Env) -> Result<Vec<Self>, Failure> {
+        let mut all: Vec<Self> = Self::each(env)?.into_iter().flatten().collect();
+        all.sort_by(|a, b| (&a.package, &a.place).cmp(&(&b.package, &b.place)));
+        Ok(all)
+    }
+
+    /// Each of them, or why it cannot be read.
+    pub(crate) fn each(env: &Env) -> Result<Vec<Result<Self, Failure>>, Failure> {
         let dir = grants_dir(env)?;
         let entries = match fs::read_dir(&dir) {
             Ok(entries) => entries,
@@ -92,9 +108,7 @@ impl PackageGrant {
         let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
         let places: Vec<String> =
             names.filter_map(|name| name.strip_suffix(".json").map(str::to_owned)).take(MAX_GRANTS).collect();
-        let mut all: Vec<Self> = places.iter().filter_map(|place| Self::at(&dir, place).ok().flatten()).collect();
-        all.sort_by(|a, b| (&a.package, &a.place).cmp(&(&b.package, &b.place)));
-        Ok(all)
+        Ok(places.iter().filter_map(|place| Self::at(&dir, place).transpose()).collect())
     }
 
     /// Writes it, in one step and durably. The caller holds the lock of the grants.

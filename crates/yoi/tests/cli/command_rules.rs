@@ -94,3 +94,43 @@ fn a_route_names_the_programs_of_its_rules() {
     assert!(steps.contains("on rm, and where a command cannot be analyzed: ask"), "{steps}");
     assert!(steps.contains("on git push,pull, and where a command cannot be analyzed: deny"), "{steps}");
 }
+
+/// A refused program ran when a reserved word, an interpreter, a version or a link stood before or for it.
+#[test]
+fn a_refused_program_does_not_run_under_another_name() {
+    let scene = Scene::new();
+    let deny = |program: &str| {
+        format!("[[permissions.rules]]\ntool = \"Bash\"\nprogram = \"{program}\"\ndecision = \"deny\"\n")
+    };
+    scene.config(&[deny("touch"), deny("deploy.sh"), deny("deploy.mk")].concat());
+    scene.write("deploy.sh", "echo > made\n").write("deploy.mk", "all:\n\techo > made\n");
+    std::os::unix::fs::symlink("/usr/bin/touch", scene.file("other")).unwrap();
+    let commands = [
+        "time -- touch made",
+        "time -p -- touch made",
+        "! touch made",
+        "coproc touch made",
+        "exec -a x touch made",
+        "command -p touch made",
+        "builtin command touch made",
+        "bash deploy.sh",
+        "sh ./deploy.sh",
+        "env bash deploy.sh",
+        "timeout 5 bash deploy.sh",
+        ". ./deploy.sh",
+        "make -f deploy.mk",
+        "make --file=deploy.mk",
+        "./other made",
+        "nice ./other made",
+    ];
+    let calls: Vec<Value> =
+        commands.iter().map(|command| json!({ "name": "Bash", "arguments": { "command": command } })).collect();
+    let model = scene.script("answers.jsonl", &[json!({ "calls": calls }), json!({ "text": "done" })]);
+    let done = scene.yoi(&["run", "--json", "-m", &model, "go"]).ends(3);
+    assert!(!scene.file("made").exists());
+    let verdicts = verdicts(&done);
+    assert_eq!(verdicts.len(), commands.len());
+    for (command, verdict) in commands.iter().zip(verdicts) {
+        assert_eq!(verdict["decision"], "refuse", "{command}: {verdict}");
+    }
+}

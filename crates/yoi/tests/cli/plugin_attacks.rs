@@ -356,3 +356,232 @@ fn an_error_of_the_machine_has_no_details() {
     let log = run("b", "debug");
     assert!(log.contains(&broken), "{log}");
 }
+
+/// A project with the granted plugin `calm`, which refuses `touch`, and the pod `p` that ran with it.
+struct Calm {
+    scene: Scene,
+    model: String,
+    grant: (std::path::PathBuf, Vec<u8>),
+}
+
+const CALM: &str = "[package]\nname = \"calm\"\nversion = \"1.0.0\"\n[features.main]\n\
+                    rules = [{ tool = \"Bash\", program = \"touch\", decision = \"deny\" }]\n";
+
+impl Calm {
+    fn new() -> Self {
+        let scene = Scene::new();
+        let call = json!({ "calls": [{ "name": "Bash", "arguments": { "command": "touch made" } }] });
+        let answers: Vec<Value> = (0..64).flat_map(|_| [call.clone(), json!({ "text": "done" })]).collect();
+        let model = scene.script("m.jsonl", &answers);
+        write(&scene.file(".yoi/plugins/calm"), CALM, SCRIPT);
+        scene.yoi(&["grant", "plugin:calm"]).ends(0);
+        let file = fs::read_dir(scene.path("state/yoi/grants/plugins")).unwrap().next().unwrap().unwrap().path();
+        let grant = (file.clone(), fs::read(file).unwrap());
+        let calm = Self { scene, model, grant };
+        calm.refuses("p", &[]);
+        calm
+    }
+
+    fn run(&self, pod: &str, args: &[&str]) -> crate::scene::Done {
+        self.scene.yoi(&[&["run", "--pod", pod, "-m", &self.model, "go"], args].concat())
+    }
+
+    /// The rule holds.
+    #[track_caller]
+    fn refuses(&self, pod: &str, args: &[&str]) {
+        self.run(pod, args).ends(3).prints(&["done"]);
+        assert!(!self.scene.file("made").exists());
+    }
+
+    /// Nothing starts.
+    #[track_caller]
+    fn ends(&self, pod: &str, args: &[&str], says: &[&str]) {
+        self.run(pod, args).ends(78).says(&[says, &["help: "]].concat());
+        assert!(!self.scene.file("made").exists());
+    }
+
+    fn restore(&self) {
+        drop(fs::remove_dir_all(self.scene.file(".yoi")));
+        drop(fs::remove_dir_all(self.scene.file("real")));
+        drop(fs::remove_file(self.scene.file("yoi.toml")));
+        write(&self.scene.file(".yoi/plugins/calm"), CALM, SCRIPT);
+        let (file, text) = &self.grant;
+        let dir = file.parent().unwrap();
+        fs::create_dir_all(dir).unwrap();
+        fs::write(file, text).unwrap();
+        mode(dir, 0o700);
+        mode(file, 0o600);
+    }
+}
+
+fn mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// Any changed byte of a granted plugin took its rules away, with exit 0, and what they refused ran.
+#[test]
+fn no_change_of_a_plugin_takes_its_rules_away() {
+    let calm = Calm::new();
+    let scene = &calm.scene;
+    let at = |name: &str| scene.file(".yoi/plugins").join(name);
+    let append = |text: &str| fs::write(at("calm/plugin.toml"), format!("{CALM}{text}")).unwrap();
+    let (file, _) = &calm.grant;
+    let dir = file.parent().unwrap();
+    let attacks: [(&str, &str, &dyn Fn()); 13] = [
+        ("a byte", "changed since it was granted", &|| append("# x\n")),
+        ("a byte with the old time", "changed since it was granted", &|| {
+            let before = fs::metadata(at("calm/run.sh")).unwrap().modified().unwrap();
+            fs::write(at("calm/run.sh"), SCRIPT.replace("hello", "hollo")).unwrap();
+            fs::File::options().write(true).open(at("calm/run.sh")).unwrap().set_modified(before).unwrap();
+        }),
+        ("no rules", "changed since it was granted", &|| {
+            fs::write(at("calm/plugin.toml"), CALM.replace("deny", "ask")).unwrap();
+        }),
+        ("a mode", "changed since it was granted", &|| mode(&at("calm/run.sh"), 0o755)),
+        ("a file", "changed since it was granted", &|| fs::write(at("calm/new"), "").unwrap()),
+        ("no manifest any more", "lacks its rules (deny Bash touch)", &|| append("[[[")),
+        ("gone", "no plugin was found in", &|| fs::remove_dir_all(at("calm")).unwrap()),
+        ("renamed", "no plugin was found in", &|| fs::rename(at("calm"), at("calm2")).unwrap()),
+        ("a link", "no plugin was found in", &|| {
+            fs::rename(at("calm"), scene.file("real")).unwrap();
+            symlink(scene.file("real"), at("calm")).unwrap();
+        }),
+        ("another of its name", "another plugin is called calm, too", &|| {
+            write(&at("a"), CALM.split("rules").next().unwrap(), SCRIPT);
+        }),
+        ("more plugins than are read", "no plugin was found in", &|| {
+            (0..64).for_each(|number| {
+                drop(write(&at(&format!("a{number}")), &manifest(&format!("a{number}"), "a_b"), SCRIPT))
+            });
+        }),
+        ("grants that others can write", "others can write it (mode 777)", &|| mode(dir, 0o777)),
+        ("a grant that others can write", "others can write it (mode 666)", &|| mode(file, 0o666)),
+    ];
+    for (what, says, attack) in attacks {
+        attack();
+        calm.ends("new", &[], &[says]);
+        calm.run("p", &[]).ends(78).says(&["help: "]);
+        assert!(!scene.file("made").exists(), "{what}");
+        calm.restore();
+        calm.refuses("p", &[]);
+    }
+    assert!(!scene.pods().contains(&"new".to_owned()));
+    // A person accepts it, once for each pod.
+    append("# x\n");
+    calm.run("p", &["--adopt"]).ends(0).says(&["warning: since the last start, plugin:calm/main was switched off"]);
+    calm.run("p", &[]).ends(0);
+    calm.run("new", &["--adopt"]).ends(0).says(&["warning: plugin:calm/main lacks its rules"]);
+    calm.run("new", &[]).ends(0);
+    fs::remove_file(scene.file("made")).unwrap();
+    calm.ends("other", &[], &["changed since it was granted"]);
+}
+
+/// Without the grant a pod that had the rule does not go on; a new one has none.
+#[test]
+fn a_grant_that_is_gone_is_drift() {
+    let calm = Calm::new();
+    let (file, _) = &calm.grant;
+    fs::remove_file(file).unwrap();
+    calm.ends("p", &[], &["(rule `deny Bash touch`)"]);
+    calm.run("new", &[]).ends(0);
+    fs::remove_file(calm.scene.file("made")).unwrap();
+    calm.restore();
+    calm.scene.yoi(&["revoke", "plugin:calm"]).ends(0);
+    calm.ends("p", &[], &["(rule `deny Bash touch`)"]);
+    calm.restore();
+    // A pod that is older than the grant has no drift, and lacks the rules as a new one does.
+    let old = "[features.\"plugin:calm/main\"]\nenabled = false\n";
+    calm.scene.config(old).yoi(&["run", "--pod", "old", "list the files"]).ends(0);
+    fs::write(calm.scene.file(".yoi/plugins/calm/new"), "").unwrap();
+    calm.scene.config("");
+    calm.ends("old", &[], &["plugin:calm/main lacks its rules (deny Bash touch)"]);
+}
+
+#[test]
+fn no_start_and_no_project_switches_rules_off() {
+    let calm = Calm::new();
+    let scene = &calm.scene;
+    let off = "[features.\"plugin:calm/main\"]\nenabled = false\n";
+    let agent = |keys: &str| {
+        let file = scene.path("agent.toml");
+        fs::write(&file, format!("description = \"x\"\nprompt = \"x\"\n{keys}\n")).unwrap();
+        file.display().to_string()
+    };
+    let without = agent("without = [\"plugin:calm/main\"]");
+    scene.config("[profiles.calm.features.\"plugin:calm/main\"]\nenabled = false\n");
+    let refused = "plugin:calm/main judges or watches what the model does";
+    for args in [["--without", "plugin:calm/main"], ["--agent", &without], ["--profile", "calm"]] {
+        calm.ends("new", &args, &[refused]);
+    }
+    // Also where the plugin does not say any more that it has rules.
+    fs::write(scene.file(".yoi/plugins/calm/plugin.toml"), CALM.split("rules").next().unwrap()).unwrap();
+    calm.ends("new", &["--without", "plugin:calm/main"], &["changed since it was granted"]);
+    calm.restore();
+    scene.config("");
+    let kept = agent("tools = [\"Bash\"]");
+    calm.refuses("agent", &["--agent", &kept]);
+    calm.refuses("off", &["--sandbox", "off", "--allow", "Bash"]);
+    let other = CALM.split("rules").next().unwrap();
+    write(&scene.file("tools/calm"), other, SCRIPT);
+    for (number, text) in [
+        off,
+        "[plugins.calm]\npath = \"tools/calm\"\n",
+        "[plugins.calm]\nrename = { Bash = \"other\" }\n",
+        "[[permissions.rules]]\ntool = \"Bash\"\ndecision = \"allow\"\n",
+    ]
+    .iter()
+    .enumerate()
+    {
+        scene.write("yoi.toml", text);
+        calm.refuses(&format!("q{number}"), &[]);
+    }
+    fs::remove_file(scene.file("yoi.toml")).unwrap();
+    // The person does, in their own file; a pod that had the rules needs consent.
+    scene.config(off);
+    calm.ends("p", &[], &["was switched off by", "(rule `deny Bash touch`)"]);
+    calm.run("mine", &[]).ends(0);
+    assert!(scene.file("made").exists());
+}
+
+/// A model that can write a plugin could otherwise have it changed, with its rules gone at the next start.
+#[test]
+fn a_model_does_not_write_plugins_without_a_question() {
+    let calm = Calm::new();
+    let path = ".yoi/plugins/calm/run.sh";
+    let bash = |command: String| ("Bash", json!({ "command": command }));
+    let calls = [
+        ("Write", json!({ "path": path, "content": "" })),
+        ("Write", json!({ "path": ".yoi/plugins/a/plugin.toml", "content": "" })),
+        bash(format!("chmod u+x {path}")),
+        bash(format!("echo x >> {path}")),
+        bash("mv .yoi/plugins/calm .yoi/plugins/calm2".to_owned()),
+        bash("cd .yoi && rm -rf plugins".to_owned()),
+    ];
+    let results = crate::plugins::called(&calm.scene, "m", &calls);
+    for (call, (is_error, text)) in calls.iter().zip(&results) {
+        assert!(*is_error && text.contains("requires approval"), "{call:?}: {text}");
+    }
+    assert_eq!(results.len(), calls.len());
+    calm.refuses("n", &[]);
+}
+
+/// What a project restricts with a grant is not dropped with what it permits.
+#[test]
+fn grants_that_are_not_trusted_drop_no_gate() {
+    let scene = Scene::new();
+    let dir = scene.path("state/yoi/grants");
+    for (text, starts) in [
+        ("[features.\"builtin:confirm-gate\"]\nenabled = true\ntools = [\"Write\"]\n", false),
+        ("[features.\"builtin:loop-detect\"]\nenabled = true\n", false),
+        ("[profiles.p.features.\"builtin:loop-detect\"]\nenabled = true\n", false),
+        ("[sandbox]\nmode = \"off\"\n", true),
+    ] {
+        scene.write("yoi.toml", text);
+        scene.yoi(&["grant", "--all"]).ends(0);
+        mode(&dir, 0o777);
+        let done = scene.yoi(&["run", "list the files"]).ends(if starts { 0 } else { 78 });
+        done.says(&["others can write it (mode 777)", "all grants are ignored"]);
+        mode(&dir, 0o700);
+        scene.yoi(&["run", "list the files"]).ends(0);
+    }
+}

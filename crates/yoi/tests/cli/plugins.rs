@@ -111,8 +111,9 @@ fn a_plugin_that_changes_during_a_run_answers_no_more() {
     write(&dir, &manifest("acme", "acme_greet"), SCRIPT);
     scene.yoi(&["grant", "--all"]).ends(0);
     let other = SCRIPT.replace("hello", "hollo");
-    let results = called(
+    let results = called_with(
         &scene,
+        &["--allow", "Write"],
         "p",
         &[
             ("acme_greet", json!({ "who": "you" })),

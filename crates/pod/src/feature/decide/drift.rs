@@ -3,6 +3,8 @@
 
 use super::report::RegistryReport;
 use crate::feature::declare::capability::HostCapability;
+use crate::feature::declare::diagnostic::{DiagnosticCode, FeatureDiagnostic};
+use crate::permission::Rule;
 use crate::record::{RecordedFeature, RecordedRegistry};
 use serde::Deserialize;
 use serde_json::Value;
@@ -45,12 +47,13 @@ impl RegistryReport {
     /// What changed since an earlier start of the same pod.
     #[must_use]
     pub fn since(&self, earlier: &RecordedRegistry) -> Drift {
+        let lost = self.lost_rules(earlier);
         if self.digest == earlier.digest {
-            return Drift::Same;
+            return Drift::of(lost);
         }
         let today = serde_json::to_value(self).ok().and_then(|report| RecordedRegistry::of(&report));
         let today = today.unwrap_or_default();
-        let mut found = Differences::default();
+        let mut found = Differences(lost);
         found.build(earlier, &today);
         for was in &earlier.features {
             match today.feature(&was.feature_id) {
@@ -66,6 +69,17 @@ impl RegistryReport {
             found.0.push(Difference { grade: DriftGrade::Compatible, feature: None, text });
         }
         Drift::of(found.0)
+    }
+
+    /// Rules that do not hold, which the earlier start did not say. Where a feature is gone, that is said of the feature.
+    fn lost_rules(&self, earlier: &RecordedRegistry) -> Vec<Difference> {
+        let lost = self.diagnostics.iter().filter(|found| found.code == DiagnosticCode::RulesLost);
+        let is_known = |found: &&FeatureDiagnostic| {
+            let feature = found.feature_id.as_ref().and_then(|id| earlier.feature(&id.to_string()));
+            feature.is_some_and(|was| !was.rules.is_empty()) || earlier.lost_rules.contains(&found.message)
+        };
+        let new = lost.filter(|found| !is_known(found)).map(|found| found.message.clone());
+        new.map(|text| Difference { grade: DriftGrade::Breaking, feature: None, text }).collect()
     }
 
     /// Why a feature is not live.
@@ -145,8 +159,9 @@ impl Differences {
 
     fn gone(&mut self, was: &RecordedFeature, why: &str) {
         let grade = was.weight(DriftGrade::Compatible);
-        let guards = was.guards.iter().map(name).collect::<Vec<_>>().join(", ");
-        let lost = if guards.is_empty() { String::new() } else { format!(" (guard {guards})") };
+        let guards = was.guards.iter().map(|guard| format!("guard {}", name(guard)));
+        let lost = guards.chain(was.rules.iter().map(rule)).collect::<Vec<_>>().join(", ");
+        let lost = if lost.is_empty() { String::new() } else { format!(" ({lost})") };
         self.add(was, grade, format!("{why}{lost}"));
         if !was.installed_tools.is_empty() {
             let tools = was.installed_tools.join(", ");
@@ -172,6 +187,9 @@ impl Differences {
                 }
                 Some(_) => {}
             }
+        }
+        for lost in was.rules.iter().filter(|rule| !is.rules.contains(rule)) {
+            self.add(was, DriftGrade::Breaking, format!("no longer has its {}", rule(lost)));
         }
         let tools: BTreeSet<&String> = is.installed_tools.iter().collect();
         let lost = was.installed_tools.iter().filter(|tool| !tools.contains(tool)).cloned().collect::<Vec<_>>();
@@ -215,9 +233,10 @@ impl Differences {
 }
 
 impl RecordedFeature {
-    /// The grade of a change: breaking for guards and required features.
+    /// The grade of a change: breaking for guards, rules and required features.
     fn weight(&self, otherwise: DriftGrade) -> DriftGrade {
-        if self.guards.is_empty() && self.required_by.is_none() { otherwise } else { DriftGrade::Breaking }
+        let restricts = !(self.guards.is_empty() && self.rules.is_empty());
+        if restricts || self.required_by.is_some() { DriftGrade::Breaking } else { otherwise }
     }
 
     /// What it holds; its tools and hooks are compared themselves.
@@ -233,4 +252,8 @@ impl RecordedFeature {
 
 fn name(hook: &Value) -> &str {
     hook.get("name").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn rule(rule: &Value) -> String {
+    Rule::deserialize(rule).map_or_else(|_| "rule".to_owned(), |rule| format!("rule `{rule}`"))
 }

@@ -24,6 +24,7 @@ use crate::feature::declare::state::StateDeclaration;
 use crate::feature::declare::task::{BackgroundTaskDeclaration, Restart, TaskTrigger};
 use crate::feature::declare::tool::ToolDeclaration;
 use crate::hook::{FailureRule, HookClass, HookPoint};
+use crate::permission::Rule;
 pub(crate) use budget::{FeatureDemand, PlanBudget};
 pub(crate) use budget::{MAX_GATES, MAX_TRANSFORMS};
 pub(crate) use categories::{Unserved, needed_categories};
@@ -104,6 +105,9 @@ pub struct PlannedFeature {
     /// The categories of tools that it serves.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<ToolCategory>,
+    /// Its rules of permission.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
     /// Categories of its tools that no feature serves; these tools are left out.
     #[serde(skip)]
     pub(crate) unserved: Vec<Unserved>,
@@ -285,6 +289,7 @@ fn alone(at: usize, declared: &Declared, all: &[&Declared], policy: &CapabilityP
         services: FeatureServices::default(),
         enrichers: Vec::new(),
         categories: Vec::new(),
+        rules: Vec::new(),
         unserved: Vec::new(),
         skipped_contributions: Vec::new(),
         diagnostics: Vec::new(),
@@ -402,6 +407,7 @@ pub(crate) fn skip(planned: &mut PlannedFeature) {
     planned.services.provided.clear();
     planned.enrichers.clear();
     planned.categories.clear();
+    planned.rules.clear();
 }
 
 /// Plans the contributions that are possible with the granted capabilities and services, and lists the skipped ones.
@@ -421,6 +427,7 @@ pub(crate) fn contribute(descriptor: &FeatureDescriptor, planned: &mut PlannedFe
     });
     planned.enrichers = enrichers.into_iter().cloned().collect();
     planned.categories.clone_from(&descriptor.serves);
+    planned.rules.clone_from(&descriptor.rules);
     let hooks = kept(&descriptor.declared_hooks, &lost, &mut skipped, |hook| {
         (ContributionKind::Hook, hook.name.clone(), [hook.implied(), hook.needs.clone()].concat())
     });

@@ -11,6 +11,7 @@ use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::service::{FeatureServices, ServiceDeclaration};
 use crate::feature::declare::settings;
 use crate::feature::declare::state::StateDeclaration;
+use crate::permission::Rule;
 use llm_worker::ToolDefinition;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -123,6 +124,9 @@ pub struct FeatureInstallReport {
     /// The categories of tools that it serves.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<ToolCategory>,
+    /// Its rules of permission, as they are declared.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
     /// The tools whose schemas it narrowed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub enriched: Vec<Enriched>,
@@ -286,6 +290,7 @@ impl FeatureInstallReport {
             states: Vec::new(),
             services: planned.services.clone(),
             categories: planned.categories.clone(),
+            rules: planned.rules.clone(),
             enriched: Vec::new(),
             schema_bytes: 0,
             estimated_tokens: 0,
@@ -328,6 +333,9 @@ impl FeatureInstallReport {
         }
         for category in &self.categories {
             digest(&mut hasher, &["serves", category.as_str()]);
+        }
+        for rule in &self.rules {
+            digest(&mut hasher, &["rule", &rule.to_string()]);
         }
         self.installed_hooks = hooks.to_vec();
         for InstructionDeclaration { name, text } in instructions {

@@ -14,6 +14,7 @@ use super::task::{BackgroundTaskDeclaration, TaskKey};
 use super::text::{self, Lines, MAX_NAME, MAX_TEXT};
 use super::tool::{ToolDeclaration, ToolKey};
 use crate::hook::{Gate, Observe, Transform};
+use crate::permission::{Layer, Rule, RuleDecision};
 use llm_worker::tool::canonical_schema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,9 @@ const MAX_PROVIDED: usize = 16;
 const MAX_REQUIRED: usize = 16;
 const MAX_ENRICHERS: usize = 8;
 const MAX_SERVED: usize = 8;
+
+/// Most rules of permission of one feature.
+const MAX_RULES: usize = 32;
 
 /// How a feature's code runs. All but `Builtin` are refused in plans, unless their adapter is in this build:
 /// [`FeatureRegistryBuilder::runtime`](crate::feature::FeatureRegistryBuilder::runtime).
@@ -95,6 +99,9 @@ pub struct FeatureDescriptor {
     /// The categories of tools that work where it is installed; at most 8.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub serves: Vec<ToolCategory>,
+    /// Rules of permission that ask or deny, for any tools, of a feature without code; at most 32.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
     /// The JSON Schema of its settings, at most 64 KiB; a feature without one has no settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<Arc<str>>,
@@ -134,6 +141,7 @@ impl FeatureDescriptor {
             requires: Vec::new(),
             enriches: Vec::new(),
             serves: Vec::new(),
+            rules: Vec::new(),
             settings: None,
             typed_settings: false,
             about: None,
@@ -187,6 +195,7 @@ impl FeatureDescriptor {
             ("required services", self.requires.len(), MAX_REQUIRED),
             ("enrichers", self.enriches.len(), MAX_ENRICHERS),
             ("categories", self.serves.len(), MAX_SERVED),
+            ("rules", self.rules.len(), MAX_RULES),
         ];
         found.extend(
             counts
@@ -204,6 +213,7 @@ impl FeatureDescriptor {
             found.extend(request.capability.problem().or_else(|| reason().err()));
         }
         found.extend(self.about.as_ref().and_then(About::problem));
+        found.extend(self.rules_problem().map(|problem| format!("rules: {problem}")));
         found.extend(self.provides.iter().filter_map(ServiceDeclaration::problem));
         found.extend(self.requires.iter().filter_map(ServiceRequirement::problem));
         let requested = self.requested();
@@ -229,6 +239,19 @@ impl FeatureDescriptor {
         found.extend(twice("category", self.serves.iter().map(ToolCategory::as_str)));
         found.extend(twice("instruction", self.instructions.iter().map(|i| i.name.as_str())));
         found
+    }
+}
+
+impl FeatureDescriptor {
+    /// The host asks a feature with code by its hooks.
+    fn rules_problem(&self) -> Option<String> {
+        if self.rules.iter().any(|rule| rule.decision == RuleDecision::Allow) {
+            return Some("a plugin can `ask` and `deny`, not `allow`".to_owned());
+        }
+        if !self.rules.is_empty() && self.runtime != FeatureRuntimeKind::Declarative {
+            return Some("a feature with code has hooks instead".to_owned());
+        }
+        Layer::new(self.id.to_string(), self.rules.clone()).err().map(|error| error.problem)
     }
 }
 
@@ -367,6 +390,12 @@ impl FeatureDescriptorBuilder {
     /// Declares that tools of this category work where this feature is installed.
     pub fn serves(mut self, category: ToolCategory) -> Self {
         self.0.serves.push(category);
+        self
+    }
+
+    /// Declares a rule of permission.
+    pub fn rule(mut self, rule: Rule) -> Self {
+        self.0.rules.push(rule);
         self
     }
 

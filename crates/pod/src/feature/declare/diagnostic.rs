@@ -65,6 +65,8 @@ pub enum DiagnosticCode {
     EnricherFailed,
     /// An enricher changed what it may not change; the tool stays as it was.
     EnrichmentRefused,
+    /// Rules of a granted package do not hold in this start.
+    RulesLost,
     /// A text of the feature itself.
     Note,
 }

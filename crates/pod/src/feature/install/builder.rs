@@ -83,6 +83,13 @@ impl FeatureRegistryBuilder {
         self
     }
 
+    /// Adds to the report that rules do not hold which the person granted with a package.
+    pub fn lost_rules(mut self, feature: Option<FeatureId>, message: &str) -> Self {
+        let lost = FeatureDiagnostic::general(DiagnosticCode::RulesLost, message);
+        self.problems.push(FeatureDiagnostic { feature_id: feature, ..lost });
+        self
+    }
+
     /// Sets the host's own part of the report.
     pub fn host(mut self, host: HostReport) -> Self {
         self.host = host;

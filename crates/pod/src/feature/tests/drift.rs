@@ -3,6 +3,7 @@
 use super::rig::*;
 use crate::feature::*;
 use crate::hook::{Change, PreToolCall, ToolCallView, ToolShape, ToolShapeView, Verdict};
+use crate::permission::{Rule, RuleDecision};
 use llm_worker::ToolOutput;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -185,4 +186,42 @@ fn a_body_that_is_no_digest_is_refused() {
         let report = Start { body: Some(body.clone()), ..start() }.report();
         assert_eq!(report.feature(&id("user:plain")).unwrap().outcome.is_live(), is_live, "{body}");
     }
+}
+
+/// A feature without code that has these rules, and what the report says of rules that do not hold.
+fn ruled(decisions: &[RuleDecision], lost: Option<&str>) -> RegistryReport {
+    let builder = declaring("plugin:calm/main", &[]).runtime(FeatureRuntimeKind::Declarative);
+    let rules = decisions.iter().map(|decision| Rule::new("Bash", *decision));
+    let descriptor = rules.fold(builder, FeatureDescriptorBuilder::rule).build();
+    let module = Bodied(with(descriptor, |_| Ok(())), Some("a".repeat(64)));
+    let registry = FeatureRegistryBuilder::new(tools_for(&[])).runtime(FeatureRuntimeKind::Declarative);
+    let registry = registry.with_all((lost.is_none()).then_some(Arc::new(module) as Arc<dyn FeatureModule>));
+    let registry =
+        lost.into_iter().fold(registry, |registry, what| registry.lost_rules(Some(id("plugin:calm/main")), what));
+    registry.install(&HostServices::none()).report().clone()
+}
+
+/// Rules of a plugin refuse as gates do. They left with one changed byte of it, and the pod went on.
+#[test]
+fn a_rule_that_is_gone_is_breaking_once() {
+    use RuleDecision::{Ask, Deny};
+    let (before, none) = (ruled(&[Deny, Ask], None), ruled(&[], Some("plugin:calm/main lacks its rules")));
+    assert_eq!(before.since(&recorded(&before)), Drift::Same);
+    assert_eq!(before.features[0].rules.len(), 2);
+    let cases = [
+        (&before, ruled(&[Deny], None), "plugin:calm/main no longer has its rule `ask Bash`"),
+        (&before, ruled(&[Ask, Ask], None), "plugin:calm/main no longer has its rule `deny Bash`"),
+        (&before, none.clone(), "is not part of this program any more (rule `deny Bash`, rule `ask Bash`)"),
+        (&ruled(&[], None), none.clone(), "plugin:calm/main lacks its rules"),
+    ];
+    for (from, to, says) in cases {
+        let drift = to.since(&recorded(from));
+        assert!(matches!(drift, Drift::Breaking(_)), "{says}: {drift:?}");
+        let of_rules = drift.differences().iter().filter(|found| found.to_string().contains(says));
+        assert_eq!(of_rules.count(), 1, "{says}: {drift:?}");
+    }
+    assert_eq!(none.since(&recorded(&none)), Drift::Same, "it was accepted");
+    assert!(matches!(ruled(&[Deny, Ask, Ask], None).since(&recorded(&before)), Drift::Compatible(_)));
+    let coded = declaring("user:plain", &[]).rule(Rule::new("Bash", Deny)).build();
+    assert!(coded.problems().concat().contains("rules: a feature with code has hooks instead"));
 }
