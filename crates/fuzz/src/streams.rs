@@ -52,6 +52,7 @@ fn joined((events, end): (Vec<ModelEvent>, Result<(), String>)) -> (Answer, Resu
                 None => panic!("arguments of call {index}, which never began"),
             },
             ModelEvent::Usage(usage) => answer.usage = usage,
+            ModelEvent::Notice(_) => {}
             ModelEvent::Shortfall(_) => panic!("no vendor's words are judged"),
             ModelEvent::Retrying { .. } => panic!("a decoder does not retry"),
             ModelEvent::Stop(reason) => answer.stop = Some(format!("{reason:?}")),

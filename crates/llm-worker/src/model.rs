@@ -69,6 +69,8 @@ pub enum ModelEvent {
     /// The answer does not do what the prompt asked for. Only a model that knows this for certain sends it, before its
     /// stop; the text of providers' answers is not interpreted.
     Shortfall(Shortfall),
+    /// A sentence for people about the request, such as a long silence. Not a part of the answer.
+    Notice(String),
     /// Everything since the request began is void; it will be sent again after `delay`.
     Retrying {
         /// Which attempt failed, from 1.

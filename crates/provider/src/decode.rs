@@ -1,6 +1,6 @@
 //! The interface of vendors' decoders: bytes in, events out, whatever the fragmentation. Does not depend on any vendor.
 
-use crate::sse::{MAX_EVENT, SseEvent, TooLong};
+use crate::sse::{MAX_EVENT, Sse, SseEvent, TooLong};
 use crate::vendor_error::VendorError;
 use llm_worker::ModelEvent;
 use serde_json::error::Category;
@@ -23,24 +23,76 @@ pub(crate) trait Decode: Default + Send {
     /// Decodes one event of a stream.
     fn event(&mut self, event: SseEvent, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
 
-    /// Decodes events up to the last one of the answer.
+    /// The events that were skipped so far.
+    fn skipped(&mut self) -> &mut Skipped;
+
+    /// Decodes events up to the last one of the answer. An event that cannot be read is skipped, up to
+    /// [`Skipped::MOST`] of them.
     fn events(&mut self, events: Vec<SseEvent>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         for event in events {
             if self.done() {
                 return Ok(());
             }
-            self.event(event, out)?;
+            match self.event(event, out) {
+                Err(DecodeError::Malformed(why)) => self.skipped().add(why)?,
+                read => read?,
+            }
         }
         Ok(())
     }
 
-    /// As [`Self::events`], of a stream that ended. An event without its blank line may be incomplete: if it is not
-    /// JSON, the stream was cut, not malformed.
-    fn last_events(&mut self, events: Vec<SseEvent>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        self.events(events, out).map_err(|error| match error {
-            DecodeError::Malformed(_) => DecodeError::Cut,
-            other => other,
-        })
+    /// As [`Self::events`], of the last ones of a stream. An event without its blank line may be incomplete: if it is not
+    /// JSON, the stream was cut, not malformed. A body without any event is the provider's words.
+    fn last_events(&mut self, sse: Sse, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        let mut events = Vec::new();
+        if let Some(words) = sse.finish(&mut events)? {
+            return Err(DecodeError::Vendor(VendorError::read_bytes(&words)));
+        }
+        for event in events {
+            if self.done() {
+                return Ok(());
+            }
+            self.event(event, out).map_err(|error| match error {
+                DecodeError::Malformed(_) => DecodeError::Cut,
+                other => other,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Events of a stream that could not be read.
+#[derive(Default)]
+pub(crate) struct Skipped {
+    count: usize,
+    first: Option<String>,
+}
+
+impl Skipped {
+    /// More are an error: this is no answer of the API.
+    const MOST: usize = 16;
+
+    fn add(&mut self, why: String) -> Result<(), DecodeError> {
+        if self.count >= Self::MOST {
+            return Err(DecodeError::Malformed(why));
+        }
+        self.count += 1;
+        self.first.get_or_insert(why);
+        Ok(())
+    }
+
+    /// The error of an answer without an end.
+    pub(crate) fn cut(&mut self) -> DecodeError {
+        self.first.take().map_or(DecodeError::Cut, DecodeError::Malformed)
+    }
+
+    /// What people are told about a complete answer.
+    pub(crate) fn notice(&self) -> Option<ModelEvent> {
+        let why = self.first.as_ref()?;
+        let lines = if self.count == 1 { "1 line" } else { &format!("{} lines", self.count) };
+        Some(ModelEvent::Notice(format!(
+            "the answer of the model has {lines} that could not be read and were skipped: {why}"
+        )))
     }
 }
 
@@ -56,13 +108,17 @@ pub(crate) enum DecodeError {
 }
 
 impl DecodeError {
-    /// Bytes that are no JSON, or JSON of another kind, which `what` says.
-    pub(crate) fn of_json(what: &str, why: &serde_json::Error) -> Self {
-        Self::Malformed(match why.classify() {
-            Category::Data => format!("{what}: {why}"),
-            Category::Io | Category::Syntax | Category::Eof => {
-                format!("invalid JSON (line {}, column {})", why.line(), why.column())
-            }
+    /// Text that is no JSON object of the API, which `what` names: an error of the provider in a form of its own, JSON of
+    /// another kind, or no JSON.
+    pub(crate) fn unreadable(json: &str, what: &str) -> Self {
+        let value = serde_json::from_str(json);
+        if let Some(error) = value.as_ref().ok().and_then(VendorError::in_document) {
+            return Self::Vendor(error);
+        }
+        Self::Malformed(match value {
+            Ok(_) => what.to_owned(),
+            Err(why) if why.classify() == Category::Data => format!("{what}: {why}"),
+            Err(why) => format!("invalid JSON (line {}, column {})", why.line(), why.column()),
         })
     }
 }
@@ -74,6 +130,6 @@ impl From<TooLong> for DecodeError {
 }
 
 /// Adds an event of this text, unless it is empty.
-pub(crate) fn push_text(words: String, event: fn(String) -> ModelEvent, out: &mut Vec<ModelEvent>) {
+pub(crate) fn push_text(words: String, event: impl FnOnce(String) -> ModelEvent, out: &mut Vec<ModelEvent>) {
     out.extend(Some(words).filter(|words| !words.is_empty()).map(event));
 }

@@ -22,12 +22,22 @@ pub(crate) enum FailureCause {
     Refused {
         /// An HTTP status; `None` for an error in mid-stream that names none.
         status: Option<u16>,
-        /// How long it asks to wait.
-        wait: Option<Duration>,
+        advice: RetryAdvice,
         why: RefusalReason,
     },
+    /// The answer has no text and no call.
+    Empty,
     /// The receiver of the events was dropped.
     ReceiverGone,
+}
+
+/// What an endpoint says about another attempt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RetryAdvice {
+    /// How long it asks to wait.
+    pub(crate) wait: Option<Duration>,
+    /// Whether to try again at all; the status decides if it does not say.
+    pub(crate) again: Option<bool>,
 }
 
 impl From<HttpErrorKind> for FailureCause {
@@ -42,8 +52,6 @@ pub(crate) enum RefusalReason {
     Quota,
     /// The conversation is longer than the model's context.
     TooLong,
-    /// The request is called invalid in mid-stream.
-    Invalid,
     /// The status decides.
     Status,
 }
@@ -61,9 +69,9 @@ impl Failure {
         Self::new(cause, format!("{base}: {what}"))
     }
 
-    pub(crate) fn refused(status: Option<u16>, wait: Option<Duration>, error: &VendorError, message: String) -> Self {
-        let wait = wait.or(error.wait);
-        Self::new(FailureCause::Refused { status, wait, why: why(status, error) }, message)
+    pub(crate) fn refused(status: Option<u16>, advice: RetryAdvice, error: &VendorError, message: String) -> Self {
+        let advice = RetryAdvice { wait: advice.wait.or(error.wait), ..advice };
+        Self::new(FailureCause::Refused { status, advice, why: why(status, error) }, message)
     }
 
     /// Makes the message safe to show: vendors repeat a refused key, and their messages may be long. The key is
@@ -81,14 +89,12 @@ impl Failure {
         match &self.cause {
             FailureCause::Http(
                 HttpErrorKind::Connect | HttpErrorKind::Timeout | HttpErrorKind::Cut | HttpErrorKind::Malformed,
-            ) => true,
-            FailureCause::Refused { why: RefusalReason::Status, status, .. } => {
-                status.is_none_or(|status| PASSING.contains(&status))
+            )
+            | FailureCause::Empty => true,
+            FailureCause::Refused { why: RefusalReason::Status, status, advice } => {
+                advice.again.unwrap_or_else(|| status.is_none_or(|status| PASSING.contains(&status)))
             }
-            FailureCause::Refused {
-                why: RefusalReason::Quota | RefusalReason::TooLong | RefusalReason::Invalid,
-                ..
-            } => false,
+            FailureCause::Refused { why: RefusalReason::Quota | RefusalReason::TooLong, .. } => false,
             FailureCause::Http(
                 HttpErrorKind::Tls
                 | HttpErrorKind::Encoded
@@ -103,7 +109,7 @@ impl Failure {
 
     /// How long the endpoint asked to wait.
     pub(crate) fn wait(&self) -> Option<Duration> {
-        if let FailureCause::Refused { wait, .. } = self.cause { wait } else { None }
+        if let FailureCause::Refused { advice, .. } = self.cause { advice.wait } else { None }
     }
 
     pub(crate) fn kind(&self) -> ErrorKind {
@@ -115,7 +121,8 @@ impl Failure {
                 | HttpErrorKind::Cut
                 | HttpErrorKind::Malformed
                 | HttpErrorKind::Encoded,
-            ) => ErrorKind::Unavailable,
+            )
+            | FailureCause::Empty => ErrorKind::Unavailable,
             FailureCause::Http(HttpErrorKind::TooLarge) => ErrorKind::Exhausted,
             FailureCause::WrongPlace => ErrorKind::FixInput,
             FailureCause::Http(HttpErrorKind::Denied) => ErrorKind::Denied,
@@ -123,7 +130,6 @@ impl Failure {
             FailureCause::Http(HttpErrorKind::Bug) => ErrorKind::Bug,
             FailureCause::Refused { why, status, .. } => match (why, status) {
                 (RefusalReason::Quota | RefusalReason::TooLong, _) => ErrorKind::Exhausted,
-                (RefusalReason::Invalid, _) => ErrorKind::FixInput,
                 (RefusalReason::Status, Some(401 | 403)) => ErrorKind::Denied,
                 (RefusalReason::Status, Some(413)) => ErrorKind::Exhausted,
                 (RefusalReason::Status, Some(status)) if PASSING.contains(&status) || status >= 500 => {
@@ -136,22 +142,26 @@ impl Failure {
     }
 
     fn help(&self, place: &RequestContext<'_>) -> Option<String> {
-        let RequestContext { url, model, key, terms: HelpTerms { other_model, model_list } } = place;
+        let RequestContext { url, model, key, terms: HelpTerms { other_model, model_list, full_context, proxies } } =
+            place;
+        let unused =
+            if proxies.is_empty() { String::new() } else { format!("; yoi does not use the proxy in {proxies}") };
         let text = match self.cause {
-            FailureCause::Http(HttpErrorKind::Connect) => format!("check that the provider is running and that {url} is its address"),
+            FailureCause::Http(HttpErrorKind::Connect) => format!("check that the provider is running and that {url} is its address{unused}"),
             FailureCause::Http(HttpErrorKind::Timeout) => format!("the provider at {url} is slow or overloaded: try again, use a smaller model, start a new pod (its history is shorter), or raise the provider's `timeouts`"),
             FailureCause::Http(HttpErrorKind::Cut) => "try again; if the error persists, the provider, or a server in front of it, closes connections too early: if you run that server, check its log".to_owned(),
             FailureCause::Http(HttpErrorKind::Malformed) => format!("check that {url} is the right `base_url` and that `api` names the API of this provider; if both are right, try again"),
-            FailureCause::Http(HttpErrorKind::Tls) => format!("check {url} and the system's certificates; local providers usually use http://, not https://"),
+            FailureCause::Http(HttpErrorKind::Tls) => format!("check {url} and the system's certificates; local providers usually use http://, not https://{unused}"),
             FailureCause::Http(HttpErrorKind::Encoded) => format!("turn off the compression in the server at {url}, or in the proxy in front of it"),
             FailureCause::Http(HttpErrorKind::TooLarge) => "ask for a shorter answer, or set a limit on its tokens".to_owned(),
             FailureCause::WrongPlace => format!("check the `base_url` {url}: for most providers it ends in /v1"),
             FailureCause::Http(HttpErrorKind::Denied) => "check the provider's `base_url`: this run may not connect to its host".to_owned(),
+            FailureCause::Empty => format!("try again, or {other_model}"),
             FailureCause::Http(HttpErrorKind::Bug) | FailureCause::ReceiverGone => return None,
             FailureCause::Refused { why, status, .. } => match (why, status) {
                 (RefusalReason::Quota, _) => format!("add credit or raise the spending limit at the provider, or {other_model}"),
                 (RefusalReason::TooLong, _) | (RefusalReason::Status, Some(413)) => {
-                    "the history of this pod is too long for this model: start a new pod, or choose a model with a larger context".to_owned()
+                    format!("the history of this pod is too long for this model: {full_context}")
                 }
                 (RefusalReason::Status, Some(401 | 403)) => match key {
                     KeyStatus::Sent(name) => format!("check that the API key in {name} belongs to this provider, has not expired and may use `{model}`"),
@@ -160,7 +170,7 @@ impl Failure {
                 },
                 (RefusalReason::Status, Some(404)) => format!("check that the provider offers `{model}` (`{model_list}` lists its models), and check its `base_url`"),
                 (RefusalReason::Status, Some(429)) => format!("the provider's rate limit was reached: wait, or {other_model}"),
-                (RefusalReason::Status, Some(400..500)) | (RefusalReason::Invalid, _) => {
+                (RefusalReason::Status, Some(400..500)) => {
                     format!("the provider rejected the request: check that the model `{model}` supports tools and streaming")
                 }
                 (RefusalReason::Status, _) => format!("try again later, or {other_model}"),
@@ -183,12 +193,16 @@ impl From<http_client::Error> for Failure {
 }
 
 /// The host's wording for remedies in help texts; supplied by `yoi`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HelpTerms {
     /// How to choose another model, as in `choose another model with --model`.
     pub other_model: &'static str,
     /// The command that lists an endpoint's models.
     pub model_list: &'static str,
+    /// The ways out of a full context.
+    pub full_context: &'static str,
+    /// The variables that name a proxy, as in `HTTPS_PROXY`; empty if there are none. This program uses no proxy.
+    pub proxies: String,
 }
 
 /// The endpoint, model and key of a request, for help texts.
@@ -196,7 +210,7 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) url: &'a str,
     pub(crate) model: &'a str,
     pub(crate) key: KeyStatus<'a>,
-    pub(crate) terms: HelpTerms,
+    pub(crate) terms: &'a HelpTerms,
 }
 
 /// The printable name of the key, and whether it was sent.
@@ -215,24 +229,50 @@ fn why(status: Option<u16>, error: &VendorError) -> RefusalReason {
         "billing_error",
     ];
     // Anthropic reports it as `invalid_request_error`.
-    const QUOTA_WORDS: &str = "credit balance is too low";
-    const LONG: &[&str] = &["context_length_exceeded", "exceed_context_size_error", "string_above_max_length"];
+    const QUOTA_WORDS: &[&str] = &["credit balance is too low", "insufficient balance"];
+    const LONG: &[&str] = &[
+        "context_length_exceeded",
+        "exceed_context_size_error",
+        "string_above_max_length",
+        "model_max_prompt_tokens_exceeded",
+        // GLM's number.
+        "1261",
+    ];
+    // In the order of: OpenAI and most others, Anthropic, Bedrock, Gemini, Kimi, xAI, Copilot, GLM, Qwen, Groq and
+    // Cerebras, TGI, vLLM, SGLang, Doubao.
     const LONG_WORDS: &[&str] = &[
         "context length",
         "context window",
         "maximum context",
         "context size",
+        "input tokens exceed",
         "prompt is too long",
         "too many tokens",
         "exceed context limit",
+        "input is too long",
+        "input token count",
+        "exceeded model token limit",
+        "maximum prompt length",
+        "prompt token count",
+        "prompt exceeds max length",
+        "prompt 超长",
+        "range of input length",
+        "reduce the length of the messages",
+        "`inputs` tokens + `max_new_tokens`",
+        "`inputs` must have less than",
+        "maximum model length",
+        "is too long and exceeds limit",
+        "maximum allowed length",
+        "exceed max message tokens",
     ];
+    // A rate is no length.
+    const RATE_WORDS: &[&str] = &["please wait", "per minute", "per day", "rate limit"];
     let words = error.message.to_lowercase();
-    if status == Some(402) || error.labelled(QUOTA) || words.contains(QUOTA_WORDS) {
+    let says = |any: &[&str]| any.iter().any(|some| words.contains(some));
+    if status == Some(402) || error.labelled(QUOTA) || says(QUOTA_WORDS) {
         RefusalReason::Quota
-    } else if status != Some(429) && (error.labelled(LONG) || LONG_WORDS.iter().any(|long| words.contains(long))) {
+    } else if status != Some(429) && (error.labelled(LONG) || says(LONG_WORDS) && !says(RATE_WORDS)) {
         RefusalReason::TooLong
-    } else if status.is_none() && error.labelled(&["invalid_request_error", "invalid_argument"]) {
-        RefusalReason::Invalid
     } else {
         RefusalReason::Status
     }

@@ -1,7 +1,6 @@
 //! Pieces of request bodies that more than one dialect writes. Does not depend on any dialect.
 
-use serde::de::IgnoredAny;
-use std::collections::BTreeMap;
+use serde_json::{Map, Value};
 
 pub(crate) fn put(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
@@ -48,11 +47,12 @@ pub(crate) fn host_note(source: &str, text: &str) -> String {
     format!("<host-note source=\"{source}\">\n{text}\n</host-note>")
 }
 
-/// A call's raw arguments as the JSON object that endpoints require; other text is wrapped in one.
+/// A call's raw arguments as the JSON object that endpoints require; other text is wrapped in one. Strict servers refuse
+/// half characters, numbers like `1e999` and very deep nesting, as this parser does.
 pub(crate) fn object(raw: &str) -> String {
     if raw.trim().is_empty() {
         "{}".to_owned()
-    } else if serde_json::from_str::<BTreeMap<String, IgnoredAny>>(raw).is_ok() {
+    } else if serde_json::from_str::<Map<String, Value>>(raw).is_ok() {
         raw.to_owned()
     } else {
         serde_json::json!({ "invalid_json": raw }).to_string()

@@ -20,6 +20,7 @@ pub mod windows;
 mod decode;
 mod failure;
 mod json_text;
+mod lenient;
 mod sse;
 #[cfg(test)]
 mod test_server;

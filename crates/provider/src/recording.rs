@@ -129,7 +129,7 @@ impl PartialAnswer {
             ModelEvent::Reasoning(more) => self.reasoning.push_str(more),
             ModelEvent::Sealed(_) => self.sealed = true,
             // A script does not record limits.
-            ModelEvent::Shortfall(_) => return None,
+            ModelEvent::Shortfall(_) | ModelEvent::Notice(_) => return None,
             ModelEvent::CallStarted { name, .. } => self.calls.push((name.clone(), String::new())),
             ModelEvent::CallArguments { index, fragment } => {
                 if let Some((_, arguments)) = self.calls.get_mut(*index) {

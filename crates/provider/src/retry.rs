@@ -1,12 +1,12 @@
 //! Decides when a failed request is retried: a limited number of times, with growing waits, or with the wait that the
 //! endpoint asks for, up to a limit. Sends nothing; clock and randomness are passed in.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, RetryAdvice};
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 /// The number of attempts and the waits between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl RetryPolicy {
     };
 
     /// The decision after attempt number `attempt` (from 1). `jitter` in 0..1 shortens this policy's waits by up to
-    /// half, so that many clients do not retry at once; a wait that the endpoint asked for is kept exactly.
+    /// half, so that many clients do not retry at once. A wait that the endpoint asked for is kept exactly, if it is longer.
     pub(crate) fn after(&self, attempt: u32, failure: &Failure, jitter: f64) -> RetryDecision {
         if !failure.passing() {
             return RetryDecision::GiveUp;
@@ -45,7 +45,7 @@ impl RetryPolicy {
         }
         let doubled = self.first.saturating_mul(2u32.saturating_pow(attempt.saturating_sub(1)));
         let own = doubled.min(self.longest).mul_f64(1.0 - jitter.clamp(0.0, 1.0) / 2.0);
-        RetryDecision::Again(failure.wait().unwrap_or(own))
+        RetryDecision::Again(failure.wait().unwrap_or_default().max(own))
     }
 }
 
@@ -82,32 +82,18 @@ impl Pacing {
     }
 }
 
-/// The wait a `Retry-After` value asks for: seconds, or an HTTP date (none when it has passed).
-pub(crate) fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
-    let value = value.trim();
-    if let Ok(seconds) = value.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).ok();
-    }
-    let then = UNIX_EPOCH + Duration::from_secs(http_date(value)?);
-    Some(then.duration_since(now).unwrap_or_default())
-}
-
-/// Seconds since 1970 of `Sun, 06 Nov 1994 08:49:37 GMT`. The two obsolete forms are not read.
-fn http_date(text: &str) -> Option<u64> {
-    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let words: Vec<&str> = text.split_once(", ")?.1.split(' ').collect();
-    let [day, month, year, clock, "GMT"] = words[..] else { return None };
-    let month = MONTHS.iter().position(|name| *name == month)? as u64 + 1;
-    let (day, year): (u64, u64) = (day.parse().ok()?, year.parse().ok()?);
-    let parts: Vec<u64> = clock.split(':').map_while(|part| part.parse().ok()).collect();
-    let [hour, minute, second] = parts[..] else { return None };
-    if !(1..=31).contains(&day) || !(1970..=9999).contains(&year) || hour > 23 || minute > 59 || second > 60 {
-        return None;
-    }
-    // Days of the proleptic Gregorian calendar, with years that begin in March.
-    let (y, m) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1;
-    Some((days - 719_468) * 86_400 + hour * 3600 + minute * 60 + second)
+/// What the headers of a refusal say about another attempt, as vendors' own clients read them: `retry-after-ms`, else
+/// `retry-after` in seconds or as a date (none when it has passed), and `x-should-retry`.
+pub(crate) fn advice<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> RetryAdvice {
+    let number =
+        |name: &str, unit: f64| Duration::try_from_secs_f64(header(name)?.trim().parse::<f64>().ok()? / unit).ok();
+    let date = || {
+        let then = httpdate::parse_http_date(header("retry-after")?.trim()).ok()?;
+        Some(then.duration_since(now).unwrap_or_default())
+    };
+    let wait = number("retry-after-ms", 1000.0).or_else(|| number("retry-after", 1.0)).or_else(date);
+    let again = header("x-should-retry").and_then(|value| value.trim().parse().ok());
+    RetryAdvice { wait, again }
 }
 
 #[cfg(test)]

@@ -3,10 +3,14 @@
 //!
 //! Lines end in LF, CR or CRLF; a byte-order mark, comments and unknown fields are dropped; `data` lines of one
 //! event are joined by LF. A field called `error` is llama.cpp's way to fail in mid-stream: it counts as an event
-//! named `error`. What is after the last blank line is an event too ([`Sse::finish`]): some servers omit it.
+//! named `error`. What is after the last blank line is an event too ([`Sse::finish`]): some servers omit it. The beginning
+//! of a body that has no event at all is kept: it may be an error in another form.
 
 /// The longest line, and the longest event, in bytes. Enough for a whole answer in one chunk.
 pub(crate) const MAX_EVENT: usize = 4 << 20;
+
+/// How much of a body without events is kept, in bytes.
+const MAX_STRAY: usize = 64 << 10;
 
 pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
 
@@ -21,13 +25,21 @@ pub(crate) struct SseEvent {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TooLong;
 
-#[derive(Default)]
 pub(crate) struct Sse {
     line: Vec<u8>,
     data: Option<Vec<u8>>,
     is_error: bool,
     after_cr: bool,
     begun: bool,
+    /// Lines that are not of an event; `None` once there was an event.
+    stray: Option<Vec<u8>>,
+}
+
+impl Default for Sse {
+    fn default() -> Self {
+        let (line, stray) = (Vec::new(), Some(Vec::new()));
+        Self { line, data: None, is_error: false, after_cr: false, begun: false, stray }
+    }
 }
 
 impl Sse {
@@ -51,13 +63,15 @@ impl Sse {
         Ok(())
     }
 
-    /// Ends the stream: an incomplete last event counts.
-    pub(crate) fn finish(mut self, out: &mut Vec<SseEvent>) -> Result<(), TooLong> {
+    /// Ends the stream: an incomplete last event counts. Returns the beginning of a body that is not a stream of events.
+    pub(crate) fn finish(mut self, out: &mut Vec<SseEvent>) -> Result<Option<Vec<u8>>, TooLong> {
+        let line = self.line.strip_prefix(BOM).unwrap_or(&self.line);
+        let is_cut = !line.is_empty() && [&b"data"[..], b"event", b"error"].iter().any(|field| field.starts_with(line));
         if !self.line.is_empty() {
             self.end_line(out)?;
         }
         self.dispatch(out);
-        Ok(())
+        Ok(self.stray.filter(|stray| !stray.is_empty() && !is_cut))
     }
 
     fn end_line(&mut self, out: &mut Vec<SseEvent>) -> Result<(), TooLong> {
@@ -74,17 +88,26 @@ impl Sse {
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match field {
             b"data" => self.add(value)?,
-            b"event" => self.is_error = value == b"error",
+            b"event" => {
+                self.stray = None;
+                self.is_error = value == b"error";
+            }
             b"error" => {
                 self.is_error = true;
                 self.add(value)?;
             }
-            _ignored => {}
+            b"" | b"id" | b"retry" => {}
+            _unknown => {
+                if let Some(stray) = self.stray.as_mut().filter(|stray| stray.len() + line.len() < MAX_STRAY) {
+                    stray.extend([line, b"\n"].concat());
+                }
+            }
         }
         Ok(())
     }
 
     fn add(&mut self, value: &[u8]) -> Result<(), TooLong> {
+        self.stray = None;
         let data = match &mut self.data {
             Some(data) => {
                 data.push(b'\n');
@@ -116,7 +139,7 @@ mod tests {
         for piece in pieces {
             sse.push(piece, &mut out).unwrap();
         }
-        sse.finish(&mut out).unwrap();
+        assert_eq!(sse.finish(&mut out).unwrap(), None);
         let mark = |event: &SseEvent| if event.is_error { "!" } else { "" };
         out.iter().map(|event| format!("{}{}", mark(event), String::from_utf8_lossy(&event.data))).collect()
     }
@@ -152,6 +175,28 @@ mod tests {
                 assert_eq!(read(&[left, right]), *want, "{text:?} cut at {at}");
             }
         }
+    }
+
+    #[test]
+    fn a_body_without_events_is_kept_up_to_a_bound() {
+        let table: [(&str, Option<&str>); 6] = [
+            ("Internal Server Error", Some("Internal Server Error\n")),
+            ("{\n\"error\": 1}", Some("{\n\"error\": 1}\n")),
+            ("dat", None),
+            (": comment\n\nid: 1\n", None),
+            ("odd: 1\ndata: x\n\nodd: 2\n", None),
+            ("", None),
+        ];
+        for (text, want) in table {
+            let mut sse = Sse::default();
+            sse.push(text.as_bytes(), &mut Vec::new()).unwrap();
+            assert_eq!(sse.finish(&mut Vec::new()).unwrap().as_deref(), want.map(str::as_bytes), "{text}");
+        }
+        let mut sse = Sse::default();
+        (0..99).for_each(|_| {
+            sse.push(&[b'x'; 999], &mut Vec::new()).and_then(|()| sse.push(b"\n", &mut Vec::new())).unwrap()
+        });
+        assert!((50_000..=MAX_STRAY).contains(&sse.finish(&mut Vec::new()).unwrap().unwrap().len()));
     }
 
     #[test]

@@ -66,7 +66,12 @@ pub(crate) async fn ask<W: Wire>(model: &Endpoint<W>, body: &Body) -> (Result<()
 }
 
 /// As a host calls its ways out.
-pub(crate) const TERMS: HelpTerms = HelpTerms { other_model: "choose another model with -m", model_list: "yoi models" };
+pub(crate) const TERMS: HelpTerms = HelpTerms {
+    other_model: "choose another model with -m",
+    model_list: "yoi models",
+    full_context: "compact it, or choose a model with a larger context",
+    proxies: String::new(),
+};
 
 pub(crate) enum Reply {
     /// These bytes; the connection stays open for the next request.

@@ -1,6 +1,8 @@
 //! Every stream in `tests/fixtures`, as this crate reads it and as the vendors' own SDKs do. What they said of each is
 //! in `X.expected.json` beside it, written by `expected.py` there.
 
+mod generated;
+
 use crate::decode::{Decode, DecodeError};
 use crate::endpoint::Wire;
 use crate::{anthropic, openai_chat};
@@ -93,6 +95,7 @@ fn ours(events: &[ModelEvent]) -> Map<String, Value> {
                 });
             }
             ModelEvent::Stop(reason) => stop = json!(format!("{reason:?}")),
+            ModelEvent::Notice(words) => panic!("{words}"),
             ModelEvent::Shortfall(_) => panic!("no vendor's words are judged"),
             ModelEvent::Retrying { .. } => panic!("a decoder does not retry"),
         }

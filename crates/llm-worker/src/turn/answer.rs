@@ -83,6 +83,7 @@ impl Answer {
                 self.shortfall = Some(shortfall);
                 None
             }
+            ModelEvent::Notice(_) => None,
             ModelEvent::Retrying { attempt, delay, why } => {
                 *self = Self { voided: self.voided.plus(self.usage), ..Self::default() };
                 Some(Delta::Retrying { attempt, delay, why })

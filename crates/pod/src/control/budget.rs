@@ -47,6 +47,7 @@ impl Budget {
             | ModelEvent::Reasoning(_)
             | ModelEvent::Sealed(_)
             | ModelEvent::Shortfall(_)
+            | ModelEvent::Notice(_)
             | ModelEvent::CallStarted { .. }
             | ModelEvent::CallArguments { .. } => {}
         }

@@ -449,10 +449,14 @@ impl Running {
         Ok(())
     }
 
-    pub(super) fn streamed(&mut self, core: &Core, event: StreamEvent) -> Result<(), Fatal> {
+    pub(super) fn streamed(&mut self, core: &mut Core, event: StreamEvent) -> Result<(), Fatal> {
         match event {
             StreamEvent::Event(event) => {
                 (core.store.probe)("stream");
+                if let ModelEvent::Notice(words) = event {
+                    core.outbox.show(Event::warning(words));
+                    return Ok(());
+                }
                 let again = matches!(event, ModelEvent::Retrying { .. });
                 if let ModelEvent::Retrying { attempt, delay, .. } = &event {
                     warn!(parent: &self.step_span, attempt, ?delay, "the request failed and is sent again");

@@ -8,34 +8,38 @@
 //! stop reason in `message_delta` and then `message_stop`, as documented: token counts may come between the two.
 
 use super::dialect::{REDACTED, SIGNATURE};
-use super::event::{BlockDelta, ContentBlock, MessagesEvent, MessagesUsage};
-use crate::decode::{Decode, DecodeError, push_text};
+use crate::decode::{Decode, DecodeError, Skipped, push_text};
+use crate::lenient::{ArgumentText, Object, TextJoiner};
 use crate::sse::{self, Sse};
 use crate::vendor_error::{VendorError, one_line};
 use llm_worker::{ModelEvent, ProviderSignature, StopReason, Usage};
-use serde_json::Value;
+
+/// The keys of token counts. A later count replaces an earlier one.
+const COUNTS: [&str; 4] = ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
 
 #[derive(Default)]
 pub(crate) struct MessagesDecoder {
     sse: Sse,
+    skipped: Skipped,
+    text: TextJoiner,
+    thinking: TextJoiner,
     /// The signature of the thinking that is open.
     signature: Option<String>,
-    /// The call that is open.
-    call: Option<Open>,
-    calls: usize,
-    /// Calls whose block ended without arguments, with the arguments to use instead.
-    silent: Vec<(usize, String)>,
-    tokens: MessagesUsage,
+    calls: Vec<Call>,
+    tokens: [Option<u64>; 4],
     usage: Option<Usage>,
-    stop: Option<String>,
+    stop: String,
     done: bool,
 }
 
-struct Open {
+#[derive(Default)]
+struct Call {
     block: u64,
-    number: usize,
-    /// The arguments to use if none arrive.
-    otherwise: Option<String>,
+    /// Without a name it cannot be run.
+    is_named: bool,
+    arguments: ArgumentText,
+    /// The arguments in the block's start: empty at the vendor; some servers send all of them here.
+    otherwise: Vec<u8>,
 }
 
 impl Decode for MessagesDecoder {
@@ -54,119 +58,136 @@ impl Decode for MessagesDecoder {
         false
     }
 
+    fn skipped(&mut self) -> &mut Skipped {
+        &mut self.skipped
+    }
+
     fn finish(mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        let mut events = Vec::new();
-        std::mem::take(&mut self.sse).finish(&mut events)?;
-        self.last_events(events, out)?;
-        let Some(word) = self.stop.take().filter(|_| self.done) else { return Err(DecodeError::Cut) };
-        self.seal(out);
-        let stop = reason(word);
-        // In an answer that was cut, missing arguments may be a result of the cut.
-        if stop != StopReason::MaxTokens {
-            let meant = self.silent.into_iter();
-            out.extend(meant.map(|(index, fragment)| ModelEvent::CallArguments { index, fragment }));
+        let sse = std::mem::take(&mut self.sse);
+        self.last_events(sse, out)?;
+        if self.stop.is_empty() || !self.done {
+            return Err(self.skipped.cut());
         }
+        if self.stop == "model_context_window_exceeded" {
+            return Err(DecodeError::Vendor(VendorError::full_context(&self.stop)));
+        }
+        if !self.calls.iter().all(|call| call.is_named) {
+            return Err(DecodeError::Malformed("a tool call without a name".to_owned()));
+        }
+        self.end_block(out);
+        let stop = reason(&self.stop);
+        // In an answer that was cut, missing arguments may be a result of the cut.
+        let is_cut = stop == StopReason::MaxTokens;
+        for (index, Call { mut arguments, otherwise, .. }) in self.calls.into_iter().enumerate() {
+            if !is_cut && arguments.is("") {
+                arguments.push(otherwise);
+            }
+            push_text(arguments.finish(is_cut), |fragment| ModelEvent::CallArguments { index, fragment }, out);
+        }
+        out.extend(self.skipped.notice());
         out.push(ModelEvent::Stop(stop));
         Ok(())
     }
 
     fn event(&mut self, event: sse::SseEvent, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         if event.is_error {
-            return Err(failed(VendorError::read_bytes(&event.data)));
+            return Err(DecodeError::Vendor(VendorError::read_bytes(&event.data)));
         }
-        match serde_json::from_slice(&event.data).map_err(|why| not_an_event(&event.data, &why))? {
-            MessagesEvent::MessageStart { message } => self.count(message.and_then(|message| message.usage), out),
-            MessagesEvent::ContentBlockStart { index, content_block } => self.begin(index, content_block, out)?,
-            MessagesEvent::ContentBlockDelta { index, delta } => self.more(index, delta, out),
-            MessagesEvent::ContentBlockStop { index } => self.end(index, out),
-            MessagesEvent::MessageDelta { delta, usage } => {
-                self.stop = delta.stop_reason.or(self.stop.take());
-                self.count(usage, out);
+        let json = String::from_utf8_lossy(&event.data);
+        let unreadable = || DecodeError::unreadable(&json, "JSON that is not an event of the Messages API");
+        let event = Object::read(&json).ok_or_else(unreadable)?;
+        let index = event.count("index").unwrap_or_default();
+        match event.word("type").as_str() {
+            "message_start" => self.count(&event.object("message").object("usage"), out),
+            "content_block_start" => self.begin(index, &event.object("content_block"), out),
+            "content_block_delta" => self.more(index, &event.object("delta"), out),
+            "content_block_stop" => self.end_block(out),
+            "message_delta" => {
+                let word = event.object("delta").word("stop_reason");
+                if !word.is_empty() {
+                    self.stop = word;
+                }
+                self.count(&event.object("usage"), out);
             }
-            MessagesEvent::MessageStop => self.done = true,
-            MessagesEvent::Error { error } => {
+            "message_stop" => self.done = true,
+            "error" => {
                 let unsaid = || VendorError::saying("the provider ended the answer with an error");
-                return Err(failed(VendorError::read(&error).unwrap_or_else(unsaid)));
+                let value = serde_json::from_str(&json).unwrap_or_default();
+                return Err(DecodeError::Vendor(VendorError::in_document(&value).unwrap_or_else(unsaid)));
             }
-            MessagesEvent::Unknown => {}
+            // Some gateways send an error in their own format instead of an event.
+            _unknown => {
+                let value = serde_json::from_str(&json).unwrap_or_default();
+                if let Some(error) = VendorError::in_document(&value) {
+                    return Err(DecodeError::Vendor(error));
+                }
+            }
         }
         Ok(())
     }
 }
 
 impl MessagesDecoder {
-    fn begin(&mut self, index: u64, block: ContentBlock, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        self.seal(out);
-        match block {
-            ContentBlock::Text { text } => push_text(text, ModelEvent::Text, out),
-            ContentBlock::Thinking { thinking, signature } => {
-                push_text(thinking, ModelEvent::Reasoning, out);
-                self.signature = Some(signature);
+    fn begin(&mut self, index: u64, block: &Object<'_>, out: &mut Vec<ModelEvent>) {
+        self.end_block(out);
+        match block.word("type").as_str() {
+            "text" => push_text(self.text.push(block.text("text")), ModelEvent::Text, out),
+            "thinking" => {
+                push_text(self.thinking.push(block.text("thinking")), ModelEvent::Reasoning, out);
+                self.signature = Some(block.word("signature"));
             }
-            ContentBlock::RedactedThinking { data } => {
+            REDACTED => {
+                let data = block.word("data");
                 out.push(ModelEvent::Sealed(ProviderSignature { kind: REDACTED.to_owned(), data }));
             }
-            ContentBlock::ToolUse { name, .. } if name.is_empty() => {
-                return Err(DecodeError::Malformed("a tool call without a name".to_owned()));
+            "tool_use" => {
+                let (name, otherwise) = (block.word("name"), block.text_or_json("input"));
+                let is_named = !name.is_empty();
+                if is_named {
+                    out.push(ModelEvent::CallStarted { index: self.calls.len(), name });
+                }
+                self.calls.push(Call { block: index, is_named, otherwise, ..Call::default() });
             }
-            ContentBlock::ToolUse { name, input } => {
-                let number = self.calls;
-                self.calls += 1;
-                let meant = if input.is_null() { "{}".to_owned() } else { input.to_string() };
-                self.call = Some(Open { block: index, number, otherwise: Some(meant) });
-                out.push(ModelEvent::CallStarted { index: number, name });
-            }
-            ContentBlock::Unknown => {}
+            _unknown => {}
         }
-        Ok(())
     }
 
-    fn more(&mut self, index: u64, delta: BlockDelta, out: &mut Vec<ModelEvent>) {
-        match delta {
-            BlockDelta::TextDelta { text } => push_text(text, ModelEvent::Text, out),
-            BlockDelta::ThinkingDelta { thinking } => push_text(thinking, ModelEvent::Reasoning, out),
+    fn more(&mut self, index: u64, delta: &Object<'_>, out: &mut Vec<ModelEvent>) {
+        match delta.word("type").as_str() {
+            "text_delta" => push_text(self.text.push(delta.text("text")), ModelEvent::Text, out),
+            "thinking_delta" => push_text(self.thinking.push(delta.text("thinking")), ModelEvent::Reasoning, out),
             // A signature arrives whole; if there are two, the provider's SDKs send back the later one.
-            BlockDelta::SignatureDelta { signature: whole } => {
+            "signature_delta" => {
                 if let Some(signature) = &mut self.signature {
-                    *signature = whole;
+                    *signature = delta.word("signature");
                 }
             }
-            BlockDelta::InputJsonDelta { partial_json: fragment } => {
-                let call = self.call.as_mut().filter(|call| call.block == index && !fragment.is_empty());
-                if let Some(call) = call {
-                    call.otherwise = None;
-                    out.push(ModelEvent::CallArguments { index: call.number, fragment });
-                }
+            "input_json_delta" => {
+                let Some(number) = self.calls.iter().rposition(|call| call.block == index) else { return };
+                let Some(call) = self.calls.get_mut(number) else { return };
+                call.arguments.push(delta.text_or_json("partial_json"));
+                let long = call.arguments.long_part().filter(|_| call.is_named);
+                out.extend(long.map(|fragment| ModelEvent::CallArguments { index: number, fragment }));
             }
-            BlockDelta::Unknown => {}
+            _unknown => {}
         }
     }
 
-    fn end(&mut self, index: u64, out: &mut Vec<ModelEvent>) {
-        self.seal(out);
-        if let Some(Open { number, otherwise, .. }) = self.call.take_if(|call| call.block == index) {
-            self.silent.extend(otherwise.map(|meant| (number, meant)));
-        }
-    }
-
-    /// Ends the open thinking block; without a signature there is nothing to send back.
-    fn seal(&mut self, out: &mut Vec<ModelEvent>) {
+    /// Ends the open block; thinking without a signature has nothing to send back.
+    fn end_block(&mut self, out: &mut Vec<ModelEvent>) {
+        push_text(self.thinking.finish(), ModelEvent::Reasoning, out);
+        push_text(self.text.finish(), ModelEvent::Text, out);
         if let Some(data) = self.signature.take().filter(|signature| !signature.is_empty()) {
             out.push(ModelEvent::Sealed(ProviderSignature { kind: SIGNATURE.to_owned(), data }));
         }
     }
 
-    fn count(&mut self, tokens: Option<MessagesUsage>, out: &mut Vec<ModelEvent>) {
-        let Some(new) = tokens else { return };
-        let old = self.tokens;
-        self.tokens = MessagesUsage {
-            input_tokens: new.input_tokens.or(old.input_tokens),
-            output_tokens: new.output_tokens.or(old.output_tokens),
-            cache_creation_input_tokens: new.cache_creation_input_tokens.or(old.cache_creation_input_tokens),
-            cache_read_input_tokens: new.cache_read_input_tokens.or(old.cache_read_input_tokens),
-        };
-        let usage = usage(&self.tokens);
-        if self.usage != Some(usage) {
+    fn count(&mut self, tokens: &Object<'_>, out: &mut Vec<ModelEvent>) {
+        for (count, key) in self.tokens.iter_mut().zip(COUNTS) {
+            *count = tokens.count(key).or(*count);
+        }
+        let usage = usage(self.tokens);
+        if self.tokens.iter().any(Option::is_some) && self.usage != Some(usage) {
             self.usage = Some(usage);
             out.push(ModelEvent::Usage(usage));
         }
@@ -174,45 +195,19 @@ impl MessagesDecoder {
 }
 
 /// The provider counts cache reads and cache writes separately from the rest of the input.
-fn usage(tokens: &MessagesUsage) -> Usage {
-    let cached = tokens.cache_read_input_tokens.unwrap_or(0);
-    let cache_write = tokens.cache_creation_input_tokens.unwrap_or(0);
-    let plain = tokens.input_tokens.unwrap_or(0);
+fn usage(tokens: [Option<u64>; 4]) -> Usage {
+    let [plain, output, cached, cache_write] = tokens.map(Option::unwrap_or_default);
     let input = plain.saturating_add(cached).saturating_add(cache_write);
-    Usage { input, output: tokens.output_tokens.unwrap_or(0), cached, cache_write }
+    Usage { input, output, cached, cache_write }
 }
 
-fn reason(word: String) -> StopReason {
-    match word.as_str() {
+fn reason(word: &str) -> StopReason {
+    match word {
         "end_turn" | "stop_sequence" => StopReason::EndTurn,
         "tool_use" => StopReason::ToolUse,
-        "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
+        "max_tokens" => StopReason::MaxTokens,
         "refusal" => StopReason::Refusal,
         "pause_turn" => StopReason::Paused,
-        _other => StopReason::Other(one_line(&word)),
+        _other => StopReason::Other(one_line(word)),
     }
-}
-
-/// An error in mid-stream has a type but no status: it gets the status that it would have had before the stream.
-fn failed(error: VendorError) -> DecodeError {
-    const STATUSES: [(&str, u16); 9] = [
-        ("invalid_request_error", 400),
-        ("authentication_error", 401),
-        ("billing_error", 402),
-        ("permission_error", 403),
-        ("not_found_error", 404),
-        ("request_too_large", 413),
-        ("rate_limit_error", 429),
-        ("timeout_error", 504),
-        ("overloaded_error", 529),
-    ];
-    let known = STATUSES.iter().find(|(label, _)| error.labelled(&[*label]));
-    DecodeError::Vendor(VendorError { status: error.status.or(known.map(|(_, status)| *status)), ..error })
-}
-
-/// Some gateways send an error in their own format instead of an event.
-fn not_an_event(json: &[u8], why: &serde_json::Error) -> DecodeError {
-    let value: Option<Value> = serde_json::from_slice(json).ok();
-    let error = value.as_ref().and_then(|value| VendorError::read(value.get("error")?));
-    error.map_or_else(|| DecodeError::of_json("JSON that is not an event of the Messages API", why), failed)
 }

@@ -5,7 +5,6 @@
 
 mod decode;
 mod dialect;
-mod event;
 
 pub use dialect::Messages;
 

@@ -6,8 +6,8 @@ mod list;
 pub use list::{MAX_MODELS, list_models};
 
 use crate::decode::{Decode, DecodeError};
-use crate::failure::{Failure, FailureCause, HelpTerms, KeyStatus, RequestContext};
-use crate::retry::{Pacing, RetryDecision, RetryPolicy, retry_after};
+use crate::failure::{Failure, FailureCause, HelpTerms, KeyStatus, RequestContext, RetryAdvice};
+use crate::retry::{Pacing, RetryDecision, RetryPolicy, advice};
 use crate::vendor_error::VendorError;
 use async_trait::async_trait;
 use authority::{Net, Secret};
@@ -17,7 +17,8 @@ use http_client::{
 };
 use llm_worker::model::EventSink;
 use llm_worker::projection::Dialect;
-use llm_worker::{Body, ErrorKind, Model, ModelError, ModelEvent, ModelRequest, Price};
+use llm_worker::{Body, ErrorKind, Model, ModelError, ModelEvent, ModelRequest, Price, StopReason};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -41,6 +42,8 @@ pub struct Config {
     pub context_window: Option<u64>,
     pub terms: HelpTerms,
 }
+
+const QUIET: Duration = Duration::from_secs(20);
 
 /// The parts that differ between wire formats.
 pub(crate) trait Wire: Send + Sync + 'static {
@@ -82,6 +85,8 @@ pub(crate) struct Endpoint<W> {
     key_source: Option<String>,
     retry: RetryPolicy,
     pacing: Pacing,
+    /// After so long without a byte people are told, once for an attempt.
+    pub(crate) quiet: Duration,
     terms: HelpTerms,
     wire: W,
 }
@@ -121,7 +126,22 @@ impl<W: Wire> Endpoint<W> {
         let base_url = base::<W>(base_url);
         let url = base_url.to_string();
         let client = HttpClient::new(base_url, net, timeouts);
-        Self { name, client, max_output, price, context_window, url, key, key_source, retry, pacing, terms, wire }
+        let quiet = QUIET;
+        Self {
+            name,
+            client,
+            max_output,
+            price,
+            context_window,
+            url,
+            key,
+            key_source,
+            retry,
+            pacing,
+            quiet,
+            terms,
+            wire,
+        }
     }
 
     /// Sends until an answer is complete, the retries are used up, or the grant is revoked.
@@ -137,17 +157,22 @@ impl<W: Wire> Endpoint<W> {
     }
 
     async fn attempts(&self, body: &Body, events: &EventSink) -> Result<(), ModelError> {
-        let mut attempt = 1;
+        let (mut attempt, mut was_empty) = (1, false);
         loop {
-            let failure = match self.attempt(body, events).await {
+            let may_be_empty = was_empty || attempt >= self.retry.attempts;
+            let failure = match self.attempt(body, events, may_be_empty).await {
                 Ok(()) => return Ok(()),
                 Err(failure) => failure.without(exposed(self.key.as_ref()).unwrap_or_default()),
             };
+            let is_empty = failure.cause == FailureCause::Empty;
             let delay = match self.retry.after(attempt, &failure, (self.pacing.jitter)()) {
-                RetryDecision::Again(delay) => delay,
-                RetryDecision::GiveUp => return Err(failure.into_error(attempt, &self.place())),
+                RetryDecision::Again(delay) if !(is_empty && was_empty) => delay,
+                RetryDecision::Again(_) | RetryDecision::GiveUp => {
+                    return Err(failure.into_error(attempt, &self.place()));
+                }
                 RetryDecision::TooLong(asked) => return Err(self.too_long_a_wait(&failure, asked)),
             };
+            was_empty |= is_empty;
             let sent = events.send(ModelEvent::Retrying { attempt, delay, why: failure.message }).await;
             sent.map_err(|_| receiver_gone().into_error(attempt, &self.place()))?;
             (self.pacing.sleep)(delay).await;
@@ -155,41 +180,77 @@ impl<W: Wire> Endpoint<W> {
         }
     }
 
-    async fn attempt(&self, body: &Body, events: &EventSink) -> Result<(), Failure> {
+    /// Sends once. `may_be_empty`: an answer without text and calls is an answer.
+    async fn attempt(&self, body: &Body, events: &EventSink, may_be_empty: bool) -> Result<(), Failure> {
         let key = exposed(self.key.as_ref())?;
         let mut headers = headers::<W>(self.client.base(), key)?;
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let upload = Upload::new(body.chunks().cloned().map(Bytes::from_owner));
         let request = HttpRequest { method: Method::POST, path: W::PATH, headers, body: Some(upload) };
-        let mut answer = self.client.send(&request).await?;
+        let mut heard = Heard { events, text: false, calls: false, told: false };
+        let mut answer = self.watched(&mut heard, self.client.send(&request)).await?;
         if !answer.status.is_success() {
             return Err(refusal(&self.client, answer, (self.pacing.now)()).await);
         }
-        if answer.header("content-type").is_some_and(|kind| kind.starts_with("text/html")) {
+        let mut page = answer.header("content-type").is_some_and(|kind| kind.starts_with("text/html"));
+        let (mut decoder, mut any, mut cut) = (W::Decoder::default(), false, false);
+        while !decoder.done() && !page && !cut {
+            match self.watched(&mut heard, answer.next()).await? {
+                Some(piece) => {
+                    page = !any && piece.trim_ascii_start().starts_with(b"<");
+                    any = true;
+                    let mut out = Vec::new();
+                    let read = decoder.push(&piece, &mut out);
+                    heard.tell(out).await?;
+                    read.map_err(|error| self.undecoded(error))?;
+                }
+                None if answer.shows_its_end() || decoder.one_document() => break,
+                None => cut = true,
+            }
+        }
+        if page {
             let what = "answered with an HTML page instead of a model's answer";
             return Err(Failure::at(self.client.base(), FailureCause::WrongPlace, what));
         }
-        let mut decoder = W::Decoder::default();
-        while !decoder.done() {
-            let piece = match answer.next().await? {
-                Some(piece) => piece,
-                None if answer.shows_its_end() || decoder.one_document() => break,
-                None => {
-                    let what = "the connection closed before the end of the answer";
-                    return Err(Failure::at(self.client.base(), HttpErrorKind::Cut, what));
-                }
-            };
-            let mut out = Vec::new();
-            let read = decoder.push(&piece, &mut out);
-            tell(events, out).await?;
-            read.map_err(|error| self.undecoded(error))?;
-        }
         let mut out = Vec::new();
-        let ended = decoder.finish(&mut out);
-        tell(events, out).await?;
+        let ended = match decoder.finish(&mut out) {
+            Err(DecodeError::Cut) | Ok(()) if !any => {
+                let what = format!("answered HTTP {} with an empty body", answer.status);
+                return Err(Failure::at(self.client.base(), HttpErrorKind::Cut, &what));
+            }
+            Err(DecodeError::Vendor(error)) => Err(DecodeError::Vendor(error)),
+            _ended if cut => {
+                let what = "the connection closed before the end of the answer";
+                return Err(Failure::at(self.client.base(), HttpErrorKind::Cut, what));
+            }
+            ended => ended,
+        };
+        if ended.is_ok() {
+            heard
+                .check(&out, may_be_empty)
+                .map_err(|what| Failure::at(self.client.base(), FailureCause::Empty, what))?;
+        }
+        heard.tell(out).await?;
         ended.map_err(|error| self.undecoded(error))?;
         answer.keep().await;
         Ok(())
+    }
+
+    /// Waits for the endpoint, and tells people once when nothing arrives for a while.
+    async fn watched<T>(&self, heard: &mut Heard<'_>, wait: impl Future<Output = T>) -> T {
+        let mut wait = pin!(wait);
+        if !heard.told {
+            tokio::select! {
+                biased;
+                done = &mut wait => return done,
+                () = tokio::time::sleep(self.quiet) => {}
+            }
+            heard.told = true;
+            let words = format!("{}: nothing has arrived for {} s; still waiting", self.url, self.quiet.as_secs());
+            // Nobody listens: the next event ends the attempt.
+            heard.events.send(ModelEvent::Notice(words)).await.ok();
+        }
+        wait.await
     }
 
     fn undecoded(&self, error: DecodeError) -> Failure {
@@ -201,7 +262,7 @@ impl<W: Wire> Endpoint<W> {
             }
             DecodeError::Vendor(error) => {
                 let message = format!("{}: the provider failed during the answer: {}", self.url, error.message);
-                Failure::refused(error.status, None, &error, message)
+                Failure::refused(error.status, RetryAdvice::default(), &error, message)
             }
         }
     }
@@ -213,7 +274,7 @@ impl<W: Wire> Endpoint<W> {
             (None, Some(source)) => KeyStatus::Missing(source),
             (None, None) => KeyStatus::None,
         };
-        RequestContext { url: &self.url, model, key, terms: self.terms }
+        RequestContext { url: &self.url, model, key, terms: &self.terms }
     }
 
     /// The error that the endpoint asks for a longer wait than the policy allows, for the user to decide.
@@ -228,11 +289,44 @@ impl<W: Wire> Endpoint<W> {
     }
 }
 
-async fn tell(events: &EventSink, out: Vec<ModelEvent>) -> Result<(), Failure> {
-    for event in out {
-        events.send(event).await.map_err(|_| receiver_gone())?;
+/// What arrived of an answer, and who is told.
+struct Heard<'a> {
+    events: &'a EventSink,
+    text: bool,
+    calls: bool,
+    /// People know that nothing arrives.
+    told: bool,
+}
+
+impl Heard<'_> {
+    fn note(&mut self, events: &[ModelEvent]) {
+        self.text |= events.iter().any(|event| matches!(event, ModelEvent::Text(text) if !text.trim().is_empty()));
+        self.calls |= events.iter().any(|event| matches!(event, ModelEvent::CallStarted { .. }));
     }
-    Ok(())
+
+    async fn tell(&mut self, out: Vec<ModelEvent>) -> Result<(), Failure> {
+        self.note(&out);
+        for event in out {
+            self.events.send(event).await.map_err(|_| receiver_gone())?;
+        }
+        Ok(())
+    }
+
+    /// Checks a complete answer with the last events.
+    fn check(&mut self, last: &[ModelEvent], may_be_empty: bool) -> Result<(), &'static str> {
+        self.note(last);
+        match last.last() {
+            Some(ModelEvent::Stop(StopReason::ToolUse)) if !self.calls => {
+                Err("the answer ends with a tool call, but contains none")
+            }
+            Some(ModelEvent::Stop(StopReason::EndTurn | StopReason::Other(_)))
+                if !(self.text || self.calls || may_be_empty) =>
+            {
+                Err("the answer is empty")
+            }
+            _other => Ok(()),
+        }
+    }
 }
 
 fn receiver_gone() -> Failure {
@@ -261,11 +355,11 @@ async fn refusal(client: &HttpClient, mut answer: HttpResponse<'_>, now: SystemT
         let what = format!("HTTP {status} to {target}; redirects are not followed");
         return Failure::at(client.base(), FailureCause::WrongPlace, &what);
     }
-    let wait = answer.header("retry-after").and_then(|value| retry_after(value, now));
+    let advice = advice(|name| answer.header(name), now);
     let body = answer.error_body().await;
     answer.keep().await;
     let error = VendorError::read_bytes(&body);
     let said = &error.message;
     let message = format!("{}: HTTP {status}{}{said}", client.base(), if said.is_empty() { "" } else { ": " });
-    Failure::refused(Some(status.as_u16()), wait, &error, message)
+    Failure::refused(Some(status.as_u16()), advice, &error, message)
 }

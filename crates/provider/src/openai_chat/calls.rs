@@ -1,9 +1,8 @@
 //! Assigning fragments to calls. Servers differ: the index may be missing or always 0, ids and names may be in the
-//! first fragment or in each, and a whole call may come at once.
+//! first fragment or in each, and a whole call may come at once, or twice.
 
-use super::chunk::CallPart;
+use crate::lenient::{ArgumentText, Object, is_object};
 use llm_worker::ModelEvent;
-use serde::de::IgnoredAny;
 
 #[derive(Default)]
 pub(super) struct Calls {
@@ -16,9 +15,17 @@ struct Slot {
     index: Option<u64>,
     id: String,
     name: String,
-    text: String,
+    arguments: ArgumentText,
     /// Its number in our events, once its name is known.
     number: Option<usize>,
+}
+
+/// A part of a call.
+struct Part {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    arguments: Vec<u8>,
 }
 
 impl Calls {
@@ -26,16 +33,26 @@ impl Calls {
         !self.slots.is_empty()
     }
 
-    pub(super) fn feed(&mut self, part: CallPart, out: &mut Vec<ModelEvent>) {
-        let function = part.function.unwrap_or_default();
-        let id = part.id.unwrap_or_default();
-        let fragment = function.arguments();
-        let name = function.name.unwrap_or_default();
-        if let Some(at) = self.find(part.index, &id, &name, &fragment).and_then(|at| self.slots.get_mut(at)) {
-            fill(at, &mut self.started, id, name, fragment, out);
-        } else if !(id.is_empty() && name.is_empty() && fragment.is_empty()) {
-            let mut slot = Slot { index: part.index, ..Slot::default() };
-            fill(&mut slot, &mut self.started, id, name, fragment, out);
+    /// Takes an element of `tool_calls`.
+    pub(super) fn feed(&mut self, part: &Object<'_>, out: &mut Vec<ModelEvent>) {
+        self.feed_function(part.count("index"), part.word("id"), &part.object("function"), out);
+    }
+
+    /// Takes a function's name and arguments; the older form of a single call is one alone.
+    pub(super) fn feed_function(
+        &mut self,
+        index: Option<u64>,
+        id: String,
+        function: &Object<'_>,
+        out: &mut Vec<ModelEvent>,
+    ) {
+        let (name, arguments) = (function.word("name"), function.text_or_json("arguments"));
+        let part = Part { index, id, name, arguments };
+        if let Some(at) = self.find(&part).and_then(|at| self.slots.get_mut(at)) {
+            fill(at, &mut self.started, part, out);
+        } else if !(part.id.is_empty() && part.name.is_empty() && part.arguments.is_empty()) {
+            let mut slot = Slot { index, ..Slot::default() };
+            fill(&mut slot, &mut self.started, part, out);
             self.slots.push(slot);
         }
     }
@@ -45,54 +62,63 @@ impl Calls {
         self.slots.iter().any(|slot| slot.number.is_none())
     }
 
+    /// Tells the arguments of all calls; `is_cut` if the answer was.
+    pub(super) fn finish(&mut self, is_cut: bool, out: &mut Vec<ModelEvent>) {
+        for slot in self.slots.drain(..) {
+            let fragment = slot.arguments.finish(is_cut);
+            let told = slot.number.filter(|_| !fragment.is_empty());
+            out.extend(told.map(|index| ModelEvent::CallArguments { index, fragment }));
+        }
+    }
+
     /// The call this continues, or `None` for a new one.
-    fn find(&self, index: Option<u64>, id: &str, name: &str, fragment: &str) -> Option<usize> {
+    fn find(&self, Part { index, id, name, arguments }: &Part) -> Option<usize> {
         let last = self.slots.len().checked_sub(1);
         let at = match index {
-            Some(_) => self.slots.iter().rposition(|slot| slot.index == index)?,
+            Some(_) => self.slots.iter().rposition(|slot| slot.index == *index)?,
             None if id.is_empty() => last?,
-            None => match self.slots.iter().rposition(|slot| slot.id == id) {
+            None => match self.slots.iter().rposition(|slot| slot.id == *id) {
                 Some(at) => at,
                 None if name.is_empty() => last?,
                 None => return None,
             },
         };
         let slot = self.slots.get(at)?;
-        let same_id = !id.is_empty() && slot.id == id;
-        if name.is_empty() || slot.name.is_empty() || same_id {
+        if name.is_empty() || slot.name.is_empty() {
             return Some(at);
         }
-        let other_id = !id.is_empty() && !slot.id.is_empty();
-        let other_name = index.is_none() && slot.name != name;
-        let after_whole_call = fragment.trim_start().starts_with('{') && is_object(&slot.text);
-        if other_id || other_name || after_whole_call { None } else { Some(at) }
+        let same_id = !id.is_empty() && slot.id == *id;
+        if !id.is_empty() && !slot.id.is_empty() && !same_id {
+            return None;
+        }
+        let fragment = String::from_utf8_lossy(arguments);
+        let other_name = index.is_none() && slot.name != *name;
+        let after_whole_call =
+            fragment.trim_start().starts_with('{') && slot.arguments.is_whole() && !slot.arguments.is(&fragment);
+        let is_another = match (same_id, index) {
+            (false, _) => other_name || after_whole_call,
+            (true, Some(_)) => false,
+            // One id for two calls: both are whole.
+            (true, None) => (other_name || after_whole_call) && is_object(&fragment),
+        };
+        if is_another { None } else { Some(at) }
     }
 }
 
-fn fill(slot: &mut Slot, started: &mut usize, id: String, name: String, fragment: String, out: &mut Vec<ModelEvent>) {
+fn fill(slot: &mut Slot, started: &mut usize, part: Part, out: &mut Vec<ModelEvent>) {
     if slot.id.is_empty() {
-        slot.id = id;
+        slot.id = part.id;
     }
     if slot.name.is_empty() {
-        slot.name = name;
+        slot.name = part.name;
     }
-    slot.text.push_str(&fragment);
-    let (index, fragment) = match slot.number {
-        Some(number) => (number, fragment),
-        None if slot.name.is_empty() => return,
-        None => {
-            let number = *started;
-            *started += 1;
-            slot.number = Some(number);
-            out.push(ModelEvent::CallStarted { index: number, name: slot.name.clone() });
-            (number, slot.text.clone())
-        }
-    };
-    if !fragment.is_empty() {
+    slot.arguments.push(part.arguments);
+    if slot.number.is_none() && !slot.name.is_empty() {
+        slot.number = Some(*started);
+        out.push(ModelEvent::CallStarted { index: *started, name: slot.name.clone() });
+        *started += 1;
+    }
+    if let (Some(index), Some(fragment)) = (slot.number, slot.arguments.long_part()) {
         out.push(ModelEvent::CallArguments { index, fragment });
     }
-}
-
-fn is_object(text: &str) -> bool {
-    text.trim_end().ends_with('}') && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }

@@ -9,12 +9,11 @@
 //! breaks there is truncated.
 
 use super::calls::Calls;
-use super::chunk::{CallPart, ChatMessage, ChatUsage, Chunk, text_of};
-use crate::decode::{Decode, DecodeError, push_text};
+use crate::decode::{Decode, DecodeError, Skipped, push_text};
+use crate::lenient::{Object, TextJoiner};
 use crate::sse::{BOM, Sse, SseEvent};
 use crate::vendor_error::{VendorError, one_line};
 use llm_worker::{ModelEvent, StopReason, Usage};
-use serde_json::Value;
 
 /// The longest answer that is not streamed, in bytes.
 const MAX_WHOLE: usize = 16 << 20;
@@ -22,10 +21,17 @@ const MAX_WHOLE: usize = 16 << 20;
 #[derive(Default)]
 pub(crate) struct ChatDecoder {
     mode: Mode,
+    skipped: Skipped,
+    reasoning: TextJoiner,
+    text: TextJoiner,
     calls: Calls,
-    finish: Option<String>,
+    finish: String,
+    /// Some text or reasoning arrived.
+    said: bool,
     refused: bool,
     usage: Option<Usage>,
+    /// The provider's sum of all tokens.
+    total: Option<u64>,
     done: bool,
 }
 
@@ -81,21 +87,28 @@ impl Decode for ChatDecoder {
         matches!(self.mode, Mode::Whole(_))
     }
 
+    fn skipped(&mut self) -> &mut Skipped {
+        &mut self.skipped
+    }
+
     fn finish(mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         match std::mem::take(&mut self.mode) {
             Mode::Unknown(_) => {}
-            Mode::Stream(sse) => {
-                let mut events = Vec::new();
-                sse.finish(&mut events)?;
-                self.last_events(events, out)?;
-            }
+            Mode::Stream(sse) => self.last_events(sse, out)?,
             Mode::Whole(held) => self.document(&held, out)?,
         }
-        let Some(finish) = self.finish.take() else { return Err(DecodeError::Cut) };
+        if self.finish.is_empty() {
+            return Err(self.skipped.cut());
+        }
         if self.calls.any_nameless() {
             return Err(DecodeError::Malformed("a tool call without a name".to_owned()));
         }
-        out.push(ModelEvent::Stop(self.stop(&finish)));
+        push_text(self.reasoning.finish(), ModelEvent::Reasoning, out);
+        push_text(self.text.finish(), ModelEvent::Text, out);
+        let stop = self.stop()?;
+        self.calls.finish(stop == StopReason::MaxTokens, out);
+        out.extend(self.skipped.notice());
+        out.push(ModelEvent::Stop(stop));
         Ok(())
     }
 
@@ -113,78 +126,101 @@ impl Decode for ChatDecoder {
 
 impl ChatDecoder {
     fn document(&mut self, json: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        let chunk: Chunk = serde_json::from_slice(json).map_err(|why| not_a_chunk(json, &why))?;
-        if let Some(error) = chunk.error.as_ref().and_then(VendorError::read) {
-            return Err(DecodeError::Vendor(error));
-        }
-        for choice in chunk.choices.into_iter().flatten().filter(|choice| choice.index.unwrap_or(0) == 0) {
-            if let Some(error) = choice.error.as_ref().and_then(VendorError::read) {
+        let json = String::from_utf8_lossy(json);
+        let unreadable = || DecodeError::unreadable(&json, "JSON that is not a chunk of Chat Completions");
+        let chunk = Object::read(&json).ok_or_else(unreadable)?;
+        let choices = chunk.objects("choices");
+        if choices.is_empty() || chunk.raw("error").is_some() {
+            let value = serde_json::from_str(&json).unwrap_or_default();
+            if let Some(error) = VendorError::in_document(&value) {
                 return Err(DecodeError::Vendor(error));
             }
-            for message in [choice.delta, choice.message].into_iter().flatten() {
-                self.message(message, out);
+            if chunk.raw("choices").is_some_and(|text| !text.starts_with('[')) {
+                return Err(unreadable());
             }
-            match choice.finish_reason.filter(|reason| !reason.is_empty()) {
-                Some(reason) if reason == "error" => {
+        }
+        for choice in choices.iter().filter(|choice| choice.count("index").unwrap_or(0) == 0) {
+            let error = choice.raw("error").and_then(|error| VendorError::read(&serde_json::from_str(error).ok()?));
+            if let Some(error) = error {
+                return Err(DecodeError::Vendor(error));
+            }
+            for message in [choice.object("delta"), choice.object("message")] {
+                self.message(&message, out);
+            }
+            match choice.word("finish_reason") {
+                reason if matches!(&*reason, "error" | "network_error") => {
                     return Err(DecodeError::Vendor(VendorError::saying(
                         "the provider ended the answer with an error",
                     )));
                 }
-                Some(reason) => self.finish = Some(reason),
-                None => {}
+                reason if !reason.is_empty() => self.finish = reason,
+                _none => {}
             }
         }
-        if let Some(usage) = chunk.usage.as_ref().map(usage).filter(|usage| self.usage != Some(*usage)) {
-            self.usage = Some(usage);
-            out.push(ModelEvent::Usage(usage));
-        }
+        self.count(&chunk.object("usage"), out);
         Ok(())
     }
 
-    fn message(&mut self, message: ChatMessage, out: &mut Vec<ModelEvent>) {
-        let refusal = text_of(message.refusal.as_ref());
-        self.refused |= !refusal.is_empty();
-        push_text(message.reasoning(), ModelEvent::Reasoning, out);
-        push_text(text_of(message.content.as_ref()), ModelEvent::Text, out);
-        push_text(refusal, ModelEvent::Text, out);
-        for part in message.tool_calls.into_iter().flatten() {
-            self.calls.feed(part, out);
+    fn count(&mut self, tokens: &Object<'_>, out: &mut Vec<ModelEvent>) {
+        let (input, output) = (tokens.count("prompt_tokens"), tokens.count("completion_tokens"));
+        self.total = tokens.count("total_tokens").or(self.total);
+        // The second is DeepSeek's name for the cached part.
+        let cached = tokens.object("prompt_tokens_details").count("cached_tokens");
+        let cached = cached.or(tokens.count("prompt_cache_hit_tokens")).unwrap_or(0);
+        let usage = Usage { input: input.unwrap_or(0), output: output.unwrap_or(0), cached, cache_write: 0 };
+        if input.or(output).is_some() && self.usage != Some(usage) {
+            self.usage = Some(usage);
+            out.push(ModelEvent::Usage(usage));
         }
-        if let Some(function) = message.function_call {
-            self.calls.feed(CallPart { function: Some(function), ..Default::default() }, out);
+    }
+
+    fn message(&mut self, message: &Object<'_>, out: &mut Vec<ModelEvent>) {
+        // Servers that send both fields send the same text twice.
+        let named = message.text("reasoning_content");
+        let reasoning = if named.is_empty() { message.text("reasoning") } else { named };
+        let (text, refusal) = (message.text("content"), message.text("refusal"));
+        self.refused |= !refusal.is_empty();
+        self.said |= !(reasoning.is_empty() && text.is_empty() && refusal.is_empty());
+        push_text(self.reasoning.push(reasoning), ModelEvent::Reasoning, out);
+        push_text(self.text.push(text), ModelEvent::Text, out);
+        push_text(self.text.push(refusal), ModelEvent::Text, out);
+        for part in message.objects("tool_calls") {
+            self.calls.feed(&part, out);
+        }
+        // The older form of a single call.
+        if message.raw("function_call").is_some() {
+            self.calls.feed_function(None, String::new(), &message.object("function_call"), out);
         }
     }
 
     /// Ollama and Gemini report `stop` although they call tools, so the presence of calls decides.
-    fn stop(&self, finish: &str) -> StopReason {
-        match finish.to_ascii_lowercase().as_str() {
-            "content_filter" | "refusal" | "safety" => StopReason::Refusal,
-            "length" | "max_tokens" => StopReason::MaxTokens,
+    fn stop(&self) -> Result<StopReason, DecodeError> {
+        let word = self.finish.to_ascii_lowercase();
+        Ok(match word.as_str() {
+            "content_filter" | "refusal" | "safety" | "sensitive" => StopReason::Refusal,
+            "length" if self.has_no_room() => return Err(DecodeError::Vendor(VendorError::full_context(&word))),
+            "length" | "max_tokens" | "max_output_tokens" | "max_completion_tokens" | "model_length" => {
+                StopReason::MaxTokens
+            }
+            "model_context_window_exceeded" | "context_window_exceeded" | "context_length_exceeded" => {
+                return Err(DecodeError::Vendor(VendorError::full_context(&word)));
+            }
             "stop" | "eos" | "end_turn" | "tool_calls" | "tool_use" | "function_call" => {
                 match (self.calls.any(), self.refused) {
                     (true, _) => StopReason::ToolUse,
                     (false, true) => StopReason::Refusal,
-                    (false, false) => StopReason::EndTurn,
+                    (false, false) if matches!(&*word, "stop" | "eos" | "end_turn") => StopReason::EndTurn,
+                    (false, false) => StopReason::ToolUse,
                 }
             }
-            _other => StopReason::Other(one_line(finish)),
-        }
+            _other => StopReason::Other(one_line(&self.finish)),
+        })
     }
-}
 
-fn usage(tokens: &ChatUsage) -> Usage {
-    let cached = tokens.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens);
-    Usage {
-        input: tokens.prompt_tokens.unwrap_or(0),
-        output: tokens.completion_tokens.unwrap_or(0),
-        cached: cached.or(tokens.prompt_cache_hit_tokens).unwrap_or(0),
-        cache_write: 0,
+    /// Whether the answer ended at its length before it began: the request fills the context. Thinking that the provider
+    /// counts and does not show is more than nothing.
+    fn has_no_room(&self) -> bool {
+        let counted = self.usage.is_some_and(|usage| usage.output > 0 || self.total > Some(usage.input));
+        !self.said && !self.calls.any() && !counted
     }
-}
-
-/// The error for bytes that are no chunk: an error of the provider, which Gemini wraps in a list, or malformed.
-fn not_a_chunk(json: &[u8], why: &serde_json::Error) -> DecodeError {
-    let in_list = serde_json::from_slice::<Value>(json).ok();
-    let error = in_list.as_ref().and_then(|list| list.get(0)?.get("error")).and_then(VendorError::read);
-    error.map_or_else(|| DecodeError::of_json("JSON that is not a chunk of Chat Completions", why), DecodeError::Vendor)
 }

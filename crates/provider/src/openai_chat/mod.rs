@@ -1,7 +1,6 @@
 //! The chat completions API, streamed, for OpenAI and compatible endpoints.
 
 mod calls;
-mod chunk;
 mod decode;
 mod dialect;
 

@@ -3,10 +3,12 @@
 use super::*;
 use crate::vendor_error::VendorError;
 use http_client::HttpErrorKind;
+use std::time::UNIX_EPOCH;
 
 fn status(status: u16, wait: Option<u64>, label: &str) -> Failure {
     let error = VendorError { labels: vec![label.to_owned()], ..VendorError::saying("no") };
-    Failure::refused(Some(status), wait.map(Duration::from_secs), &error, "m".to_owned())
+    let advice = RetryAdvice { wait: wait.map(Duration::from_secs), again: None };
+    Failure::refused(Some(status), advice, &error, "m".to_owned())
 }
 
 #[test]
@@ -22,7 +24,9 @@ fn what_is_retried_and_how_long_it_waits() {
         ("malformed", 1, plain(HttpErrorKind::Malformed), 0.0, ms(500)),
         ("TLS", 1, plain(HttpErrorKind::Tls), 0.0, RetryDecision::GiveUp),
         ("asked for", 1, status(429, Some(7), ""), 0.9, ms(7000)),
-        ("asked for nothing", 1, status(503, Some(0), ""), 0.9, ms(0)),
+        ("asked for nothing: our own wait", 1, status(503, Some(0), ""), 0.0, ms(500)),
+        ("asked for nothing again: it grows", 3, status(503, Some(0), ""), 0.0, ms(2000)),
+        ("asked for less than our own wait", 4, status(429, Some(1), ""), 0.0, ms(4000)),
         ("at the bound", 1, status(503, Some(120), ""), 0.0, ms(120_000)),
         ("over the bound", 1, status(429, Some(121), ""), 0.0, RetryDecision::TooLong(Duration::from_secs(121))),
         ("over the bound, last", 5, status(429, Some(121), ""), 0.0, RetryDecision::TooLong(Duration::from_secs(121))),
@@ -35,6 +39,13 @@ fn what_is_retried_and_how_long_it_waits() {
     for code in [408, 409, 425, 429, 500, 502, 503, 504, 529] {
         assert_eq!(RetryPolicy::USUAL.after(1, &status(code, None, ""), 0.0), ms(500), "{code}");
     }
+    let advised = |code, again| {
+        let advice = RetryAdvice { wait: None, again: Some(again) };
+        Failure::refused(Some(code), advice, &VendorError::saying("no"), "m".to_owned())
+    };
+    assert_eq!(RetryPolicy::USUAL.after(1, &advised(409, false), 0.0), RetryDecision::GiveUp);
+    assert_eq!(RetryPolicy::USUAL.after(1, &advised(503, false), 0.0), RetryDecision::GiveUp);
+    assert_eq!(RetryPolicy::USUAL.after(1, &advised(400, true), 0.0), ms(500));
     for code in [400, 401, 402, 403, 404, 413, 422, 501] {
         assert_eq!(RetryPolicy::USUAL.after(1, &status(code, None, ""), 0.0), RetryDecision::GiveUp, "{code}");
     }
@@ -42,23 +53,35 @@ fn what_is_retried_and_how_long_it_waits() {
     assert_eq!(patient.after(39, &plain(HttpErrorKind::Cut), 0.0), ms(30_000), "no overflow, and bounded");
 }
 
+/// pi#9595, librefang#4257: dates in the older forms were not read, and `Retry-After: 0` used up all attempts at once.
 #[test]
-fn retry_after_in_seconds_and_as_a_date() {
+fn the_headers_that_ask_to_wait() {
     let now = UNIX_EPOCH + Duration::from_secs(784_111_777 - 30);
-    let table = [
-        ("5", Some(5.0)),
-        (" 0.25 ", Some(0.25)),
-        ("Sun, 06 Nov 1994 08:49:37 GMT", Some(30.0)),
-        ("Sun, 06 Nov 1994 08:48:37 GMT", Some(0.0)),
-        ("Thu, 29 Feb 1996 00:00:00 GMT", Some(41_440_253.0)),
-        ("-1", None),
-        ("soon", None),
-        ("Sun, 06 Nov 1994 08:49 GMT", None),
-        ("Sun, 99 Nov 1994 08:49:37 GMT", None),
-        ("Sunday, 06-Nov-94 08:49:37 GMT", None),
+    let after = |value| [("retry-after", value)];
+    let both = |ms, seconds| [("retry-after-ms", ms), ("retry-after", seconds)];
+    let table: [(&[(&str, &str)], Option<f64>); 14] = [
+        (&after("5"), Some(5.0)),
+        (&after(" 0.25 "), Some(0.25)),
+        (&after("0"), Some(0.0)),
+        (&after("Sun, 06 Nov 1994 08:49:37 GMT"), Some(30.0)),
+        (&after("Sun, 06 Nov 1994 08:48:37 GMT"), Some(0.0)),
+        (&after("Thu, 29 Feb 1996 00:00:00 GMT"), Some(41_440_253.0)),
+        (&after("Sunday, 06-Nov-94 08:49:37 GMT"), Some(30.0)),
+        (&after("Sun Nov  6 08:49:37 1994"), Some(30.0)),
+        (&after("-1"), None),
+        (&after("soon"), None),
+        (&after("Sun, 99 Nov 1994 08:49:37 GMT"), None),
+        (&both("1500", "7"), Some(1.5)),
+        (&both("soon", "7"), Some(7.0)),
+        (&[], None),
     ];
-    for (value, want) in table {
-        assert_eq!(retry_after(value, now).map(|wait| wait.as_secs_f64()), want, "{value}");
+    for (headers, want) in table {
+        let read = advice(|name| headers.iter().find(|(key, _)| *key == name).map(|(_, value)| *value), now);
+        assert_eq!(read.wait.map(|wait| wait.as_secs_f64()), want, "{headers:?}");
+        assert_eq!(read.again, None);
+    }
+    for (value, want) in [("true", Some(true)), ("false", Some(false)), ("maybe", None)] {
+        assert_eq!(advice(|name| (name == "x-should-retry").then_some(value), now).again, want, "{value}");
     }
 }
 

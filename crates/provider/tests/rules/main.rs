@@ -98,6 +98,42 @@ fn an_encoded_conversation_keeps_every_rule() {
     chats().for_each(|requests| check(&Rules::openai(), &requests));
 }
 
+/// Arguments that were refused stay in the history, and a strict server refused each later request with them.
+#[test]
+fn stored_arguments_of_any_kind_are_sent_as_an_object() {
+    let deep = format!("{{\"a\":{}1{}}}", "[".repeat(5000), "]".repeat(5000));
+    let table = [
+        (r#"{"a":"\ud800"}"#, false),
+        (r#"{"\udc00":1}"#, false),
+        (r#"{"a":1e999}"#, false),
+        (deep.as_str(), false),
+        (r#"{"a":1}{"a":1}"#, false),
+        ("null", false),
+        ("\u{0}", false),
+        (r#"{"a": 12345678901234567890123, "a": -0, "b":"\ud83d\ude00"}"#, true),
+        (" {\"a\":\n1.50} ", true),
+    ];
+    for (raw, as_it_is) in table {
+        let item = Item::ToolCall { id: CallId::new(1).unwrap(), name: "Read".to_owned(), arguments: raw.to_owned() };
+        let mut projection = Projection::new(&surface(), Arc::new(Messages));
+        projection.push(&user("look"));
+        projection.push(&item);
+        let body = String::from_utf8(projection.body().to_vec()).unwrap();
+        let request: Value = serde_json::from_str(&body).unwrap_or_else(|error| panic!("{raw:.40}: {error}"));
+        let input = &request["messages"][1]["content"][0]["input"];
+        assert_eq!(input.get("invalid_json").is_none(), as_it_is, "{raw:.40}");
+        assert_eq!(body.contains(&format!(r#""input":{raw}"#)), as_it_is, "{raw:.40}: the bytes that were sent before");
+        for flavour in Flavour::ALL {
+            let mut projection = Projection::new(&surface(), Arc::new(Chat(flavour)));
+            projection.push(&user("look"));
+            projection.push(&item);
+            let request: Value = serde_json::from_slice(&projection.body().to_vec()).unwrap();
+            let sent = request["messages"][2]["tool_calls"][0]["function"]["arguments"].as_str().unwrap();
+            assert_eq!(sent == raw, as_it_is || flavour == Flavour::OpenAi, "{flavour:?} {raw:.40}");
+        }
+    }
+}
+
 #[test]
 fn every_rule_has_a_source_with_a_date() {
     for rules in [Rules::anthropic(), Rules::openai()] {

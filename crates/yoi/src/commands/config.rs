@@ -3,7 +3,7 @@
 use crate::cli::{ConfigAction, JsonArgs};
 use crate::commands::features::source_text;
 use crate::compose::keys::describe;
-use crate::compose::model::{self, patience};
+use crate::compose::model::{self, patience, waits};
 use crate::compose::switches::switched;
 use crate::config::file::{File, ProviderConfig, TimeoutsConfig};
 use crate::config::{Attaching, Config, ModelSettings, PendingGrant, PodLimitSettings, Source, Sourced, Switches};
@@ -12,6 +12,7 @@ use crate::exit::{Exit, Failure};
 use crate::pods::{disk, make_private};
 use crate::project::Project;
 use crate::show::out;
+use provider::{Timeouts, catalog};
 use schemars::schema_for;
 use serde_json::json;
 use std::fs::OpenOptions;
@@ -36,6 +37,7 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 # price = { input = 0.5, output = 1.5, cached_input = 0.05, cache_write = 0.6 }  # US dollars per million tokens
 # max_output = 32000                    # maximum number of tokens in one answer
 # context = 128000                      # maximum number of tokens in a request and its answer together
+# timeouts = { first_byte_s = 900 }     # as those of its provider, for this model alone
 
 # [secrets]                             # for features with grant = { secrets = ["tracker"] }
 # tracker = { env = "TRACKER_TOKEN" }   # or { file = "~/.keys/tracker" } or { command = ["pass", "show", "tracker"] }
@@ -208,6 +210,12 @@ fn feature_rows(key: &str, switches: &Switches) -> Vec<SettingRow> {
     rows
 }
 
+fn shown(waits: &Timeouts) -> String {
+    let [connect, first, between] =
+        [waits.connect, waits.first_byte, waits.between_bytes].map(|wait| wait.as_secs_f64());
+    format!("connect_s = {connect}, first_byte_s = {first}, between_bytes_s = {between}")
+}
+
 /// Every value in force.
 fn rows(config: &Config) -> Vec<SettingRow> {
     let mut rows = vec![optional("model", config.model.as_ref(), "chosen at each run")];
@@ -216,24 +224,24 @@ fn rows(config: &Config) -> Vec<SettingRow> {
         let key = key.as_ref().map_or_else(|| "no key".to_owned(), |key| format!("key from {}", describe(key)));
         let value = format!("{} at {base_url}, {key}", api.text());
         rows.push((format!("providers.{name}"), value, endpoint.source.clone()));
-        let (waits, retry) = patience(&endpoint.value);
-        let value = format!(
-            "connect_s = {}, first_byte_s = {}, between_bytes_s = {}",
-            waits.connect.as_secs_f64(),
-            waits.first_byte.as_secs_f64(),
-            waits.between_bytes.as_secs_f64()
-        );
+        let (timeouts_in_force, retry) = patience(&endpoint.value);
+        let value = shown(&timeouts_in_force);
         let source = |key: &str, set: bool| if set { endpoint.place(key).clone() } else { "built-in".to_owned() };
         let set = *timeouts != TimeoutsConfig::default();
         rows.push((format!("providers.{name}.timeouts"), value, source("timeouts", set)));
         let source = source("attempts", attempts.is_some());
         rows.push((format!("providers.{name}.attempts"), retry.attempts.to_string(), source));
     }
-    for (name, ModelSettings { price, max_output, context }) in &config.models {
+    for (name, ModelSettings { price, max_output, context, timeouts }) in &config.models {
         let price = price.as_ref().and_then(|price| Some((model::amounts(price.value.counted()?), &price.source)));
         rows.extend(price.map(|(text, source)| (format!("models.\"{name}\".price"), text, source.clone())));
         rows.extend(max_output.as_ref().map(|most| row(format!("models.\"{name}\".max_output"), most)));
         rows.extend(context.as_ref().map(|most| row(format!("models.\"{name}\".context"), most)));
+        rows.extend(timeouts.as_ref().map(|Sourced { value, source }| {
+            let provider = catalog::split(name).and_then(|(provider, _)| config.providers.get(provider));
+            let usual = provider.map_or(Timeouts::USUAL, |provider| patience(&provider.value).0);
+            (format!("models.\"{name}\".timeouts"), shown(&waits(*value, usual)), source.clone())
+        }));
     }
     for (name, Sourced { value, source }) in &config.named_secrets {
         rows.push((format!("secrets.{name}"), format!("from {}", describe(value)), source.clone()));

@@ -247,7 +247,18 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
             Some(Ending::Timeout) => ("the time limit was reached".to_owned(), Some(go_on(", or raise --timeout"))),
             Some(Ending::Signal(_)) | None => ("cancelled".to_owned(), Some(go_on(""))),
         },
-        Outcome::ModelFailed { message, help, .. } => (message.clone(), help.clone()),
+        Outcome::ModelFailed { message, help, .. } => {
+            let named = |help: &String| {
+                pod.name.map_or_else(
+                    || help.clone(),
+                    |name| {
+                        help.replace("yoi compact NAME ", &format!("yoi compact {name} "))
+                            .replace("yoi resume NAME`", &format!("yoi resume {name}`"))
+                    },
+                )
+            };
+            (message.clone(), help.as_ref().map(named))
+        }
     })
 }
 

@@ -5,7 +5,7 @@ use crate::compose::model::{OFFLINE, Reach, amounts, choose, in_the_clear, price
 use crate::config::Config;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use crate::show::remedy::MODEL_TERMS;
+use crate::show::remedy::OTHER_MODEL;
 use crate::show::{checklist, out};
 use authority::text::escape_line;
 use authority::{Ambient, Net};
@@ -104,7 +104,7 @@ fn one(ambient: &Ambient, runtime: &tokio::runtime::Runtime, name: &str, config:
         Ok(reached) => reached,
         Err(failure) => {
             let next = failure.help.unwrap_or(failure.message);
-            let own = next.strip_suffix(MODEL_TERMS.other_model).and_then(|next| next.strip_suffix(", or "));
+            let own = next.strip_suffix(OTHER_MODEL).and_then(|next| next.strip_suffix(", or "));
             return found(own.unwrap_or(&next).to_owned(), Vec::new(), false);
         }
     };

@@ -3,7 +3,7 @@
 use super::keys::{self, ResolvedKey, describe};
 use super::recording;
 use crate::config::Config;
-use crate::config::file::{ApiKind, ProviderConfig};
+use crate::config::file::{ApiKind, ProviderConfig, TimeoutsConfig};
 use crate::config::parser_text::{explain, in_words};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -195,6 +195,8 @@ fn plain(
     named(name, config)?;
     let (provider, _model) = catalog::split(name).unwrap_or((name, ""));
     let Reach { url, api, key, key_source, timeouts, retry } = endpoint(provider, config, env, || key(provider))?;
+    let own = config.models.get(name).and_then(|known| known.timeouts.as_ref());
+    let timeouts = own.map_or(timeouts, |own| waits(own.value, timeouts));
     let endpoint = Endpoint {
         name: name.to_owned(),
         net: Net::to(ambient, [url.host_port()]),
@@ -207,7 +209,7 @@ fn plain(
         max_output: config.models.get(name).and_then(|known| Some(known.max_output.as_ref()?.value)),
         price: price(name, config),
         context_window: context_window(name, config),
-        terms: remedy::MODEL_TERMS,
+        terms: remedy::model_terms(env),
     };
     let model = match api {
         catalog::Api::OpenAiChat(flavour) => openai_chat::model(endpoint, flavour),
@@ -315,18 +317,22 @@ pub(crate) fn in_the_clear(provider: &str, config: &Config) -> Option<String> {
 
 /// How long and how often, as configured.
 pub(crate) fn patience(provider: &ProviderConfig) -> (Timeouts, RetryPolicy) {
-    let usual = Timeouts::USUAL;
+    let timeouts = waits(provider.timeouts, Timeouts::USUAL);
+    let attempts = provider.attempts.unwrap_or(RetryPolicy::USUAL.attempts);
+    (timeouts, RetryPolicy { attempts, ..RetryPolicy::USUAL })
+}
+
+/// The waits that are set, the others as before.
+pub(crate) fn waits(set: TimeoutsConfig, usual: Timeouts) -> Timeouts {
     let wait = |set: Option<f64>, usual: Duration| {
         set.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(usual)
     };
-    let timeouts = Timeouts {
-        connect: wait(provider.timeouts.connect_s, usual.connect),
-        first_byte: wait(provider.timeouts.first_byte_s, usual.first_byte),
-        between_bytes: wait(provider.timeouts.between_bytes_s, usual.between_bytes),
+    Timeouts {
+        connect: wait(set.connect_s, usual.connect),
+        first_byte: wait(set.first_byte_s, usual.first_byte),
+        between_bytes: wait(set.between_bytes_s, usual.between_bytes),
         ..usual
-    };
-    let attempts = provider.attempts.unwrap_or(RetryPolicy::USUAL.attempts);
-    (timeouts, RetryPolicy { attempts, ..RetryPolicy::USUAL })
+    }
 }
 
 /// The encoder that recorded requests of this surface were made with, as far as this build has it.

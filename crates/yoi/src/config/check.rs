@@ -78,11 +78,12 @@ impl Config {
     fn check_model(&self, name: &str, known: &ModelSettings) -> Result<(), Failure> {
         let at = format!("models.\"{name}\"");
         let remote = !(name == model::OFFLINE || name.starts_with(model::SCRIPTED));
-        let ModelSettings { price, max_output, context } = known;
+        let ModelSettings { price, max_output, context, timeouts } = known;
         let source = [
             price.as_ref().map(|price| &price.source),
             max_output.as_ref().map(|most| &most.source),
             context.as_ref().map(|most| &most.source),
+            timeouts.as_ref().map(|waits| &waits.source),
         ];
         if let Some(source) = source.into_iter().flatten().next() {
             model::named(name, self)
@@ -100,6 +101,9 @@ impl Config {
             let ok = (MIN_CONTEXT..=MAX_CONTEXT).contains(value);
             range(&format!("{at}.context"), ok, source, "1000 to 100000000 tokens", Some(value))?;
         }
+        if let Some(Sourced { value, source }) = timeouts {
+            check_timeouts(&at, value, source)?;
+        }
         Ok(())
     }
 }
@@ -113,12 +117,21 @@ fn check_provider(name: &str, endpoint: &Endpoint) -> Result<(), Failure> {
     let ok = value.attempts.is_none_or(|n| (1..=20).contains(&n));
     let attempts = value.attempts.unwrap_or_default();
     range(&format!("{at}.attempts"), ok, endpoint.place("attempts"), "1 to 20", Some(&attempts))?;
-    let TimeoutsConfig { connect_s, first_byte_s, between_bytes_s } = value.timeouts;
+    check_timeouts(&at, &value.timeouts, endpoint.place("timeouts"))
+}
+
+fn check_timeouts(at: &str, waits: &TimeoutsConfig, source: &str) -> Result<(), Failure> {
+    let TimeoutsConfig { connect_s, first_byte_s, between_bytes_s } = *waits;
     let waits = [("connect_s", connect_s), ("first_byte_s", first_byte_s), ("between_bytes_s", between_bytes_s)];
     for (key, seconds) in waits {
         let ok = seconds.is_none_or(|seconds| (0.001..=86_400.0).contains(&seconds));
-        let (key, source) = (format!("{at}.timeouts.{key}"), endpoint.place("timeouts"));
-        range(&key, ok, source, "0.001 to 86400 seconds", Some(&seconds.unwrap_or_default()))?;
+        range(
+            &format!("{at}.timeouts.{key}"),
+            ok,
+            source,
+            "0.001 to 86400 seconds",
+            Some(&seconds.unwrap_or_default()),
+        )?;
     }
     Ok(())
 }

@@ -122,6 +122,8 @@ pub(crate) struct ModelConfig {
     pub(crate) max_output: Option<u32>,
     /// The context window: the maximum number of tokens in a request and its answer together.
     pub(crate) context: Option<u64>,
+    /// Time limits of a request to this model; a key that is not set is the provider's.
+    pub(crate) timeouts: Option<TimeoutsConfig>,
 }
 
 /// Prices in US dollars per million tokens.

@@ -31,12 +31,13 @@ impl Config {
         }
         let sourced = |key, name: &str| Sourced::new(key, place(&["secrets", name]));
         self.named_secrets.extend(secrets.into_iter().map(|(name, key)| (name.clone(), sourced(key, &name))));
-        for (name, ModelConfig { price, max_output, context }) in models {
+        for (name, ModelConfig { price, max_output, context, timeouts }) in models {
             let at = |key: &str| place(&["models", &name, key]);
             let known = self.models.entry(name.clone()).or_default();
             set(&mut known.price, price, || at("price"));
             set(&mut known.max_output, max_output, || at("max_output"));
             set(&mut known.context, context, || at("context"));
+            set(&mut known.timeouts, timeouts, || at("timeouts"));
         }
         self.layer_limits(limits, place);
         self.protect_tokens.set(context.protect_tokens, || place(&["context", "protect_tokens"]));

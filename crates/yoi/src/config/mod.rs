@@ -40,7 +40,7 @@ use crate::exit::{Exit, Failure};
 use crate::plain_file::Links;
 use crate::plugins::{OnDemand, Places};
 use crate::project::Project;
-use file::{KeySource, Mode, PriceConfig, ProviderConfig};
+use file::{KeySource, Mode, PriceConfig, ProviderConfig, TimeoutsConfig};
 use grants::Grants;
 use pod::session::view::ContextPolicy;
 use std::collections::BTreeMap;
@@ -72,6 +72,7 @@ pub(crate) struct ModelSettings {
     pub(crate) price: Option<Sourced<PriceConfig>>,
     pub(crate) max_output: Option<Sourced<u32>>,
     pub(crate) context: Option<Sourced<u64>>,
+    pub(crate) timeouts: Option<Sourced<TimeoutsConfig>>,
 }
 
 #[derive(Clone, Debug)]

@@ -25,11 +25,15 @@ impl Config {
         let output = changed(&self.models, &newer.models, |one, other| {
             same(one.and_then(|one| one.max_output.as_ref()), other.and_then(|other| other.max_output.as_ref()))
         });
+        let waits = changed(&self.models, &newer.models, |one, other| {
+            same(one.and_then(|one| one.timeouts.as_ref()), other.and_then(|other| other.timeouts.as_ref()))
+        });
         let features = changed(&self.features, &newer.features, Switches::is_same);
         let all = single
             .chain(providers.map(|name| format!("providers.{name}")))
             .chain(named.map(|name| format!("secrets.{name}")))
             .chain(output.map(|name| format!("models.\"{name}\".max_output")))
+            .chain(waits.map(|name| format!("models.\"{name}\".timeouts")))
             .chain(features.map(|id| format!("features.\"{id}\"")));
         all.take(MAX_KEYS).collect()
     }

@@ -126,6 +126,7 @@ fn effect(path: &[&str], value: &Value) -> String {
         ["secrets", ..] => secret(value),
         ["models", _, "price"] => "sets the price of this model".to_owned(),
         ["models", _, "context"] => "sets the context window of this model".to_owned(),
+        ["models", _, "timeouts"] => "sets the time limits of requests to this model".to_owned(),
         ["models", ..] => "sets the maximum length of this model's answers".to_owned(),
         ["permissions", ..] => {
             "such calls run without approval, unless a rule in your own files decides otherwise".to_owned()

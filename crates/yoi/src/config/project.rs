@@ -201,16 +201,18 @@ impl Config {
 /// What of the models was granted.
 fn granted_models(models: BTreeMap<String, ModelConfig>, asking: &mut Narrowing<'_>) -> BTreeMap<String, ModelConfig> {
     let mut accepted = BTreeMap::new();
-    for (name, ModelConfig { price, max_output, context }) in models {
+    for (name, ModelConfig { price, max_output, context, timeouts }) in models {
         let mut part = |key: &str, there: bool| there && asking.granted(&["models", &name, key]);
         let priced = part("price", price.is_some());
         let (bounded, sized) = (part("max_output", max_output.is_some()), part("context", context.is_some()));
+        let waits = part("timeouts", timeouts.is_some());
         let granted = ModelConfig {
             price: price.filter(|_| priced),
             max_output: max_output.filter(|_| bounded),
             context: context.filter(|_| sized),
+            timeouts: timeouts.filter(|_| waits),
         };
-        if priced || bounded || sized {
+        if priced || bounded || sized || waits {
             accepted.insert(name, granted);
         }
     }

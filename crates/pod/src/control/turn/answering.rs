@@ -61,6 +61,7 @@ impl Answering {
             | ModelEvent::Sealed(_)
             | ModelEvent::Usage(_)
             | ModelEvent::Shortfall(_)
+            | ModelEvent::Notice(_)
             | ModelEvent::Stop(_) => {}
         }
     }

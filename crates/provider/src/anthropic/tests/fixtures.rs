@@ -38,6 +38,10 @@ fn shown(events: &[ModelEvent]) -> Vec<String> {
                 lines.push(format!("stop {reason:?}"));
                 continue;
             }
+            ModelEvent::Notice(_) => {
+                lines.push("notice".to_owned());
+                continue;
+            }
             ModelEvent::Shortfall(_) => panic!("no vendor's words are judged"),
             ModelEvent::Retrying { .. } => panic!("a decoder does not retry"),
         };
@@ -172,13 +176,14 @@ fn what_each_word_means() {
         ("stop_sequence", "stop EndTurn"),
         ("tool_use", "stop ToolUse"),
         ("max_tokens", "stop MaxTokens"),
-        ("model_context_window_exceeded", "stop MaxTokens"),
         ("refusal", "stop Refusal"),
         ("pause_turn", "stop Paused"),
         ("gone_fishing", "stop Other(\"gone_fishing\")"),
     ] {
         assert_eq!(stop(reason), [want]);
     }
+    let full = "vendor None the model's context is full (stop reason model_context_window_exceeded)";
+    assert_eq!(stop("model_context_window_exceeded"), [full]);
     let failed = |kind: &str| events(&[&format!(r#"{{"type":"error","error":{{"type":"{kind}","message":"m"}}}}"#)]);
     for (kind, status) in [
         ("invalid_request_error", "Some(400)"),
@@ -207,8 +212,8 @@ fn arguments_that_never_came() {
     let table: &[(&str, &[&str], &[&str])] = &[
         ("the block ended: none were meant", &[READ, STOP, USE], &["call Read {}", "stop ToolUse"]),
         ("the answer was cut: nobody knows", &[READ, STOP, CUT], &["call Read ", "stop MaxTokens"]),
-        ("the block never ended: nobody knows", &[READ, USE], &["call Read ", "stop ToolUse"]),
-        ("they stood in the block's beginning", &[FULL, STOP, USE], &["call Read {\"a\":1}", "stop ToolUse"]),
+        ("the block never ended, the answer did: none were meant", &[READ, USE], &["call Read {}", "stop ToolUse"]),
+        ("they stood in the block's beginning", &[FULL, STOP, USE], &["call Read {\"a\": 1}", "stop ToolUse"]),
         (
             "a call without a name",
             &[r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","input":{}}}"#, USE],
@@ -226,8 +231,9 @@ fn arguments_that_never_came() {
         ),
         ("an error without a type", &[r#"{"error":{"message":"no"}}"#], &["vendor None no"]),
         ("nothing", &[], &["cut"]),
-        ("not JSON", &["{oops", USE], &["malformed"]),
-        ("not JSON behind the stop reason", &[USE, "[DONE"], &["malformed"]),
+        ("one line that is not JSON", &["{oops", USE], &["notice", "stop ToolUse"]),
+        ("not JSON, and no answer", &["{oops"], &["malformed"]),
+        ("not JSON behind the stop reason", &[USE, "[DONE"], &["notice", "stop ToolUse"]),
     ];
     for (case, data, want) in table {
         assert_eq!(events(data), *want, "{case}");

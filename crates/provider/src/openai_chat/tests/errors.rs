@@ -1,10 +1,11 @@
 //! What a person is told when an endpoint refuses.
 
 use super::loopback::Rig;
-use crate::failure::{Failure, KeyStatus, RequestContext};
-use crate::test_server::{Reply, Server, TERMS, status};
+use crate::failure::{Failure, KeyStatus, RequestContext, RetryAdvice};
+use crate::test_server::{Reply, Server, TERMS, begun, status, streamed};
 use crate::vendor_error::{VendorError, one_line};
-use llm_worker::ErrorKind;
+use llm_worker::{ErrorKind, ModelEvent, StopReason};
+use std::time::Duration;
 
 #[tokio::test]
 async fn refusals_are_told_apart_and_say_what_to_do() {
@@ -116,8 +117,10 @@ fn help_names_the_ways_out_in_the_hosts_words() {
         (500, "try again later, or choose another model with -m"),
     ];
     for (status, help) in table {
-        let failure = Failure::refused(Some(status), None, &VendorError::saying("no"), "no".to_owned());
-        let place = RequestContext { url: "http://x", model: "m", key: KeyStatus::None, terms: TERMS };
+        let failure =
+            Failure::refused(Some(status), RetryAdvice::default(), &VendorError::saying("no"), "no".to_owned());
+        let terms = TERMS;
+        let place = RequestContext { url: "http://x", model: "m", key: KeyStatus::None, terms: &terms };
         assert_eq!(failure.into_error(1, &place).help.as_deref(), Some(help), "{status}");
     }
 }
@@ -183,4 +186,167 @@ async fn the_key_is_in_no_message_and_no_message_is_endless() {
     assert_eq!(result, Ok(()));
     let stop = events.last().unwrap();
     assert!(format!("{stop:?}").len() < 2000, "a stop reason becomes a record");
+}
+
+/// agent-os#657, openclaw#9562 and others: each server has its own words for a context that is full.
+#[test]
+fn a_full_context_is_known_in_each_servers_words() {
+    let full = [
+        "Your input exceeds the context window of this model.",
+        "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300000 tokens.",
+        "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).",
+        "Invalid request: Your request exceeded model token limit: 262144 (requested: 291351)",
+        "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+        "Input is too long for requested model.",
+        "Prompt exceeds max length",
+        "Prompt 超长",
+        "prompt token count of 142339 exceeds the limit of 128000",
+        "Range of input length should be [1, 129024]",
+        "Please reduce the length of the messages or completion.",
+        "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens",
+        "Input validation error: `inputs` must have less than 1024 tokens. Given: 2000",
+        "The decoder prompt (length 5000) is longer than the maximum model length of 4096.",
+        "The input (9000 tokens) is longer than the model's context length (8192 tokens).",
+        "Input length (9000) exceeds the maximum allowed length (8186).",
+        "Total tokens of image and text exceed max message tokens",
+        "invalid params, context window exceeds limit (2013)",
+        "Too many tokens: the total is 9000",
+    ];
+    let other = [
+        "max_tokens is too large: 100000",
+        "Too many tokens, please wait before trying again.",
+        "Request too large on tokens per minute: Limit 30000, Requested 35000",
+        "Unknown parameter: 'tools[0].parameters.length'",
+    ];
+    for (words, want) in full.map(|words| (words, true)).into_iter().chain(other.map(|words| (words, false))) {
+        for status in [Some(400), None] {
+            let error = VendorError::saying(words);
+            let failure = Failure::refused(status, RetryAdvice::default(), &error, words.to_owned());
+            assert_eq!(failure.kind() == ErrorKind::Exhausted, want, "{words}");
+            let terms = TERMS;
+            let place = RequestContext { url: "http://x", model: "m", key: KeyStatus::None, terms: &terms };
+            let help = failure.into_error(1, &place).help;
+            assert_eq!(help.is_some_and(|help| help.ends_with(TERMS.full_context)), want, "{words}");
+        }
+    }
+    for (label, status) in [("model_max_prompt_tokens_exceeded", 400), ("1261", 400), ("context_length_exceeded", 500)]
+    {
+        let error = VendorError { labels: vec![label.to_owned()], ..VendorError::saying("no") };
+        let failure = Failure::refused(Some(status), RetryAdvice::default(), &error, "no".to_owned());
+        assert_eq!(failure.kind(), ErrorKind::Exhausted, "{label}");
+    }
+}
+
+/// hermes#65631, goose#8021: an error with status 200 was five attempts, and "the answer has no end".
+#[tokio::test]
+async fn an_error_with_a_good_status_is_told_in_its_own_words() {
+    let json = "content-type: application/json\r\n";
+    let table = [
+        ("200 OK", json, r#"{"object":"error","message":"WHY","code":400}"#, ErrorKind::FixInput, "WHY", 1),
+        (
+            "200 OK",
+            json,
+            r#"{"type":"error","error":{"type":"authentication_error","message":"WHY"}}"#,
+            ErrorKind::Denied,
+            "WHY",
+            1,
+        ),
+        ("200 OK", json, r#"{"code":"InvalidParameter","message":"WHY"}"#, ErrorKind::FixInput, "WHY", 1),
+        ("202 Accepted", json, r#"{"detail":"WHY"}"#, ErrorKind::Unavailable, "WHY", 5),
+        ("200 OK", "content-type: text/plain\r\n", "WHY", ErrorKind::Unavailable, "WHY", 5),
+        ("200 OK", "", "", ErrorKind::Unavailable, "HTTP 200 OK with an empty body", 5),
+        ("202 Accepted", "", "", ErrorKind::Unavailable, "HTTP 202 Accepted with an empty body", 5),
+        ("200 OK", "", "\n<!doctype html><p>WHY", ErrorKind::FixInput, "an HTML page", 1),
+        ("200 OK", "content-encoding: gzip\r\n", "WHY", ErrorKind::Unavailable, "compressed (gzip)", 1),
+        ("400 Bad Request", "content-encoding: br\r\n", "WHY", ErrorKind::FixInput, "compressed (br)", 1),
+        ("409 Conflict", "x-should-retry: false\r\n", r#"{"error":"WHY"}"#, ErrorKind::Unavailable, "WHY", 1),
+    ];
+    for (line, headers, body, kind, message, attempts) in table {
+        let server = Server::start((0..5).map(|_| Reply::Keep(status(line, headers, body)))).await;
+        let (result, _) = Rig::at(server.port).ask().await;
+        let error = result.unwrap_err();
+        assert_eq!((error.kind, server.seen().len()), (kind, attempts), "{body}: {error:?}");
+        assert!(error.message.contains(message), "{body}: {}", error.message);
+    }
+    // Without a length, the end of the connection ends the words.
+    let open = "HTTP/1.1 200 OK\r\n\r\nno model is loaded\n".to_owned();
+    let server = Server::start((0..5).map(|_| Reply::Close(open.clone()))).await;
+    let (result, _) = Rig::at(server.port).ask().await;
+    assert!(result.unwrap_err().message.contains("no model is loaded"));
+}
+
+fn finished(delta: &str, reason: &str) -> Reply {
+    let text = format!("data: {{\"choices\":[{{\"delta\":{delta},\"finish_reason\":\"{reason}\"}}]}}\n\n");
+    Reply::Keep(streamed(&text, 64))
+}
+
+/// pi#9681: an answer that stops for a tool call and has none was a silent end.
+#[tokio::test]
+async fn an_empty_answer_is_asked_again_once() {
+    let (nothing, blank, words) = ("{}", r#"{"content":" \n"}"#, r#"{"content":"x"}"#);
+    let table: [(&str, Vec<Reply>, Result<StopReason, &str>, usize); 6] = [
+        ("empty once", vec![finished(nothing, "stop"), finished(words, "stop")], Ok(StopReason::EndTurn), 2),
+        ("blank once", vec![finished(blank, "stop"), finished(words, "stop")], Ok(StopReason::EndTurn), 2),
+        (
+            "empty twice: as it is",
+            vec![finished(nothing, "stop"), finished(nothing, "stop")],
+            Ok(StopReason::EndTurn),
+            2,
+        ),
+        ("refused", vec![finished(nothing, "content_filter")], Ok(StopReason::Refusal), 1),
+        ("a call once", vec![finished(words, "tool_calls"), finished(words, "stop")], Ok(StopReason::EndTurn), 2),
+        ("a call twice", vec![finished(words, "tool_calls"), finished(nothing, "tool_calls")], Err("contains none"), 2),
+    ];
+    for (case, replies, want, attempts) in table {
+        let server = Server::start(replies).await;
+        let (result, events) = Rig::at(server.port).ask().await;
+        assert_eq!(server.seen().len(), attempts, "{case}");
+        match want {
+            Ok(stop) => {
+                assert_eq!((result, events.last()), (Ok(()), Some(&ModelEvent::Stop(stop))), "{case}");
+                assert_eq!(events.iter().filter(|event| matches!(event, ModelEvent::Stop(_))).count(), 1, "{case}");
+            }
+            Err(words) => assert!(result.unwrap_err().message.contains(words), "{case}"),
+        }
+    }
+}
+
+fn notices(events: &[ModelEvent]) -> Vec<&str> {
+    events
+        .iter()
+        .filter_map(|event| if let ModelEvent::Notice(words) = event { Some(words.as_str()) } else { None })
+        .collect()
+}
+
+#[tokio::test]
+async fn people_are_told_of_a_silence_and_of_lines_that_were_skipped() {
+    const GOOD: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\n\n";
+    let server = Server::start([Reply::Keep(streamed(&format!("data: oops\n\n{GOOD}data: [1\n\n"), 9))]).await;
+    let (result, events) = Rig::at(server.port).ask().await;
+    assert_eq!((result, notices(&events).len()), (Ok(()), 1));
+    assert!(notices(&events)[0].contains("2 lines"), "{events:?}");
+    for sent in [String::new(), begun("data: ", 3)] {
+        let server = Server::start([Reply::Hang(sent)]).await;
+        let mut rig = Rig::at(server.port);
+        rig.model.quiet = Duration::from_millis(30);
+        let (sender, mut receiver) = tokio::sync::mpsc::channel(8);
+        let body = super::loopback::body(1);
+        tokio::select! {
+            _ended = rig.model.answer(&body, &sender) => panic!("the server hangs"),
+            event = receiver.recv() => {
+                let event = event.unwrap();
+                assert!(notices(&[event.clone()])[0].contains("nothing has arrived"), "{event:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_proxy_that_is_not_used_is_named() {
+    let terms = crate::HelpTerms { proxies: "HTTPS_PROXY".to_owned(), ..TERMS };
+    for cause in [http_client::HttpErrorKind::Connect, http_client::HttpErrorKind::Tls] {
+        let place = RequestContext { url: "http://x", model: "m", key: KeyStatus::None, terms: &terms };
+        let help = Failure::new(cause, "no").into_error(1, &place).help.unwrap();
+        assert!(help.ends_with("; yoi does not use the proxy in HTTPS_PROXY"), "{help}");
+    }
 }

@@ -22,6 +22,7 @@ fn shown(events: &[ModelEvent]) -> Vec<String> {
                 rest.push(format!("usage {} {} {}", usage.input, usage.output, usage.cached));
             }
             ModelEvent::Stop(reason) => rest.push(format!("stop {reason:?}")),
+            ModelEvent::Notice(_) => rest.push("notice".to_owned()),
             ModelEvent::Retrying { .. } | ModelEvent::Sealed(_) | ModelEvent::Shortfall(_) => {
                 panic!("this decoder has none")
             }
@@ -222,9 +223,92 @@ fn fragments_find_their_call() {
                 r#"{"index":0,"id":"a","function":{"name":"A"}}"#,
                 r#"{"index":0,"id":"b","function":{"name":"A","arguments":"{}"}}"#,
             ],
-            &["call A ", "call A {}"],
+            &["call A {}", "call A {}"],
         ),
-        ("no arguments at all", &[r#"{"index":0,"id":"a","function":{"name":"A"}}"#], &["call A "]),
+        ("no arguments at all", &[r#"{"index":0,"id":"a","function":{"name":"A"}}"#], &["call A {}"]),
+        (
+            "empty arguments, null arguments, null parts",
+            &[
+                r#"{"index":0,"id":"a","function":{"name":"A","arguments":""}},null,{"index":1,"id":"b","function":{"name":"B","arguments":null}}"#,
+                r#"{"index":"2","id":7,"type":null,"function":{"name":"C","arguments":"null"}}"#,
+            ],
+            &["call A {}", "call B {}", "call C {}"],
+        ),
+        // opencode#17339, opencodex#361: the last chunk repeats the arguments.
+        (
+            "whole again at the end",
+            &[
+                r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{\"x\":"}}"#,
+                r#"{"index":0,"function":{"arguments":"1}"}}"#,
+                r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{\"x\": 1}"}}"#,
+            ],
+            &[r#"call A {"x": 1}"#],
+        ),
+        (
+            "twice without an id",
+            &[
+                r#"{"index":0,"function":{"name":"A","arguments":"{\"x\":1}"}}"#,
+                r#"{"index":0,"function":{"name":"A","arguments":"{\"x\":1}"}}"#,
+            ],
+            &[r#"call A {"x":1}"#],
+        ),
+        (
+            "twice in pieces",
+            &[
+                r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{\"x\""}}"#,
+                r#"{"index":0,"function":{"arguments":":1}{\"x\""}}"#,
+                r#"{"index":0,"function":{"arguments":":1}"}}"#,
+            ],
+            &[r#"call A {"x":1}"#],
+        ),
+        (
+            "each time from the beginning",
+            &[
+                r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{\"x\":"}}"#,
+                r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{\"x\":[{\"x"}}"#,
+                r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{\"x\":[{\"x\":2}]}"}}"#,
+            ],
+            &[r#"call A {"x":[{"x":2}]}"#],
+        ),
+        (
+            "pieces that look like a beginning, and are none",
+            &[
+                r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{\"x\":"}}"#,
+                r#"{"index":0,"function":{"arguments":"{\"x\":1}"}}"#,
+                r#"{"index":0,"function":{"arguments":"}"}}"#,
+            ],
+            &[r#"call A {"x":{"x":1}}"#],
+        ),
+        // Codex-Manager#42, goose#9786.
+        (
+            "two whole calls with one id and no index",
+            &[
+                r#"{"id":"a","function":{"name":"A","arguments":"{\"x\":1}"}},{"id":"a","function":{"name":"A","arguments":"{\"x\":2}"}}"#,
+            ],
+            &[r#"call A {"x":1}"#, r#"call A {"x":2}"#],
+        ),
+        (
+            "one id and two names, without index",
+            &[
+                r#"{"id":"a","function":{"name":"A","arguments":"{}"}},{"id":"a","function":{"name":"B","arguments":"{}"}}"#,
+            ],
+            &["call A {}", "call B {}"],
+        ),
+        (
+            "one id and two indexes",
+            &[
+                r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{}"}},{"index":1,"id":"a","function":{"name":"A","arguments":"{}"}}"#,
+            ],
+            &["call A {}", "call A {}"],
+        ),
+        (
+            "one id and no index, sent twice",
+            &[
+                r#"{"id":"a","function":{"name":"A","arguments":"{\"x\":1}"}}"#,
+                r#"{"id":"a","function":{"name":"A","arguments":"{\"x\":1}"}}"#,
+            ],
+            &[r#"call A {"x":1}"#],
+        ),
         (
             "an empty placeholder",
             &[r#"{}"#, r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{}"}}"#],
@@ -252,8 +336,10 @@ fn finish_reasons() {
     let table = [
         ("stop", "EndTurn"),
         ("STOP", "EndTurn"),
-        ("tool_calls", "EndTurn"),
+        ("tool_calls", "ToolUse"),
         ("length", "MaxTokens"),
+        ("max_output_tokens", "MaxTokens"),
+        ("model_length", "MaxTokens"),
         ("content_filter", "Refusal"),
         ("repetition", "Other(\"repetition\")"),
     ];
@@ -281,7 +367,72 @@ fn oddities() {
         ("{\"error\":{\"message\":\"no\",\"code\":400}}", &["vendor Some(400) no"]),
         ("[{\"error\":{\"message\":\"no\",\"code\":429}}]", &["vendor Some(429) no"]),
         ("{\"choices\":[]}", &["cut"]),
-        ("<html>", &["cut"]),
+        // hermes#65631, goose#8021: errors with status 200, each in its server's form.
+        (
+            r#"{"object":"error","message":"no","type":"BadRequestError","param":null,"code":400}"#,
+            &["vendor Some(400) no"],
+        ),
+        (
+            r#"{"choices":null,"error_type":"BadRequestError","error_message":"no","status_code":400}"#,
+            &["vendor Some(400) no"],
+        ),
+        (r#"{"detail":"no"}"#, &["vendor None no"]),
+        (r#"{"detail":[{"msg":"no"}]}"#, &[r#"vendor None [{"msg":"no"}]"#]),
+        (r#"{"code":"InvalidParameter","message":"no","request_id":"r"}"#, &["vendor Some(400) no"]),
+        (r#"{"code":401,"msg":"no","success":false}"#, &["vendor Some(401) no"]),
+        (r#"{"choices":null,"base_resp":{"status_code":1004,"status_msg":"no"}}"#, &["vendor Some(401) no"]),
+        (r#"{"choices":[],"base_resp":{"status_code":0,"status_msg":"success"}}"#, &["cut"]),
+        (r#"{"type":"error","error":{"type":"overloaded_error","message":"no"}}"#, &["vendor Some(529) no"]),
+        (r#"{"success":false,"errors":[{"code":7003,"message":"no"}]}"#, &["vendor None no"]),
+        (r#"{"error":"no","status":429}"#, &["vendor Some(429) no"]),
+        (r#"{"code":200,"msg":"fine","choices":[]}"#, &["cut"]),
+        ("upstream connect error\n", &["vendor None upstream connect error"]),
+        (
+            "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\ndata: oops\n\ndata: {\"choices\":[{\"finish_reason\":\"stop\"}]}\n\n",
+            &["text x", "notice", "stop EndTurn"],
+        ),
+        // rakazo#416: a character in two halves; a half alone and a bad byte become U+FFFD.
+        (
+            r#"data: {"choices":[{"delta":{"content":"a\ud83d"}}]}
+
+data: {"choices":[{"delta":{"content":"\ude00b\ud83dc"},"finish_reason":"stop"}]}
+
+"#,
+            &["text a😀b\u{fffd}c", "stop EndTurn"],
+        ),
+        (
+            r#"data: {"choices":[{"delta":{"content":"a\udc00"},"finish_reason":["odd"]}]}
+
+"#,
+            &["text a\u{fffd}", "stop Other(\"[\\\"odd\\\"]\")"],
+        ),
+        // A request that fills the context leaves no room for an answer.
+        (
+            r#"{"choices":[{"message":{"content":""},"finish_reason":"length"}],"usage":{"prompt_tokens":9,"completion_tokens":0,"total_tokens":9}}"#,
+            &["usage 9 0 0", "vendor None the model's context is full (stop reason length)"],
+        ),
+        (
+            r#"{"choices":[{"message":{"content":""},"finish_reason":"length"}],"usage":{"prompt_tokens":9,"completion_tokens":0,"total_tokens":99}}"#,
+            &["usage 9 0 0", "stop MaxTokens"],
+        ),
+        (
+            r#"{"choices":[{"message":{"content":"x"},"finish_reason":"model_context_window_exceeded"}]}"#,
+            &["text x", "vendor None the model's context is full (stop reason model_context_window_exceeded)"],
+        ),
+        // zed#62983 and others: a count of another type is unknown, and the answer stands.
+        (
+            r#"{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1000.0,"completion_tokens":"3"}}"#,
+            &["text x", "usage 1000 3 0", "stop EndTurn"],
+        ),
+        (
+            r#"{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":-1,"completion_tokens":3,"prompt_tokens_details":[1]}}"#,
+            &["text x", "usage 0 3 0", "stop EndTurn"],
+        ),
+        (
+            r#"{"choices":[null,{"message":{"content":"x","tool_calls":null},"index":null,"finish_reason":"stop"}],"usage":[1e999]}"#,
+            &["text x", "stop EndTurn"],
+        ),
+        ("<html>", &["vendor None an HTML page, not an API answer"]),
         (
             "data: {\"choices\":[{\"delta\":{\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"text\":\"b\"}]},\"finish_reason\":\"stop\"}],\"error\":null}\n\n",
             &["text ab", "stop EndTurn"],

@@ -59,7 +59,7 @@ impl Rig {
     }
 }
 
-fn body(kilobytes: usize) -> Body {
+pub(super) fn body(kilobytes: usize) -> Body {
     let surface = Surface {
         generation: 1,
         model: "test/some-model".to_owned(),
@@ -93,6 +93,7 @@ fn heard(events: &[ModelEvent]) -> (String, usize, Option<&StopReason>) {
             | ModelEvent::Reasoning(_)
             | ModelEvent::Sealed(_)
             | ModelEvent::Shortfall(_)
+            | ModelEvent::Notice(_)
             | ModelEvent::CallStarted { .. }
             | ModelEvent::CallArguments { .. } => {}
         }
