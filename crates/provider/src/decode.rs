@@ -27,15 +27,22 @@ pub(crate) trait Decode: Default + Send {
     fn skipped(&mut self) -> &mut Skipped;
 
     /// Decodes events up to the last one of the answer. An event that cannot be read is skipped, up to
-    /// [`Skipped::MOST`] of them.
+    /// [`Skipped::MOST`] in a row.
     fn events(&mut self, events: Vec<SseEvent>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         for event in events {
             if self.done() {
                 return Ok(());
             }
+            // A comment where a comment cannot be: a sign of life of some gateways.
+            if event.data.starts_with(b":") {
+                continue;
+            }
             match self.event(event, out) {
                 Err(DecodeError::Malformed(why)) => self.skipped().add(why)?,
-                read => read?,
+                read => {
+                    read?;
+                    self.skipped().row = 0;
+                }
             }
         }
         Ok(())
@@ -65,17 +72,20 @@ pub(crate) trait Decode: Default + Send {
 #[derive(Default)]
 pub(crate) struct Skipped {
     count: usize,
+    /// How many came one after the other.
+    row: usize,
     first: Option<String>,
 }
 
 impl Skipped {
-    /// More are an error: this is no answer of the API.
+    /// More in a row are an error: this is no answer of the API.
     const MOST: usize = 16;
 
     fn add(&mut self, why: String) -> Result<(), DecodeError> {
-        if self.count >= Self::MOST {
+        if self.row >= Self::MOST {
             return Err(DecodeError::Malformed(why));
         }
+        self.row += 1;
         self.count += 1;
         self.first.get_or_insert(why);
         Ok(())

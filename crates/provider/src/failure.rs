@@ -56,8 +56,10 @@ pub(crate) enum RefusalReason {
     Status,
 }
 
-/// Statuses after which the same request may succeed.
-const PASSING: [u16; 9] = [408, 409, 425, 429, 500, 502, 503, 504, 529];
+/// Statuses after which the same request may succeed; those from 520 on are of proxies and overloaded servers.
+fn passes(status: u16) -> bool {
+    matches!(status, 408 | 409 | 425 | 429 | 500 | 502..=504 | 520..=530 | 598 | 599)
+}
 
 impl Failure {
     pub(crate) fn new(cause: impl Into<FailureCause>, message: impl Into<String>) -> Self {
@@ -92,7 +94,7 @@ impl Failure {
             )
             | FailureCause::Empty => true,
             FailureCause::Refused { why: RefusalReason::Status, status, advice } => {
-                advice.again.unwrap_or_else(|| status.is_none_or(|status| PASSING.contains(&status)))
+                advice.again.unwrap_or_else(|| status.is_none_or(passes))
             }
             FailureCause::Refused { why: RefusalReason::Quota | RefusalReason::TooLong, .. } => false,
             FailureCause::Http(
@@ -132,9 +134,7 @@ impl Failure {
                 (RefusalReason::Quota | RefusalReason::TooLong, _) => ErrorKind::Exhausted,
                 (RefusalReason::Status, Some(401 | 403)) => ErrorKind::Denied,
                 (RefusalReason::Status, Some(413)) => ErrorKind::Exhausted,
-                (RefusalReason::Status, Some(status)) if PASSING.contains(&status) || status >= 500 => {
-                    ErrorKind::Unavailable
-                }
+                (RefusalReason::Status, Some(status)) if passes(status) || status >= 500 => ErrorKind::Unavailable,
                 (RefusalReason::Status, Some(_)) => ErrorKind::FixInput,
                 (RefusalReason::Status, None) => ErrorKind::Unavailable,
             },
@@ -263,6 +263,7 @@ fn why(status: Option<u16>, error: &VendorError) -> RefusalReason {
         "maximum model length",
         "is too long and exceeds limit",
         "maximum allowed length",
+        "maximum allowed input length",
         "exceed max message tokens",
     ];
     // A rate is no length.

@@ -141,7 +141,7 @@ pub(crate) struct ArgumentText {
 
 impl ArgumentText {
     /// Arguments are told when they are complete, or as soon as they are longer than this: the host has a limit.
-    const LONG: usize = 1 << 20;
+    const LONG: usize = 128 << 10;
 
     pub(crate) fn push(&mut self, piece: Vec<u8>) {
         if !piece.is_empty() {

@@ -29,6 +29,8 @@ pub(crate) struct MessagesDecoder {
     tokens: [Option<u64>; 4],
     usage: Option<Usage>,
     stop: String,
+    /// A block began.
+    said: bool,
     done: bool,
 }
 
@@ -65,6 +67,10 @@ impl Decode for MessagesDecoder {
     fn finish(mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         let sse = std::mem::take(&mut self.sse);
         self.last_events(sse, out)?;
+        // Some servers say their own end, but no reason.
+        if self.stop.is_empty() && self.said {
+            self.stop.push_str(if self.calls.is_empty() { "end_turn" } else { "tool_use" });
+        }
         if self.stop.is_empty() || !self.done {
             return Err(self.skipped.cut());
         }
@@ -130,6 +136,7 @@ impl Decode for MessagesDecoder {
 impl MessagesDecoder {
     fn begin(&mut self, index: u64, block: &Object<'_>, out: &mut Vec<ModelEvent>) {
         self.end_block(out);
+        self.said = true;
         match block.word("type").as_str() {
             "text" => push_text(self.text.push(block.text("text")), ModelEvent::Text, out),
             "thinking" => {

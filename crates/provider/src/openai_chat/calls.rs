@@ -33,9 +33,20 @@ impl Calls {
         !self.slots.is_empty()
     }
 
-    /// Takes an element of `tool_calls`.
-    pub(super) fn feed(&mut self, part: &Object<'_>, out: &mut Vec<ModelEvent>) {
-        self.feed_function(part.count("index"), part.word("id"), &part.object("function"), out);
+    /// Takes `tool_calls`. Where several parts have neither index nor id nor name, they go on with the calls by position.
+    pub(super) fn feed(&mut self, parts: &[Object<'_>], out: &mut Vec<ModelEvent>) {
+        let before = self.slots.len().checked_sub(parts.len()).filter(|_| parts.len() > 1);
+        for (nth, part) in parts.iter().enumerate() {
+            let (index, id, function) = (part.count("index"), part.word("id"), part.object("function"));
+            let is_bare = index.is_none() && id.is_empty() && function.word("name").is_empty();
+            match before.and_then(|before| self.slots.get_mut(before + nth)).filter(|_| is_bare) {
+                Some(slot) => {
+                    let arguments = function.text_or_json("arguments");
+                    fill(slot, &mut self.started, Part { index, id, name: String::new(), arguments }, out);
+                }
+                None => self.feed_function(index, id, &function, out),
+            }
+        }
     }
 
     /// Takes a function's name and arguments; the older form of a single call is one alone.

@@ -5,7 +5,7 @@
 //!    └──────anything else──────────> Stream: server-sent events ──`[DONE]`──> done
 //! ```
 //! The answer is complete after a finish reason, when nothing can follow: after `[DONE]`, or at the proper end of the
-//! body, because some servers never send `[DONE]`. The token count may come in between, so an answer whose connection
+//! body, because some servers never send `[DONE]`. Text before `[DONE]` is complete without a reason, too. The token count may come in between, so an answer whose connection
 //! breaks there is truncated.
 
 use super::calls::Calls;
@@ -97,6 +97,10 @@ impl Decode for ChatDecoder {
             Mode::Stream(sse) => self.last_events(sse, out)?,
             Mode::Whole(held) => self.document(&held, out)?,
         }
+        // Some servers say their own end, but no reason.
+        if self.finish.is_empty() && self.done && (self.said || self.calls.any()) {
+            self.finish.push_str("stop");
+        }
         if self.finish.is_empty() {
             return Err(self.skipped.cut());
         }
@@ -106,6 +110,10 @@ impl Decode for ChatDecoder {
         push_text(self.reasoning.finish(), ModelEvent::Reasoning, out);
         push_text(self.text.finish(), ModelEvent::Text, out);
         let stop = self.stop()?;
+        if stop == StopReason::Refusal && !self.refused {
+            let words = format!("the provider stopped the answer: {}", one_line(&self.finish));
+            out.push(ModelEvent::Notice(words));
+        }
         self.calls.finish(stop == StopReason::MaxTokens, out);
         out.extend(self.skipped.notice());
         out.push(ModelEvent::Stop(stop));
@@ -184,9 +192,7 @@ impl ChatDecoder {
         push_text(self.reasoning.push(reasoning), ModelEvent::Reasoning, out);
         push_text(self.text.push(text), ModelEvent::Text, out);
         push_text(self.text.push(refusal), ModelEvent::Text, out);
-        for part in message.objects("tool_calls") {
-            self.calls.feed(&part, out);
-        }
+        self.calls.feed(&message.objects("tool_calls"), out);
         // The older form of a single call.
         if message.raw("function_call").is_some() {
             self.calls.feed_function(None, String::new(), &message.object("function_call"), out);
@@ -205,12 +211,14 @@ impl ChatDecoder {
             "model_context_window_exceeded" | "context_window_exceeded" | "context_length_exceeded" => {
                 return Err(DecodeError::Vendor(VendorError::full_context(&word)));
             }
-            "stop" | "eos" | "end_turn" | "tool_calls" | "tool_use" | "function_call" => {
+            "stop" | "eos" | "eos_token" | "end_turn" | "tool_calls" | "tool_use" | "function_call" => {
                 match (self.calls.any(), self.refused) {
                     (true, _) => StopReason::ToolUse,
                     (false, true) => StopReason::Refusal,
-                    (false, false) if matches!(&*word, "stop" | "eos" | "end_turn") => StopReason::EndTurn,
-                    (false, false) => StopReason::ToolUse,
+                    (false, false) if matches!(&*word, "tool_calls" | "tool_use" | "function_call") => {
+                        StopReason::ToolUse
+                    }
+                    (false, false) => StopReason::EndTurn,
                 }
             }
             _other => StopReason::Other(one_line(&self.finish)),

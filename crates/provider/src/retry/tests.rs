@@ -36,7 +36,7 @@ fn what_is_retried_and_how_long_it_waits() {
     for (case, attempt, failure, jitter, want) in table {
         assert_eq!(RetryPolicy::USUAL.after(attempt, &failure, jitter), want, "{case}");
     }
-    for code in [408, 409, 425, 429, 500, 502, 503, 504, 529] {
+    for code in [408, 409, 425, 429, 500, 502, 503, 504, 521, 529] {
         assert_eq!(RetryPolicy::USUAL.after(1, &status(code, None, ""), 0.0), ms(500), "{code}");
     }
     let advised = |code, again| {
@@ -59,7 +59,8 @@ fn the_headers_that_ask_to_wait() {
     let now = UNIX_EPOCH + Duration::from_secs(784_111_777 - 30);
     let after = |value| [("retry-after", value)];
     let both = |ms, seconds| [("retry-after-ms", ms), ("retry-after", seconds)];
-    let table: [(&[(&str, &str)], Option<f64>); 14] = [
+    type Row<'a> = (&'a [(&'a str, &'a str)], Option<f64>);
+    let table: [Row<'_>; 14] = [
         (&after("5"), Some(5.0)),
         (&after(" 0.25 "), Some(0.25)),
         (&after("0"), Some(0.0)),

@@ -8,7 +8,7 @@ use crate::look::Look;
 use crate::show::escape::json as harmless;
 use crate::show::out;
 use crate::show::progress::OutputStyle;
-use crate::show::remedy::more_budget;
+use crate::show::remedy::{more_budget, of_pod};
 use authority::text::escape_line;
 use llm_worker::effect::Outcome;
 use llm_worker::{Cost, ErrorKind, Shortfall};
@@ -248,16 +248,7 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
             Some(Ending::Signal(_)) | None => ("cancelled".to_owned(), Some(go_on(""))),
         },
         Outcome::ModelFailed { message, help, .. } => {
-            let named = |help: &String| {
-                pod.name.map_or_else(
-                    || help.clone(),
-                    |name| {
-                        help.replace("yoi compact NAME ", &format!("yoi compact {name} "))
-                            .replace("yoi resume NAME`", &format!("yoi resume {name}`"))
-                    },
-                )
-            };
-            (message.clone(), help.as_ref().map(named))
+            (message.clone(), help.as_ref().map(|help| of_pod(help, pod.name)))
         }
     })
 }

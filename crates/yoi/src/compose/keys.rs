@@ -172,7 +172,7 @@ pub(super) fn read(ambient: &Ambient, wanted: &KeyPurpose, key: &KeySource, env:
             key_command::printed(&file, words, env).map_err(|e| explained(fail(&e.what), e.help))?
         }
     };
-    match text.lines().next().map(str::trim) {
+    match text.lines().next().map(|line| line.trim_start_matches('\u{feff}').trim()) {
         Some(line) if !line.is_empty() => Ok(Secret::new(ambient, id.as_deref().unwrap_or(&place), line.to_owned())),
         Some(_) | None if matches!(key, KeySource::Command(_)) => {
             Err(fail("printed no key").help("use a command that prints the key"))

@@ -209,7 +209,7 @@ fn plain(
         max_output: config.models.get(name).and_then(|known| Some(known.max_output.as_ref()?.value)),
         price: price(name, config),
         context_window: context_window(name, config),
-        terms: remedy::model_terms(env),
+        terms: remedy::model_terms(proxies(env)),
     };
     let model = match api {
         catalog::Api::OpenAiChat(flavour) => openai_chat::model(endpoint, flavour),
@@ -320,6 +320,12 @@ pub(crate) fn patience(provider: &ProviderConfig) -> (Timeouts, RetryPolicy) {
     let timeouts = waits(provider.timeouts, Timeouts::USUAL);
     let attempts = provider.attempts.unwrap_or(RetryPolicy::USUAL.attempts);
     (timeouts, RetryPolicy { attempts, ..RetryPolicy::USUAL })
+}
+
+/// The variables that name a proxy, which this program does not use.
+fn proxies(env: &Env) -> String {
+    let names = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+    names.into_iter().filter(|name| env.var(name).is_some()).collect::<Vec<_>>().join(", ")
 }
 
 /// The waits that are set, the others as before.

@@ -1,6 +1,5 @@
 //! Remedies in words: the flags, the files and the tools that they mean.
 
-use crate::env::Env;
 use builtins::PathRemedy as Refused;
 use pod::permission::{AlternativeRemedy, HostTerms, Remedy};
 use std::path::Path;
@@ -26,9 +25,9 @@ pub(crate) const TERMS_TOO_WIDE: HostTerms =
 pub(crate) const READ_OUTPUT: &str = "ReadOutput";
 
 /// What it calls the ways out of a failed request to a model.
-pub(crate) fn model_terms(env: &Env) -> provider::HelpTerms {
+pub(crate) fn model_terms(proxies: String) -> provider::HelpTerms {
     let (other_model, model_list, full_context) = (OTHER_MODEL, "yoi models", FULL_CONTEXT);
-    provider::HelpTerms { other_model, model_list, full_context, proxies: proxies(env) }
+    provider::HelpTerms { other_model, model_list, full_context, proxies }
 }
 
 pub(crate) const OTHER_MODEL: &str = "choose another model with -m";
@@ -37,10 +36,10 @@ pub(crate) const OTHER_MODEL: &str = "choose another model with -m";
 pub(crate) const FULL_CONTEXT: &str = "`yoi compact NAME --drop-turns`, then `yoi resume NAME`, continues a live pod without its \
      oldest turns; or start a new pod, or choose a model with a larger context (-m)";
 
-/// The variables that name a proxy, which this program does not use.
-fn proxies(env: &Env) -> String {
-    let names = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
-    names.into_iter().filter(|name| env.var(name).is_some()).collect::<Vec<_>>().join(", ")
+/// A help text with the pod's own name in its commands.
+pub(crate) fn of_pod(help: &str, name: Option<&str>) -> String {
+    let Some(name) = name else { return help.to_owned() };
+    help.replace("compact NAME ", &format!("compact {name} ")).replace("resume NAME`", &format!("resume {name}`"))
 }
 
 /// The flag that allows what a rule allows, quoted for a shell.

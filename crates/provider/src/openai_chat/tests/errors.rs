@@ -208,6 +208,7 @@ fn a_full_context_is_known_in_each_servers_words() {
         "The decoder prompt (length 5000) is longer than the maximum model length of 4096.",
         "The input (9000 tokens) is longer than the model's context length (8192 tokens).",
         "Input length (9000) exceeds the maximum allowed length (8186).",
+        "Input length 131393 exceeds the maximum allowed input length of 131040 tokens.",
         "Total tokens of image and text exceed max message tokens",
         "invalid params, context window exceeds limit (2013)",
         "Too many tokens: the total is 9000",
@@ -284,7 +285,8 @@ fn finished(delta: &str, reason: &str) -> Reply {
 #[tokio::test]
 async fn an_empty_answer_is_asked_again_once() {
     let (nothing, blank, words) = ("{}", r#"{"content":" \n"}"#, r#"{"content":"x"}"#);
-    let table: [(&str, Vec<Reply>, Result<StopReason, &str>, usize); 6] = [
+    type Row = (&'static str, Vec<Reply>, Result<StopReason, &'static str>, usize);
+    let table: [Row; 6] = [
         ("empty once", vec![finished(nothing, "stop"), finished(words, "stop")], Ok(StopReason::EndTurn), 2),
         ("blank once", vec![finished(blank, "stop"), finished(words, "stop")], Ok(StopReason::EndTurn), 2),
         (
@@ -335,7 +337,7 @@ async fn people_are_told_of_a_silence_and_of_lines_that_were_skipped() {
             _ended = rig.model.answer(&body, &sender) => panic!("the server hangs"),
             event = receiver.recv() => {
                 let event = event.unwrap();
-                assert!(notices(&[event.clone()])[0].contains("nothing has arrived"), "{event:?}");
+                assert!(notices(std::slice::from_ref(&event))[0].contains("nothing has arrived"), "{event:?}");
             }
         }
     }

@@ -158,169 +158,179 @@ fn calls(parts: &[&str]) -> Vec<String> {
     decode(std::iter::once(format!("{chunks}data: {{\"choices\":[{{\"finish_reason\":\"stop\"}}]}}\n\n").as_bytes()))
 }
 
+/// The elements of `tool_calls` in each delta, and the calls they are.
+const PARTS: &[(&str, &[&str], &[&str])] = &[
+    (
+        "interleaved by index",
+        &[
+            r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{"}},{"index":1,"id":"b","function":{"name":"B","arguments":"{"}}"#,
+            r#"{"index":1,"function":{"arguments":"\"y\":2}"}},{"index":0,"function":{"arguments":"\"x\":1}"}}"#,
+        ],
+        &[r#"call A {"x":1}"#, r#"call B {"y":2}"#],
+    ),
+    (
+        "by id alone, interleaved",
+        &[
+            r#"{"id":"a","function":{"name":"A","arguments":"{"}},{"id":"b","function":{"name":"B","arguments":"{"}}"#,
+            r#"{"id":"a","function":{"arguments":"}"}},{"id":"b","function":{"arguments":"}"}}"#,
+        ],
+        &["call A {}", "call B {}"],
+    ),
+    (
+        "name and id in every delta, without index",
+        &[
+            r#"{"id":"a","function":{"name":"A","arguments":"{\"x\""}}"#,
+            r#"{"id":"a","function":{"name":"A","arguments":":1}"}}"#,
+            r#"{"id":"a","function":{"name":"A","arguments":""}}"#,
+        ],
+        &[r#"call A {"x":1}"#],
+    ),
+    (
+        "name in every delta, no id, arguments that look like two objects",
+        &[
+            r#"{"index":0,"function":{"name":"A","arguments":"{\"x\":\"{}"}}"#,
+            r#"{"index":0,"function":{"name":"A","arguments":"{}\"}"}}"#,
+        ],
+        &[r#"call A {"x":"{}{}"}"#],
+    ),
+    (
+        "arguments as an object",
+        &[r#"{"function":{"name":"A","arguments":{"x":1}}}"#, r#"{"function":{"name":"A","arguments":{"x":2}}}"#],
+        &[r#"call A {"x":1}"#, r#"call A {"x":2}"#],
+    ),
+    (
+        "the id first, the name later",
+        &[
+            r#"{"index":0,"id":"a"}"#,
+            r#"{"index":0,"function":{"arguments":"{"}}"#,
+            r#"{"index":0,"function":{"name":"A","arguments":"}"}}"#,
+        ],
+        &["call A {}"],
+    ),
+    (
+        "another id in every delta",
+        &[
+            r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{"}}"#,
+            r#"{"index":0,"id":"z","function":{"arguments":"}"}}"#,
+        ],
+        &["call A {}"],
+    ),
+    (
+        "always index 0, another id",
+        &[
+            r#"{"index":0,"id":"a","function":{"name":"A"}}"#,
+            r#"{"index":0,"id":"b","function":{"name":"A","arguments":"{}"}}"#,
+        ],
+        &["call A {}", "call A {}"],
+    ),
+    ("no arguments at all", &[r#"{"index":0,"id":"a","function":{"name":"A"}}"#], &["call A {}"]),
+    (
+        "empty arguments, null arguments, null parts",
+        &[
+            r#"{"index":0,"id":"a","function":{"name":"A","arguments":""}},null,{"index":1,"id":"b","function":{"name":"B","arguments":null}}"#,
+            r#"{"index":"2","id":7,"type":null,"function":{"name":"C","arguments":"null"}}"#,
+        ],
+        &["call A {}", "call B {}", "call C {}"],
+    ),
+    // opencode#17339, opencodex#361: the last chunk repeats the arguments.
+    (
+        "whole again at the end",
+        &[
+            r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{\"x\":"}}"#,
+            r#"{"index":0,"function":{"arguments":"1}"}}"#,
+            r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{\"x\": 1}"}}"#,
+        ],
+        &[r#"call A {"x": 1}"#],
+    ),
+    (
+        "twice without an id",
+        &[
+            r#"{"index":0,"function":{"name":"A","arguments":"{\"x\":1}"}}"#,
+            r#"{"index":0,"function":{"name":"A","arguments":"{\"x\":1}"}}"#,
+        ],
+        &[r#"call A {"x":1}"#],
+    ),
+    (
+        "twice in pieces",
+        &[
+            r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{\"x\""}}"#,
+            r#"{"index":0,"function":{"arguments":":1}{\"x\""}}"#,
+            r#"{"index":0,"function":{"arguments":":1}"}}"#,
+        ],
+        &[r#"call A {"x":1}"#],
+    ),
+    (
+        "each time from the beginning",
+        &[
+            r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{\"x\":"}}"#,
+            r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{\"x\":[{\"x"}}"#,
+            r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{\"x\":[{\"x\":2}]}"}}"#,
+        ],
+        &[r#"call A {"x":[{"x":2}]}"#],
+    ),
+    (
+        "pieces that look like a beginning, and are none",
+        &[
+            r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{\"x\":"}}"#,
+            r#"{"index":0,"function":{"arguments":"{\"x\":1}"}}"#,
+            r#"{"index":0,"function":{"arguments":"}"}}"#,
+        ],
+        &[r#"call A {"x":{"x":1}}"#],
+    ),
+    // Codex-Manager#42, goose#9786.
+    (
+        "two whole calls with one id and no index",
+        &[
+            r#"{"id":"a","function":{"name":"A","arguments":"{\"x\":1}"}},{"id":"a","function":{"name":"A","arguments":"{\"x\":2}"}}"#,
+        ],
+        &[r#"call A {"x":1}"#, r#"call A {"x":2}"#],
+    ),
+    // SamSaffron/term-llm#314.
+    (
+        "by position alone",
+        &[
+            r#"{"id":"a","function":{"name":"A","arguments":""}},{"id":"b","function":{"name":"B","arguments":""}}"#,
+            r#"{"function":{"arguments":"{\"x\":"}},{"function":{"arguments":"{\"y\":"}}"#,
+            r#"{"function":{"arguments":"1}"}},{"function":{"arguments":"2}"}}"#,
+        ],
+        &[r#"call A {"x":1}"#, r#"call B {"y":2}"#],
+    ),
+    (
+        "one id and two names, without index",
+        &[r#"{"id":"a","function":{"name":"A","arguments":"{}"}},{"id":"a","function":{"name":"B","arguments":"{}"}}"#],
+        &["call A {}", "call B {}"],
+    ),
+    (
+        "one id and two indexes",
+        &[
+            r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{}"}},{"index":1,"id":"a","function":{"name":"A","arguments":"{}"}}"#,
+        ],
+        &["call A {}", "call A {}"],
+    ),
+    (
+        "one id and no index, sent twice",
+        &[
+            r#"{"id":"a","function":{"name":"A","arguments":"{\"x\":1}"}}"#,
+            r#"{"id":"a","function":{"name":"A","arguments":"{\"x\":1}"}}"#,
+        ],
+        &[r#"call A {"x":1}"#],
+    ),
+    (
+        "an empty placeholder",
+        &[r#"{}"#, r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{}"}}"#],
+        &["call A {}"],
+    ),
+    (
+        "broken JSON stays as it is",
+        &[r#"{"index":0,"function":{"name":"A","arguments":"{\"x\": tru"}}"#],
+        &[r#"call A {"x": tru"#],
+    ),
+];
+
 #[test]
 fn fragments_find_their_call() {
     let call = |text: &str| format!(r#"{{"tool_calls":[{text}]}}"#);
-    let table: &[(&str, &[&str], &[&str])] = &[
-        (
-            "interleaved by index",
-            &[
-                r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{"}},{"index":1,"id":"b","function":{"name":"B","arguments":"{"}}"#,
-                r#"{"index":1,"function":{"arguments":"\"y\":2}"}},{"index":0,"function":{"arguments":"\"x\":1}"}}"#,
-            ],
-            &[r#"call A {"x":1}"#, r#"call B {"y":2}"#],
-        ),
-        (
-            "by id alone, interleaved",
-            &[
-                r#"{"id":"a","function":{"name":"A","arguments":"{"}},{"id":"b","function":{"name":"B","arguments":"{"}}"#,
-                r#"{"id":"a","function":{"arguments":"}"}},{"id":"b","function":{"arguments":"}"}}"#,
-            ],
-            &["call A {}", "call B {}"],
-        ),
-        (
-            "name and id in every delta, without index",
-            &[
-                r#"{"id":"a","function":{"name":"A","arguments":"{\"x\""}}"#,
-                r#"{"id":"a","function":{"name":"A","arguments":":1}"}}"#,
-                r#"{"id":"a","function":{"name":"A","arguments":""}}"#,
-            ],
-            &[r#"call A {"x":1}"#],
-        ),
-        (
-            "name in every delta, no id, arguments that look like two objects",
-            &[
-                r#"{"index":0,"function":{"name":"A","arguments":"{\"x\":\"{}"}}"#,
-                r#"{"index":0,"function":{"name":"A","arguments":"{}\"}"}}"#,
-            ],
-            &[r#"call A {"x":"{}{}"}"#],
-        ),
-        (
-            "arguments as an object",
-            &[r#"{"function":{"name":"A","arguments":{"x":1}}}"#, r#"{"function":{"name":"A","arguments":{"x":2}}}"#],
-            &[r#"call A {"x":1}"#, r#"call A {"x":2}"#],
-        ),
-        (
-            "the id first, the name later",
-            &[
-                r#"{"index":0,"id":"a"}"#,
-                r#"{"index":0,"function":{"arguments":"{"}}"#,
-                r#"{"index":0,"function":{"name":"A","arguments":"}"}}"#,
-            ],
-            &["call A {}"],
-        ),
-        (
-            "another id in every delta",
-            &[
-                r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{"}}"#,
-                r#"{"index":0,"id":"z","function":{"arguments":"}"}}"#,
-            ],
-            &["call A {}"],
-        ),
-        (
-            "always index 0, another id",
-            &[
-                r#"{"index":0,"id":"a","function":{"name":"A"}}"#,
-                r#"{"index":0,"id":"b","function":{"name":"A","arguments":"{}"}}"#,
-            ],
-            &["call A {}", "call A {}"],
-        ),
-        ("no arguments at all", &[r#"{"index":0,"id":"a","function":{"name":"A"}}"#], &["call A {}"]),
-        (
-            "empty arguments, null arguments, null parts",
-            &[
-                r#"{"index":0,"id":"a","function":{"name":"A","arguments":""}},null,{"index":1,"id":"b","function":{"name":"B","arguments":null}}"#,
-                r#"{"index":"2","id":7,"type":null,"function":{"name":"C","arguments":"null"}}"#,
-            ],
-            &["call A {}", "call B {}", "call C {}"],
-        ),
-        // opencode#17339, opencodex#361: the last chunk repeats the arguments.
-        (
-            "whole again at the end",
-            &[
-                r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{\"x\":"}}"#,
-                r#"{"index":0,"function":{"arguments":"1}"}}"#,
-                r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{\"x\": 1}"}}"#,
-            ],
-            &[r#"call A {"x": 1}"#],
-        ),
-        (
-            "twice without an id",
-            &[
-                r#"{"index":0,"function":{"name":"A","arguments":"{\"x\":1}"}}"#,
-                r#"{"index":0,"function":{"name":"A","arguments":"{\"x\":1}"}}"#,
-            ],
-            &[r#"call A {"x":1}"#],
-        ),
-        (
-            "twice in pieces",
-            &[
-                r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{\"x\""}}"#,
-                r#"{"index":0,"function":{"arguments":":1}{\"x\""}}"#,
-                r#"{"index":0,"function":{"arguments":":1}"}}"#,
-            ],
-            &[r#"call A {"x":1}"#],
-        ),
-        (
-            "each time from the beginning",
-            &[
-                r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{\"x\":"}}"#,
-                r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{\"x\":[{\"x"}}"#,
-                r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{\"x\":[{\"x\":2}]}"}}"#,
-            ],
-            &[r#"call A {"x":[{"x":2}]}"#],
-        ),
-        (
-            "pieces that look like a beginning, and are none",
-            &[
-                r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{\"x\":"}}"#,
-                r#"{"index":0,"function":{"arguments":"{\"x\":1}"}}"#,
-                r#"{"index":0,"function":{"arguments":"}"}}"#,
-            ],
-            &[r#"call A {"x":{"x":1}}"#],
-        ),
-        // Codex-Manager#42, goose#9786.
-        (
-            "two whole calls with one id and no index",
-            &[
-                r#"{"id":"a","function":{"name":"A","arguments":"{\"x\":1}"}},{"id":"a","function":{"name":"A","arguments":"{\"x\":2}"}}"#,
-            ],
-            &[r#"call A {"x":1}"#, r#"call A {"x":2}"#],
-        ),
-        (
-            "one id and two names, without index",
-            &[
-                r#"{"id":"a","function":{"name":"A","arguments":"{}"}},{"id":"a","function":{"name":"B","arguments":"{}"}}"#,
-            ],
-            &["call A {}", "call B {}"],
-        ),
-        (
-            "one id and two indexes",
-            &[
-                r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{}"}},{"index":1,"id":"a","function":{"name":"A","arguments":"{}"}}"#,
-            ],
-            &["call A {}", "call A {}"],
-        ),
-        (
-            "one id and no index, sent twice",
-            &[
-                r#"{"id":"a","function":{"name":"A","arguments":"{\"x\":1}"}}"#,
-                r#"{"id":"a","function":{"name":"A","arguments":"{\"x\":1}"}}"#,
-            ],
-            &[r#"call A {"x":1}"#],
-        ),
-        (
-            "an empty placeholder",
-            &[r#"{}"#, r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{}"}}"#],
-            &["call A {}"],
-        ),
-        (
-            "broken JSON stays as it is",
-            &[r#"{"index":0,"function":{"name":"A","arguments":"{\"x\": tru"}}"#],
-            &[r#"call A {"x": tru"#],
-        ),
-    ];
-    for (case, parts, want) in table {
+    for (case, parts, want) in PARTS {
         let deltas: Vec<String> = parts.iter().map(|part| call(part)).collect();
         let want: Vec<String> = want.iter().map(|line| (*line).to_owned()).chain(["stop ToolUse".to_owned()]).collect();
         assert_eq!(calls(&deltas.iter().map(String::as_str).collect::<Vec<_>>()), want, "{case}");
@@ -341,12 +351,21 @@ fn finish_reasons() {
         ("max_output_tokens", "MaxTokens"),
         ("model_length", "MaxTokens"),
         ("content_filter", "Refusal"),
+        ("sensitive", "Refusal"),
+        ("eos_token", "EndTurn"),
         ("repetition", "Other(\"repetition\")"),
     ];
     for (reason, want) in table {
         let text =
             format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"x\"}},\"finish_reason\":\"{reason}\"}}]}}\n\n");
-        assert_eq!(decode(std::iter::once(text.as_bytes())), ["text x".to_owned(), format!("stop {want}")], "{reason}");
+        let mut got = decode(std::iter::once(text.as_bytes()));
+        // People are told the word of a filter.
+        let told = got.extract_if(.., |line| line == "notice").count();
+        assert_eq!(
+            (got, told == 1),
+            (vec!["text x".to_owned(), format!("stop {want}")], want == "Refusal"),
+            "{reason}"
+        );
     }
 }
 
@@ -356,7 +375,8 @@ fn oddities() {
         ("", &["cut"]),
         ("  \n", &["cut"]),
         ("data: [DONE]\n\n", &["cut"]),
-        ("data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\ndata: [DONE]\n\n", &["text x", "cut"]),
+        ("data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\ndata: [DONE]\n\n", &["text x", "stop EndTurn"]),
+        ("data: : ping\n\n", &["cut"]),
         ("data: {\"choices\":[{\"finish_reason\":\"\"}]}\n\n", &["cut"]),
         ("data: {broken\n\n", &["malformed"]),
         ("data: {\"choi", &["cut"]),
