@@ -86,7 +86,8 @@ fn eight_commands_overlap() {
 fn a_call_that_makes_no_sense_is_answered_and_the_run_goes_on() {
     let wrong: [(&str, &str, &str); 6] = [
         ("Read", "{\"path\": ", "JSON"),
-        ("Read", "", "JSON object"),
+        // Empty text is `{}`.
+        ("Read", "", "missing field `path`"),
         ("Read", "[1]", "object"),
         ("Read", "{\"path\": 1}", "path"),
         ("Read", "{\"path\":\"a.txt\",\"colour\":1}", "colour"),
