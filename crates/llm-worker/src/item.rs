@@ -79,7 +79,8 @@ pub enum Item {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seal: Option<SealedReasoning>,
     },
-    /// A tool call. `arguments` is the model's raw text, which need not be JSON.
+    /// A tool call, as it is sent back: what the model wrote where that is valid, else as
+    /// [`sendable_arguments`](crate::sendable_arguments) has it. In older journals it is the model's raw text.
     ToolCall {
         id: CallId,
         /// The tool's name as the model wrote it; need not exist.

@@ -12,6 +12,7 @@ pub mod item;
 pub mod model;
 mod payload;
 pub mod projection;
+mod sendable;
 pub mod tool;
 pub mod turn;
 
@@ -23,5 +24,6 @@ pub use history::{Counters, History, HistoryError};
 pub use item::{CallId, Item, ProviderSignature, ResultStatus, SealedReasoning, ToolOutcome};
 pub use model::{Cost, Model, ModelError, ModelEvent, Price, Shortfall, StopReason, Usage};
 pub use projection::{Body, Dialect, ModelRequest, Neutral, Projection, Surface};
+pub use sendable::{sendable_arguments, sendable_name};
 pub use tool::{Tool, ToolContext, ToolDefinition, ToolEffect, ToolError, ToolOutput, ToolResult};
 pub use turn::{Acknowledged, CommitRequest, IllegalInput, Payload, Turn, TurnLimits};

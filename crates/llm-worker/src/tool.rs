@@ -6,6 +6,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use arguments::is_one_object;
 pub use arguments::parse_arguments;
 pub use schema::canonical_schema;
 

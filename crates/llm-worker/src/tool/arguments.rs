@@ -97,6 +97,13 @@ impl Problems {
     }
 }
 
+/// Whether this is one JSON object without a key twice.
+pub(crate) fn is_one_object(raw: &str) -> bool {
+    let mut problems = Problems::default();
+    check_shape(raw, &mut problems);
+    problems.0.is_empty()
+}
+
 /// Checks what serde accepts and this crate does not: more than one JSON object, and duplicate keys at any depth.
 fn check_shape(raw: &str, problems: &mut Problems) {
     let mut source = serde_json::Deserializer::from_str(raw);

@@ -7,6 +7,7 @@ use crate::error::ErrorKind;
 use crate::item::{CallId, Item, ProviderSignature, SealedReasoning};
 use crate::model::{ModelError, ModelEvent, Shortfall, StopReason, Usage};
 use crate::projection::Surface;
+use crate::sendable::{sendable_arguments, sendable_name, sendable_text};
 
 #[derive(Default)]
 pub(super) struct Answer {
@@ -194,7 +195,7 @@ impl Answer {
         for part in parts {
             let item = match part {
                 Part::Text(text) | Part::Reasoning(text, None) if blank(&text) => continue,
-                Part::Text(text) => Item::Assistant { text },
+                Part::Text(text) => Item::Assistant { text: sendable_text(text) },
                 Part::Reasoning(text, signature) => {
                     Item::Reasoning { text, seal: signature.map(|signature| sealed(signature, surface)) }
                 }
@@ -202,8 +203,9 @@ impl Answer {
                     let (number, Draft { name, arguments }) = drafts.next()?;
                     let id = CallId::new(number)?;
                     let state = CallState::Proposed;
-                    calls.push(Proposed { id, name: name.clone(), arguments: arguments.clone(), state });
-                    Item::ToolCall { id, name, arguments }
+                    let item = called(id, &name, &arguments);
+                    calls.push(Proposed { id, name, arguments, state });
+                    item
                 }
             };
             answer.push(Fact::Item(item));
@@ -211,6 +213,12 @@ impl Answer {
         answer.push(Fact::Response { stop, usage, shortfall: self.shortfall });
         Some(Judging { answer, calls })
     }
+}
+
+/// A call as the history holds it. What the model wrote is judged as it is.
+pub(super) fn called(id: CallId, name: &str, arguments: &str) -> Item {
+    let (name, arguments) = (sendable_name(name).into_owned(), sendable_arguments(arguments).into_owned());
+    Item::ToolCall { id, name, arguments }
 }
 
 /// Joins the fragments of reasoning, of text and of each call, in this order: servers that send no seals mix the

@@ -1,11 +1,11 @@
 //! Handling an answer's calls: judging them, or ending them with a cut answer or a stopped turn.
 
-use super::answer::Answer;
+use super::answer::{Answer, called};
 use super::phase::{CallState, Judging, Phase, Proposed, Review};
 use super::{Payload, Turn};
 use crate::effect::{CallVerdict, Fact, NewCall, Outcome};
 use crate::error::ErrorKind;
-use crate::item::{CallId, Item, ResultStatus, ToolOutcome};
+use crate::item::{CallId, ResultStatus, ToolOutcome};
 use crate::model::StopReason;
 
 const CUT: &str =
@@ -63,7 +63,7 @@ impl<P: Payload> Turn<P> {
     /// Has a call judged that no model proposed; it and these facts are one commit.
     pub(super) fn supply(&mut self, mut facts: Vec<Fact<P>>, NewCall { name, arguments }: NewCall) {
         let Some(id) = CallId::new(self.history.counters().calls + 1) else { return self.end(facts, no_numbers()) };
-        facts.push(Fact::Item(Item::ToolCall { id, name: name.clone(), arguments: arguments.clone() }));
+        facts.push(Fact::Item(called(id, &name, &arguments)));
         let calls = vec![Proposed { id, name, arguments, state: CallState::Proposed }];
         self.phase = Phase::Judging(Judging { answer: facts, calls });
     }

@@ -7,6 +7,7 @@ use crate::effect::{CallVerdict, Delta, Effect, Fact, Gated, Input, Outcome};
 use crate::error::ErrorKind;
 use crate::item::{CallId, ToolOutcome};
 use crate::model::{ModelError, ModelEvent, Usage};
+use crate::sendable::sendable_text;
 use std::mem;
 use std::time::Duration;
 
@@ -174,6 +175,8 @@ impl<P: Payload> Turn<P> {
         if !running.open.remove(&id) {
             return Err(IllegalInput::Call(id));
         }
+        let ToolOutcome { status, summary, content } = outcome;
+        let outcome = ToolOutcome { status, summary: sendable_text(summary), content: sendable_text(content) };
         running.done.push(Fact::Finished { call: id, outcome, ending: Some(ending) });
         self.continue_when_idle();
         Ok(())

@@ -268,3 +268,38 @@ fn a_model_reads_why_its_call_did_not_run() {
         assert!(*status == wanted_status && text.starts_with(wanted_text), "{status:?} {text}");
     }
 }
+
+// Arguments that no parser takes were sent back as they were: a strict server then refused every later request, and the
+// pod was stuck.
+#[test]
+fn the_history_holds_only_what_can_be_sent_again() {
+    let calls = [
+        (r#"{"a":"\ud800"}"#, false),
+        (r#"{"a":1e999}"#, false),
+        (r#"{"a":1,"a":2}"#, false),
+        ("[1]", false),
+        ("{\"a\":", false),
+        (r#"{"a":"\u0000"}"#, false),
+        (r#"{ "a" : 1.50 }"#, true),
+    ];
+    let words: Vec<String> = calls.iter().map(|(raw, _)| format!("c:o.k:{raw}")).chain(["tools".to_owned()]).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let rig = Rig::new(&[&words, &["t:x\u{0}y", "end"]]).run();
+    let items = rig.items();
+    let sent: Vec<_> = items
+        .iter()
+        .filter_map(|item| match item {
+            Item::ToolCall { name, arguments, .. } => Some((name.as_str(), arguments.as_str())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(sent.len(), calls.len());
+    for ((name, arguments), (raw, as_written)) in sent.iter().zip(calls) {
+        assert_eq!((*name, *arguments == raw), ("o_k", as_written), "{raw}");
+        let read: serde_json::Value = serde_json::from_str(arguments).unwrap();
+        assert_eq!(read["invalid_json"].as_str(), (!as_written).then_some(raw), "{raw}");
+    }
+    assert!(items.contains(&Item::Assistant { text: "x\u{fffd}y".to_owned() }));
+    // The call itself is judged by the words of the model.
+    assert!(rig.durable.iter().any(|fact| matches!(fact, Fact::Finished { outcome, .. } if outcome.text().contains("o.k"))));
+}
