@@ -46,6 +46,13 @@ pub struct Meta {
 pub struct Stamp([i128; 7]);
 
 impl Stamp {
+    /// Whether both are states of one file: it may have several names.
+    #[must_use]
+    pub fn is_of_the_same_file(&self, other: &Self) -> bool {
+        let ([device, inode, ..], [its_device, its_inode, ..]) = (self.0, other.0);
+        (device, inode) == (its_device, its_inode)
+    }
+
     /// The time of the file's last change (`ctime`) in nanoseconds since 1970. No program can set it.
     pub(crate) fn changed(&self) -> i128 {
         let [_, _, _, _, _, seconds, nanos] = self.0;

@@ -49,7 +49,12 @@ fn every_call_has_one_result_and_a_number_that_rises() {
         assert_eq!(got.as_ref().map(|_| ()).map_err(|error| *error), *wanted, "{items:?}");
         match got {
             Ok(history) => {
-                assert_eq!(neutral::decode(&history.body().to_vec()).unwrap().items, *items);
+                // Results stand in the order of their calls.
+                let mut wanted = items.to_vec();
+                if let [.., two @ Item::ToolResult { .. }, one @ Item::ToolResult { .. }] = &mut wanted[..] {
+                    std::mem::swap(one, two);
+                }
+                assert_eq!(neutral::decode(&history.body().to_vec()).unwrap().items, wanted);
                 assert_eq!(history.counters(), Counters { calls: *calls, requests: 4 });
             }
             Err(error) => assert_eq!(error.kind(), ErrorKind::Corrupt),

@@ -11,9 +11,11 @@ pub use neutral::{Neutral, NeutralRequest};
 pub use request::ModelRequest;
 pub use rope::Body;
 
-use crate::item::{Item, SealedReasoning};
+use crate::item::{CallId, Item, SealedReasoning};
 use crate::tool::ToolDefinition;
 use rope::Rope;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The part of a request that is fixed within one generation of the tool surface: model, system prompt and tools.
@@ -64,6 +66,9 @@ pub struct Projection {
     items: u64,
     model: Arc<str>,
     generation: u64,
+    /// The newest results, which become part of the request in the order of their calls; none where results are encoded
+    /// as they arrive.
+    results: Option<BTreeMap<CallId, Item>>,
 }
 
 /// A point to which a [`Projection`] can be rewound: for changes of old bytes, such as pruning or a moving cache
@@ -72,6 +77,11 @@ pub struct Projection {
 pub struct RewindPoint(Projection);
 
 impl Projection {
+    /// The version of the order of items: results in the order of their calls.
+    pub const VERSION: u16 = 2;
+    /// The version before it: results in the order in which they arrived.
+    pub const BY_ARRIVAL: u16 = 1;
+
     /// A request of this surface with no items yet.
     #[must_use]
     pub fn new(surface: &Surface, dialect: Arc<dyn Dialect>) -> Self {
@@ -83,6 +93,12 @@ impl Projection {
     #[must_use]
     pub fn measured(surface: &Surface, dialect: Arc<dyn Dialect>) -> Self {
         Self::over(Rope::measured(), surface, dialect)
+    }
+
+    /// Orders the items as this version does. Called before the first item.
+    #[must_use]
+    pub fn ordered_as(self, version: u16) -> Self {
+        Self { results: (version != Self::BY_ARRIVAL).then(BTreeMap::new), ..self }
     }
 
     fn over(mut rope: Rope, surface: &Surface, dialect: Arc<dyn Dialect>) -> Self {
@@ -97,13 +113,49 @@ impl Projection {
             hasher
         });
         let (model, generation) = (surface.model.as_str().into(), surface.generation);
-        Self { dialect, open: 0, rope, neutral, story: Box::new(blake3::Hasher::new()), items: 0, model, generation }
+        let story = Box::new(blake3::Hasher::new());
+        Self { dialect, open: 0, rope, neutral, story, items: 0, model, generation, results: Some(BTreeMap::new()) }
     }
 
     /// Encodes one more item without encoding earlier ones again. Sealed reasoning of another model or surface is
-    /// omitted from the provider's dialect.
+    /// omitted from the provider's dialect. Results wait for the results of earlier calls.
     pub fn push(&mut self, item: &Item) {
         let first = self.items == 0;
+        if let (Item::ToolResult { id, .. }, Some(results)) = (item, &mut self.results) {
+            let mut bytes = Vec::new();
+            Neutral.append(0, first, item, &mut bytes);
+            self.story.update(&bytes);
+            results.insert(*id, item.clone());
+        } else {
+            self.settle();
+            let neutral = self.encode(item, first);
+            self.story.update(&neutral);
+        }
+        self.items += 1;
+    }
+
+    /// Encodes the results that wait. Called before an item that is no result, and before a request.
+    pub(crate) fn settle(&mut self) {
+        let results = self.results.as_mut().map(std::mem::take).unwrap_or_default();
+        let mut first = self.items == results.len() as u64;
+        for result in results.values() {
+            self.encode(result, first);
+            first = false;
+        }
+    }
+
+    /// The request so far as it is sent.
+    fn settled(&self) -> Cow<'_, Self> {
+        if self.results.as_ref().is_none_or(BTreeMap::is_empty) {
+            return Cow::Borrowed(self);
+        }
+        let mut settled = self.clone();
+        settled.settle();
+        Cow::Owned(settled)
+    }
+
+    /// Returns the item in the neutral form.
+    fn encode(&mut self, item: &Item, first: bool) -> Vec<u8> {
         let mut bytes = Vec::new();
         let bare = (self.neutral.is_some() && self.is_foreign(item)).then(|| unsealed(item));
         self.open = self.dialect.append(self.open, first, bare.as_ref().unwrap_or(item), &mut bytes);
@@ -113,8 +165,7 @@ impl Projection {
             Neutral.append(0, first, item, &mut bytes);
             neutral.update(&bytes);
         }
-        self.story.update(&bytes);
-        self.items += 1;
+        bytes
     }
 
     fn is_foreign(&self, item: &Item) -> bool {
@@ -125,15 +176,17 @@ impl Projection {
     /// The request so far, closed.
     #[must_use]
     pub fn body(&self) -> Body {
+        let settled = self.settled();
         let mut end = Vec::new();
-        self.dialect.close(self.open, &mut end);
-        self.rope.body(&end, self.items)
+        settled.dialect.close(settled.open, &mut end);
+        settled.rope.body(&end, settled.items)
     }
 
     /// BLAKE3 of the request in the [`Neutral`] encoding, lower-case hex.
     #[must_use]
     pub fn neutral_digest(&self) -> String {
-        let Some(neutral) = &self.neutral else { return self.body().digest };
+        let settled = self.settled();
+        let Some(neutral) = &settled.neutral else { return settled.body().digest };
         let mut end = Vec::new();
         Neutral.close(0, &mut end);
         neutral.clone().update(&end).finalize().to_hex().to_string()

@@ -381,10 +381,13 @@ impl<P: Payload> Turn<P> {
         matches!(&self.phase, Phase::Running(running) if running.parked.contains(&call))
     }
 
-    /// Whether the turn waits for a person, and nothing of it runs.
+    /// Whether the turn waits for a person, and nothing of it runs: the host keeps `behind` calls that it was told to run
+    /// until the person has answered.
     #[must_use]
-    pub fn is_waiting(&self) -> bool {
-        matches!(&self.phase, Phase::Running(running) if running.is_still() && !running.parked.is_empty())
+    pub fn is_waiting(&self, behind: usize) -> bool {
+        let Phase::Running(running) = &self.phase else { return false };
+        let none_runs = running.waiting.is_empty() && running.answered.is_empty() && running.open.len() == behind;
+        none_runs && !running.parked.is_empty()
     }
 
     /// Returns the history once the turn's end is durable.

@@ -21,6 +21,7 @@ impl<P: Payload> Turn<P> {
     /// Records the request these facts lead to; it is made on the acknowledgement. The slot is free.
     pub(super) fn request(&mut self, mut facts: Vec<Fact<P>>) {
         let mut staged = self.history.stage(&facts);
+        staged.projection.settle();
         let body = staged.projection.body();
         let dialect = staged.projection.dialect();
         let fact = Fact::Request(RequestFact {

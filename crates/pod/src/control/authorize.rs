@@ -1,6 +1,7 @@
 //! Decides whether a call may run. The arguments are parsed once, here; permission judges what was parsed, and
 //! exactly that parse runs later.
 
+use super::call_order::Claims;
 use super::calls::{given_up_on, taken_back};
 use super::commit::Journaled;
 use super::core::Core;
@@ -135,6 +136,12 @@ impl Authorization {
         );
         let Self { verdict, rule, .. } = Self::invalid("host:arguments", &problem, redactor);
         Self { verdict, rule, ..self }
+    }
+
+    /// What the call touches, if it may run now or once a person has allowed it.
+    pub(crate) fn claims(&self) -> Option<&Claims> {
+        let may_run = matches!(self.verdict, CallVerdict::Allow(_) | CallVerdict::Ask(_));
+        self.asks.claims.as_ref().filter(|_| may_run)
     }
 
     /// The input for the turn machine.
@@ -398,12 +405,13 @@ impl Authorizer {
             resources_digest = Policy::resources_digest(&facts, workspace, *sandbox);
             command = policy.asked_command(&facts, &prepared.canonical, workspace, *sandbox);
         }
+        let claims = may_run.then(|| Claims::of(facts.effect, facts.touches, workspace));
         let verdict = if may_run {
             CallVerdict::Allow(Box::new(self.allowed(call, registered, prepared)))
         } else {
             CallVerdict::Refuse { reason: said() }
         };
-        let asks = Asks { by_rule, resources_digest, proposal, command, by_gates: Vec::new() };
+        let asks = Asks { by_rule, resources_digest, proposal, command, claims, by_gates: Vec::new() };
         Authorization { asks, ..Authorization::by(format!("{text} ({source})"), verdict) }
     }
 
@@ -431,7 +439,7 @@ impl Authorization {
             return self;
         }
         let CallVerdict::Allow(call) = &self.verdict else { return self };
-        let Asks { by_rule: _, resources_digest, proposal, command, by_gates } = &self.asks;
+        let Asks { by_rule: _, resources_digest, proposal, command, claims: _, by_gates } = &self.asks;
         let Some(tool) = authorizer.registry.tools().get(&call.record.name) else { return self };
         let question = sanitize_lines(&self.asks.question(), MAX_PROBLEM, authorizer.registry.redactor());
         // A rule never overrides a gate.

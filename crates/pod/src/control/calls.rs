@@ -2,6 +2,7 @@
 
 use super::around::{Around, Traces};
 use super::authorize::{Authorized, prepare};
+use super::call_order::CallOrder;
 use super::call_output::{CallOutput, EndedCall};
 use super::commit::CallEnd;
 use super::core::Core;
@@ -15,7 +16,7 @@ use crate::session::restore::cut_off;
 use authority::{Door, Redactor};
 use llm_worker::tool::Prepared;
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolContext, ToolError, ToolOutcome};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokio::task::{JoinError, JoinSet};
@@ -28,7 +29,9 @@ const MAX_LAST_WORDS: usize = 2 * 1024;
 
 /// The allowed calls of one turn: waiting and running.
 pub(super) struct Calls {
-    waiting: VecDeque<(CallId, Box<Authorized>)>,
+    /// Which calls wait for others.
+    pub(super) order: CallOrder,
+    waiting: BTreeMap<CallId, Box<Authorized>>,
     running: HashMap<CallId, CancellationToken>,
     tasks: JoinSet<Done>,
 }
@@ -49,12 +52,17 @@ pub(super) enum CallEvent {
 
 impl Calls {
     pub(super) fn new() -> Self {
-        Self { waiting: VecDeque::new(), running: HashMap::new(), tasks: JoinSet::new() }
+        Self { order: CallOrder::default(), waiting: BTreeMap::new(), running: HashMap::new(), tasks: JoinSet::new() }
     }
 
     /// The start of this call is durable.
     pub(super) fn wait(&mut self, id: CallId, call: Box<Authorized>) {
-        self.waiting.push_back((id, call));
+        self.waiting.insert(id, call);
+    }
+
+    /// How many calls have not started.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
     }
 
     /// Whether this call runs and may still send requests.
@@ -62,12 +70,13 @@ impl Calls {
         self.running.contains_key(&id)
     }
 
-    /// Starts waiting calls, up to the limit of concurrent calls and as long as the pod could continue without the
+    /// Starts waiting calls that wait for no other call, up to the limit of concurrent calls and as long as the pod could continue without the
     /// threads of all running calls. A call whose feature was disabled meanwhile gets a result instead.
     pub(super) fn fill(&mut self, core: &Core, most: usize, step_span: &Span) {
         let spare = (MAX_STUCK - 1).saturating_sub(core.callbacks.stuck());
         while self.running.len() < most.min(spare).max(1) {
-            let Some((id, call)) = self.waiting.pop_front() else { return };
+            let next = self.waiting.keys().copied().find(|id| self.order.may_start(*id));
+            let Some((id, call)) = next.and_then(|id| self.waiting.remove_entry(&id)) else { return };
             if core.callbacks.is_disabled(&call.view.feature) {
                 let words = format!("not run: {}", given_up_on(&call.view.tool, &call.view.feature));
                 let done = unrun(id, call, ResultStatus::Error, &words);
@@ -138,7 +147,8 @@ impl Calls {
             drop(permit);
             let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             let Traces { notes: mut transforms, answered_by } = around.traces();
-            let Shaped { outcome, output, transforms: shaped, warnings } = shaper.shape(ended).await;
+            let Shaped { outcome, output, transforms: shaped, warnings } =
+                shaper.shape(ended).await;
             transforms.extend(shaped);
             let (outcome, more) = gates::outcome(&registry, &callbacks, view, outcome).await;
             transforms.extend(more);
@@ -154,6 +164,7 @@ impl Calls {
         match self.tasks.join_next().await {
             Some(Ok(done)) => {
                 self.running.remove(&done.id);
+                self.order.end(done.id);
                 CallEvent::Done(Box::new(done))
             }
             Some(Err(broken)) => CallEvent::Broken(broken),
@@ -167,8 +178,8 @@ impl Calls {
             cancel.cancel();
             return None;
         }
-        let at = self.waiting.iter().position(|(waiting, _)| *waiting == id)?;
-        let (id, call) = self.waiting.remove(at)?;
+        let call = self.waiting.remove(&id)?;
+        self.order.end(id);
         Some(unrun(id, call, ResultStatus::Cancelled, "cancelled before it started"))
     }
 

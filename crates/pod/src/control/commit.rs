@@ -14,7 +14,7 @@ use crate::record::{
 use crate::session::queue::QueuedInput;
 use llm_worker::Item;
 use llm_worker::effect::{Fact, Outcome};
-use llm_worker::projection::{Dialect, Neutral};
+use llm_worker::projection::Projection;
 use llm_worker::turn::{Acknowledged, CommitRequest, Payload};
 use session_store::{Committed, EncodeError, Frames, Records};
 
@@ -210,7 +210,7 @@ fn add_record(records: &mut Vec<Record>, fact: &Fact<Journaled>, turn: &TurnInfo
             generation: r.generation,
             items: r.items,
             view: turn.view.named(),
-            projection: Neutral.version(),
+            projection: Projection::VERSION,
             neutral_digest: r.neutral_digest.clone(),
             encoder: Encoder { id: r.dialect.clone(), version: r.dialect_version },
             body_digest: r.body_digest.clone(),

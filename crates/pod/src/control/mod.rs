@@ -8,6 +8,7 @@ mod authorize;
 mod between_turns;
 mod bounds;
 mod budget;
+mod call_order;
 mod call_output;
 mod calls;
 mod client;

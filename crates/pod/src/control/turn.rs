@@ -21,6 +21,7 @@ use self::answering::{Answering, Reviewing};
 use super::approvals::ApprovalAnswer;
 use super::authorize::{Authorization, Authorized, Authorizer};
 use super::budget::Budget;
+use super::call_order::Claims;
 use super::calls::{CallEvent, Calls, Done};
 use super::commit::{Batch, Journaled, Note, Turn, TurnInfo};
 use super::core::{Core, Fatal};
@@ -217,11 +218,16 @@ impl Running {
         let (turn, deferred) = match (parked.is_empty(), command) {
             (true, Some(call)) => (Turn::start_call(history, notes, call, answers), Vec::new()),
             (true, None) => (Turn::start(history, notes, answers), Vec::new()),
-            (false, _) if is_command => (Turn::go_on(history, parked, answers).ending_with_calls(), notes),
-            (false, _) => (Turn::go_on(history, parked, answers), notes),
+            (false, _) if is_command => (Turn::go_on(history, parked.clone(), answers).ending_with_calls(), notes),
+            (false, _) => (Turn::go_on(history, parked.clone(), answers), notes),
         };
         let (number, before) = (core.state.turns + 1, core.state.spent());
-        Self { deferred, taking, own, is_command, ..Self::of(core, turn, (number, generation), before, limits) }
+        let mut running = Self::of(core, turn, (number, generation), before, limits);
+        for call in parked {
+            // What it touches is not in the log.
+            running.tasks.calls.order.add(call, Claims::All);
+        }
+        Self { deferred, taking, own, is_command, ..running }
     }
 
     /// The newest turn, which has ended: the process ended before the gates at its end had answered.
@@ -437,6 +443,9 @@ impl Running {
                 let (id, judged) = judged?;
                 let judged = judged.within(&mut self.starting, core.registry.redactor());
                 let judged = judged.within_open(&mut self.asking, MAX_OPEN_APPROVALS);
+                if let Some(claims) = judged.claims() {
+                    self.tasks.calls.order.add(id, claims.clone());
+                }
                 self.turn.handle(judged.into_input(id))?;
             }
             TurnEvent::Answered(answered) => self.answered(*answered?)?,

@@ -100,6 +100,8 @@ struct Replay {
     /// Every item as the view shows it; none while the view shows all of them whole.
     items: Option<Vec<Item>>,
     projection: Option<Rebuilt>,
+    /// The version of the order of the newest request's items; 0 before the first.
+    order: u16,
     /// Blobs that were checked.
     seen: BTreeSet<Digest>,
     /// Blobs that the newest record names.
@@ -111,14 +113,17 @@ struct Replay {
 /// The running request of one surface.
 struct Rebuilt {
     projection: Projection,
+    /// The version of the order of its items.
+    order: u16,
     exact: Option<Encoder>,
 }
 
 impl Rebuilt {
-    fn of(surface: &Surface, encoder: &Encoder, dialects: Dialects<'_>) -> Self {
+    fn of(surface: &Surface, encoder: &Encoder, dialects: Dialects<'_>, order: u16) -> Self {
         let dialect = dialects(&encoder.id, surface);
         let exact = dialect.as_ref().map(|d| Encoder { id: d.id().to_owned(), version: d.version() });
-        Self { projection: Projection::measured(surface, dialect.unwrap_or_else(|| Arc::new(Neutral))), exact }
+        let projection = Projection::measured(surface, dialect.unwrap_or_else(|| Arc::new(Neutral)));
+        Self { projection: projection.ordered_as(order), order, exact }
     }
 }
 
@@ -146,6 +151,14 @@ impl Replay {
         self.named.extend(record.stored().cloned());
         let left = self.items.as_mut().and_then(|items| project(&record, &before_view, &self.state, items));
         if left.is_some() || matches!(record, Record::SurfaceSet(_)) {
+            self.rebuild(frame.seq, frames, dialects)?;
+        }
+        if let (Record::Request(request), Some(rebuilt)) = (&record, &self.projection)
+            && (Projection::BY_ARRIVAL..=Projection::VERSION).contains(&request.projection)
+            && rebuilt.order != request.projection
+        {
+            // Another version of yoi wrote what follows.
+            self.order = request.projection;
             self.rebuild(frame.seq, frames, dialects)?;
         }
         if let (Record::Pruned(pruned), Some(left)) = (&record, left)
@@ -177,7 +190,8 @@ impl Replay {
         dialects: Dialects<'_>,
     ) -> Result<(), RestoreError> {
         let Some((surface, encoder)) = &self.state.surface else { return Ok(()) };
-        let mut rebuilt = Rebuilt::of(surface, encoder, dialects);
+        let order = if self.order == 0 { Projection::VERSION } else { self.order };
+        let mut rebuilt = Rebuilt::of(surface, encoder, dialects, order);
         match &self.items {
             Some(items) => items.iter().for_each(|item| rebuilt.projection.push(item)),
             None if self.state.items > 0 => before(frames(), seq, |item| rebuilt.projection.push(&item))?,
@@ -195,8 +209,8 @@ impl Replay {
         }
         let Some(rebuilt) = &mut self.projection else { return Some("a request has no surface before it".to_owned()) };
         found.requests += 1;
-        if request.projection != Neutral.version() {
-            let (sent, have) = (request.projection, Neutral.version());
+        if request.projection != rebuilt.order {
+            let (sent, have) = (request.projection, Projection::VERSION);
             found.notes.insert(format!("a request was not rebuilt: it was made with version {sent} of the projection; this yoi has version {have}"));
             return None;
         }

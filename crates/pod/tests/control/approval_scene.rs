@@ -1,6 +1,7 @@
 //! A pod that asks a person about calls, and the answers of people.
 
 use crate::fixtures::{echo, live, pod};
+use llm_worker::tool::Touch;
 use llm_worker::{StopReason, ToolEffect};
 use pod::control::{Activity, ApprovalAnswer, Client, HostMode, PodStatus, SubmitError};
 use pod::feature::author::*;
@@ -18,9 +19,12 @@ pub(crate) fn asking() -> Vec<Rule> {
     vec![Rule::new("*", RuleDecision::Allow), Rule::new("Deploy", RuleDecision::Ask)]
 }
 
-/// A pod that stays, with two effectful tools; one of them asks.
+/// A pod that stays, with two effectful tools that touch different things; one of them asks.
 pub(crate) fn scene(answers: Vec<ScriptedAnswer>) -> (PodUnderTest, [FnTool; 2]) {
-    let tools = [echo("Deploy", ToolEffect::Effectful), echo("Echo", ToolEffect::Effectful)];
+    let tools = [
+        echo("Deploy", ToolEffect::Effectful).touching(vec![Touch::Session]),
+        echo("Echo", ToolEffect::Effectful).touching(vec![Touch::Write("echoed".into())]),
+    ];
     let mut pod = pod(answers, tools.to_vec());
     pod.mode = HostMode::Stay { missing: None };
     pod.judge_by(asking());

@@ -40,9 +40,7 @@ fn what_was_shown_runs_once_after_a_stop_and_an_answer_of_another_client() {
     let [question] = &open[..] else { panic!("{open:?}") };
     assert_eq!((question.approval, question.tool.as_str(), &*question.arguments), (1, "Deploy", ARGUMENTS));
     assert!(
-        question
-            .question
-            .contains("Deploy at builtin:testkit requires your approval because of the rule `ask Deploy` (testkit)"),
+        question.question.contains("Deploy requires your approval because of the rule `ask Deploy` (testkit)"),
         "{}",
         question.question
     );
@@ -490,7 +488,7 @@ fn where_nobody_can_come_a_call_is_refused() {
     let told = result(&pod, 1);
     assert_eq!(
         told,
-        "Deploy at builtin:testkit requires approval because of the rule `ask Deploy` (testkit), and this run cannot ask for approval"
+        "Deploy requires approval because of the rule `ask Deploy` (testkit), and this run cannot ask for approval"
     );
 }
 
@@ -506,4 +504,40 @@ fn a_run_in_a_pod_that_waits_leaves_its_input_and_the_question() {
     let state = pod.state();
     assert_eq!((state.approvals.open.len(), state.queued.len(), state.turn_open), (1, 1, false));
     assert!(deploy.ran().is_empty());
+}
+
+// A command behind one that a person was asked about ran first, on what that one was to make.
+#[test]
+fn a_command_waits_for_an_earlier_one_that_waits_for_a_person() {
+    for allowed in [true, false] {
+        let (mut pod, _) = scene(deploys());
+        let tools = [echo("Deploy", ToolEffect::Effectful), echo("Echo", ToolEffect::Effectful)];
+        pod.tools = tools.to_vec();
+        let live = live(pod);
+        let open = asked(&live);
+        assert!(tools[1].ran().is_empty(), "it waits");
+        answer(&live, if allowed { allow(&open[0]) } else { deny(&open[0], "no") }).unwrap();
+        let over = idle(live);
+        assert_eq!((tools[0].ran().len(), tools[1].ran().len()), (usize::from(allowed), 1));
+        assert_eq!(over.state().last_answer.as_deref(), Some("deployed"));
+        sound(&over.pod, "in order");
+    }
+}
+
+#[test]
+fn calls_that_waited_across_a_restart_run_in_their_order() {
+    let calls = ScriptedAnswer::new().call(0, "Deploy", r#"{"n":1}"#).call(1, "Deploy", r#"{"n":2}"#);
+    let (pod, [deploy, _]) = scene(vec![calls.stop(llm_worker::StopReason::ToolUse)]);
+    let live = live(pod);
+    let open = asked(&live);
+    assert_eq!(open.len(), 2);
+    let live = again(live.close().pod, vec![ScriptedAnswer::text("deployed")]);
+    waits(&live);
+    answer(&live, allow(&open[1])).unwrap();
+    waits(&live);
+    assert!(deploy.ran().is_empty(), "the second waits for the first");
+    answer(&live, allow(&open[0])).unwrap();
+    let over = idle(live);
+    assert_eq!(deploy.ran(), [1, 2].map(|n| CallId::new(n).unwrap()));
+    sound(&over.pod, "in order after a restart");
 }

@@ -2,7 +2,7 @@
 
 use crate::fixtures::{Changed, changer, echo, pod, printer, ran_once, said, sound, told_what_is_durable};
 use llm_worker::ToolEffect;
-use llm_worker::tool::FileChange;
+use llm_worker::tool::{FileChange, Touch};
 use pod::control::{Event, Fatal};
 use pod::host::HostError;
 use pod::record::Record;
@@ -126,7 +126,8 @@ fn nobody_gets_leave_from_a_pod_that_gives_up() {
             seen.lock().unwrap().push("/p/a".to_owned());
             said("changed")
         }
-    });
+    })
+    .touching(vec![Touch::Write("a".into())]);
     let quick = echo("Quick", ToolEffect::ReadOnly);
     let mut pod = pod(vec![ScriptedAnswer::calls(&[("Slow", "{}"), ("Quick", "{}")])], vec![slow, quick]);
     // A call that runs would hold the retry for ever.

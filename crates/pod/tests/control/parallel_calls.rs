@@ -1,9 +1,13 @@
-//! Calls of one answer run together, under a cap, and cost few flushes.
+//! Calls of one answer run together, under a cap, unless they touch the same, and cost few flushes.
 
-use crate::fixtures::{echo, pod, said, sound};
-use llm_worker::{Item, ToolEffect};
+use crate::fixtures::{echo, pod, said, sound, verified};
+use llm_worker::tool::{Escalation, Touch};
+use llm_worker::{Item, Neutral, Projection, ToolEffect};
+use pod::control::Batch;
+use pod::record::Record;
+use pod::session::fold::SessionState;
 use std::sync::{Arc, Barrier};
-use testkit::{FnTool, ScriptedAnswer, within};
+use testkit::{FnTool, Latch, ModelScript, PodUnderTest, ScriptedAnswer, within};
 
 /// Calls that all wait for each other.
 fn meeting(many: usize) -> FnTool {
@@ -25,9 +29,186 @@ fn eight_calls_overlap() {
         pod
     });
     sound(&pod, "parallel");
-    // Results stand in the order the calls ended, each once.
+    assert_eq!(sent_results(&pod).len(), 8, "each once");
+}
+
+/// The results in the newest request, by the number of their call.
+fn sent_results(pod: &PodUnderTest) -> Vec<u64> {
     let request = pod.script.requests().pop().unwrap();
-    assert_eq!(request.items.iter().filter(|item| matches!(item, Item::ToolResult { .. })).count(), 8);
+    let number = |item: &Item| if let Item::ToolResult { id, .. } = item { Some(id.number()) } else { None };
+    request.items.iter().filter_map(number).collect()
+}
+
+/// The most calls that ran at once, as the control thread counts them, which starts as many as it may.
+fn most_at_once(pod: &PodUnderTest) -> isize {
+    let step = |point: String| match point.as_str() {
+        "tool:running" => 1_isize,
+        "tool:ended" => -1,
+        _ => 0,
+    };
+    let running = pod.points.came().into_iter().scan(0, |now, point| {
+        *now += step(point);
+        Some(*now)
+    });
+    running.max().unwrap_or_default()
+}
+
+// A real session: two edits of one file in one answer raced, the second failed, and the model saw its result first.
+#[test]
+fn calls_that_touch_the_same_run_in_their_order() {
+    use Touch::{Escalate, Host, Read, RemoteWrite, Session, Shell, Write};
+    let write = |path: &str| vec![Write(path.into())];
+    let read = |path: &str| vec![Read(path.into())];
+    let (file, shell) = (write("f"), vec![Shell("make".to_owned())]);
+    let escalated = vec![Escalate(Escalation::Network, "why".to_owned()), Shell("curl x".to_owned())];
+    let (remote, host) = (vec![RemoteWrite("tracker".to_owned())], vec![Host("example.org".to_owned())]);
+    let none = Vec::new;
+    let table: Vec<(&str, Vec<Touch>, Vec<Touch>, isize)> = vec![
+        ("one file", file.clone(), file.clone(), 1),
+        ("a dot", write("./f"), file.clone(), 1),
+        ("a way around", file.clone(), write("d/../f"), 1),
+        ("a link", write("link"), file.clone(), 1),
+        ("a second name", file.clone(), write("hard"), 1),
+        ("below a link", write("d/g"), write("dirlink/g"), 1),
+        ("from above", write("/PROJECT/f"), file.clone(), 1),
+        ("a new file", write("new"), write("d/../new"), 1),
+        ("read, then written", read("f"), file.clone(), 1),
+        ("written, then read", file.clone(), read("link"), 1),
+        ("searched", read("."), write("d/g"), 1),
+        ("one of several", [read("x"), write("f")].concat(), [write("y"), file.clone()].concat(), 1),
+        ("a command", shell.clone(), read("f"), 1),
+        ("a command behind", file.clone(), shell, 1),
+        ("a command with the network", escalated, host.clone(), 1),
+        ("nothing named", none(), read("f"), 1),
+        ("elsewhere", remote, read("f"), 1),
+        ("the session", vec![Session], vec![Session], 1),
+        ("two files", file.clone(), write("d/f"), 2),
+        ("names that begin alike", write("f"), write("fg"), 2),
+        ("two readers", read("f"), read("./f"), 2),
+        ("a reader of another", read("d/g"), file.clone(), 2),
+        ("the session and a file", vec![Session], file.clone(), 2),
+        ("a host", host, file, 2),
+    ];
+    for (what, one, two, most) in table {
+        // A call that writes nothing reads.
+        let effect = |touches: &[Touch]| match touches.iter().all(|touch| matches!(touch, Read(_) | Host(_))) {
+            true if !touches.is_empty() => ToolEffect::ReadOnly,
+            _ => ToolEffect::Effectful,
+        };
+        let mut pod = pod(Vec::new(), Vec::new());
+        let at = |touch: Touch| match touch {
+            Write(path) => match path.strip_prefix("/PROJECT") {
+                Ok(below) => Write(pod.project.join(below)),
+                Err(_) => Write(path),
+            },
+            other => other,
+        };
+        let tools: Vec<FnTool> = [("One", one), ("Two", two)]
+            .map(|(name, touches)| echo(name, effect(&touches)).touching(touches.into_iter().map(at).collect()))
+            .to_vec();
+        pod.tools = tools.clone();
+        pod.script = ModelScript::new(vec![
+            ScriptedAnswer::calls(&[("One", "{}"), ("Two", "{}")]),
+            ScriptedAnswer::text("done"),
+        ]);
+        let in_project = |name: &str| pod.project.join(name);
+        std::fs::create_dir(in_project("d")).unwrap();
+        for file in ["f", "fg", "d/f", "d/g"] {
+            std::fs::write(in_project(file), file).unwrap();
+        }
+        std::fs::hard_link(in_project("f"), in_project("hard")).unwrap();
+        for (to, link) in [("f", "link"), ("d", "dirlink")] {
+            std::os::unix::fs::symlink(to, in_project(link)).unwrap();
+        }
+        let pod = within(what, move || {
+            pod.run("first").end();
+            pod
+        });
+        assert_eq!((most_at_once(&pod), sent_results(&pod)), (most, vec![1, 2]), "{what}");
+        assert_eq!(tools.iter().flat_map(FnTool::ran).count(), 2, "{what}");
+        sound(&pod, what);
+    }
+}
+
+/// Calls of an answer that end in the reverse order.
+fn ends_in_reverse(many: usize) -> (Vec<ScriptedAnswer>, Vec<FnTool>) {
+    let latches: Vec<Latch> = (0..=many).map(|n| Latch::new(&format!("call {n}"))).collect();
+    latches[many].open();
+    let tool = |n: usize| {
+        let (behind, own) = (latches[n + 1].clone(), latches[n].clone());
+        FnTool::new(&format!("T{n}"), ToolEffect::ReadOnly, move |_, _| {
+            let (behind, own) = (behind.clone(), own.clone());
+            async move {
+                behind.pass().await;
+                own.open();
+                said("ended")
+            }
+        })
+    };
+    let names: Vec<String> = (0..many).map(|n| format!("T{n}")).collect();
+    let calls: Vec<_> = names.iter().map(|name| (name.as_str(), "{}")).collect();
+    (vec![ScriptedAnswer::calls(&calls), ScriptedAnswer::text("done")], (0..many).map(tool).collect())
+}
+
+#[test]
+fn results_go_back_in_the_order_of_the_calls() {
+    let (answers, tools) = ends_in_reverse(4);
+    let pod = pod(answers, tools);
+    let pod = within("calls that end in reverse", move || {
+        pod.run("first").end();
+        pod
+    });
+    assert_eq!(sent_results(&pod), [1, 2, 3, 4]);
+    sound(&pod, "reversed");
+}
+
+// Version 1 of the projection had results as they arrived: its requests are still rebuilt, and those that follow.
+#[test]
+fn requests_of_an_older_yoi_are_verified_in_their_order() {
+    let (answers, tools) = ends_in_reverse(3);
+    let pod = pod(answers, tools);
+    let script = ModelScript::new(vec![ScriptedAnswer::text("again")]);
+    let old = PodUnderTest::new(&ambient::claim(), script, Vec::new());
+    let pod = within("the older run", move || {
+        pod.run("first").end();
+        pod
+    });
+    let (mut state, mut rebuilt, mut arrived) = (SessionState::default(), None, Vec::new());
+    let journal = old.journal();
+    for (_, mut record) in pod.records() {
+        if let Record::Request(request) = &mut record {
+            let sent: &mut Projection = rebuilt.as_mut().unwrap();
+            request.projection = Projection::BY_ARRIVAL;
+            request.neutral_digest = sent.neutral_digest();
+            request.body_digest = sent.body().digest;
+        }
+        let items = state.apply(&record).unwrap();
+        if let Record::SurfaceSet(_) = &record {
+            let (surface, _) = state.surface.clone().unwrap();
+            rebuilt = Some(Projection::new(&surface, Arc::new(Neutral)).ordered_as(Projection::BY_ARRIVAL));
+        }
+        for item in items {
+            rebuilt.as_mut().unwrap().push(&item);
+            if let Item::ToolResult { id, .. } = &item {
+                arrived.push(id.number());
+            }
+        }
+        // The store writes its own.
+        if !matches!(record, Record::Other { .. }) {
+            journal.append(Batch::of(vec![record])).wait().unwrap();
+        }
+    }
+    journal.close();
+    assert_eq!(arrived.last(), Some(&1), "they did not arrive in order");
+    let before = verified(&old);
+    assert_eq!((before.wrong, before.requests, before.bodies), (None, 2, 2));
+    let old = within("the newer run", move || {
+        old.run("second").end();
+        old
+    });
+    assert_eq!(sent_results(&old), [1, 2, 3]);
+    let after = verified(&old);
+    assert_eq!((after.wrong, after.requests, after.bodies), (None, 3, 3));
 }
 
 #[test]
@@ -41,17 +222,7 @@ fn no_more_run_at_once_than_the_cap() {
             pod.run("first").end();
             pod
         });
-        // As the control thread counts them, which starts as many at once as it may.
-        let step = |point: String| match point.as_str() {
-            "tool:running" => 1_isize,
-            "tool:ended" => -1,
-            _ => 0,
-        };
-        let running = pod.points.came().into_iter().scan(0, |now, point| {
-            *now += step(point);
-            Some(*now)
-        });
-        assert_eq!((running.max(), tool.ran().len()), (isize::try_from(real).ok(), 6), "cap {cap}");
+        assert_eq!((Ok(most_at_once(&pod)), tool.ran().len()), (isize::try_from(real), 6), "cap {cap}");
         sound(&pod, "capped");
     }
 }

@@ -1,4 +1,5 @@
 //! More updates than any batch, any queue and any disk takes at once.
+use llm_worker::tool::Touch;
 use llm_worker::{ToolContext, ToolEffect, ToolOutput, ToolResult};
 use pod::feature::*;
 use serde::{Deserialize, Serialize};
@@ -7,8 +8,10 @@ use testkit::{KillPoints, Latch, ModelScript, PodUnderTest, ScriptedAnswer, with
 
 const ID: FeatureId = FeatureId::builtin("flood");
 const KEPT: StateKey<(u64, String)> = StateKey::new("kept", 1);
-const FLOOD: ToolKey<Args> = ToolKey::new("Flood", ToolEffect::Effectful, "Flood.");
-const QUICK: ToolKey<Args> = ToolKey::new("Quick", ToolEffect::Effectful, "Be quick.");
+// They touch different things, so that both run at once.
+const FLOOD: ToolKey<Args> = ToolKey::new("Flood", ToolEffect::Effectful, "Flood.").touching(|_| vec![Touch::Session]);
+const QUICK: ToolKey<Args> =
+    ToolKey::new("Quick", ToolEffect::Effectful, "Be quick.").touching(|_| vec![Touch::Write("quick".into())]);
 
 #[derive(Serialize, Deserialize, schemars::JsonSchema)]
 struct Args {}

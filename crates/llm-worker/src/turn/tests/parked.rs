@@ -43,9 +43,9 @@ fn an_answer_is_committed_at_once_and_the_call_runs_after_it() {
         rig.pay(0).unwrap();
         rig.drain();
     }
-    assert!(rig.turn().is_waiting() && rig.turn().is_parked(call_id(1)));
+    assert!(rig.turn().is_waiting(0) && rig.turn().is_parked(call_id(1)));
     rig.pay(0).unwrap();
-    assert!(!rig.turn().is_waiting());
+    assert!(!rig.turn().is_waiting(0));
     assert!(matches!(rig.turn().poll(), Some(Effect::Commit(request))
         if matches!(request.facts(), [Fact::Resolved(1), Fact::Started { .. }])));
     let again = Input::Resolved { id: call_id(1), resolution: 1, run: Err("late".to_owned()) };
@@ -108,7 +108,7 @@ fn the_next_turn_goes_on_with_the_waiting_calls() {
     let Some(Effect::Commit(request)) = turn.poll() else { panic!("the start is a commit") };
     assert_eq!(request.facts(), [Fact::TurnStarted]);
     turn.handle(Input::Committed(super::rig::Ack(request))).unwrap();
-    assert!(turn.poll().is_none() && turn.is_waiting(), "no request while a call waits");
+    assert!(turn.poll().is_none() && turn.is_waiting(0), "no request while a call waits");
     let run = Err("denied".to_owned());
     turn.handle(Input::Resolved { id: call_id(2), resolution: 2, run }).unwrap();
     let Some(Effect::Commit(request)) = turn.poll() else { panic!("the answer is a commit") };

@@ -1,5 +1,6 @@
 //! What a person is asked about a call: the parts of the question. Does not depend on the judging of calls.
 
+use super::super::call_order::Claims;
 use crate::feature::RegisteredTool;
 use crate::hook::GateOutcome;
 use crate::permission::{Person, Proposal};
@@ -19,6 +20,8 @@ pub(super) struct Asks {
     pub(super) proposal: Proposal,
     /// What its command line runs.
     pub(super) command: Option<AskedCommand>,
+    /// What the call touches.
+    pub(super) claims: Option<Claims>,
     /// What gates ask.
     pub(super) by_gates: Vec<GateQuestion>,
 }

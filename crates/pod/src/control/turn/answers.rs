@@ -13,7 +13,9 @@ use std::time::Duration;
 impl Running {
     /// Whether it waits for a person, and nothing else of it runs.
     pub(in super::super) fn is_waiting(&self) -> bool {
-        matches!(self.stage, TurnStage::Machine) && self.turn.is_waiting() && self.tasks.answers.is_empty()
+        matches!(self.stage, TurnStage::Machine)
+            && self.turn.is_waiting(self.tasks.calls.waiting())
+            && self.tasks.answers.is_empty()
     }
 
     /// How a turn stands that waits for a person.
@@ -43,6 +45,7 @@ impl Running {
             reason: Some(reason),
             by: None,
         });
+        self.tasks.calls.order.end(asked.call);
         Ok(self.turn.handle(Input::Resolved { id: asked.call, resolution, run: Err(told) })?)
     }
 
@@ -63,6 +66,7 @@ impl Running {
             let answer = ApprovalAnswer { words, ..answer };
             let reason = answer.denial();
             let resolution = Box::new(answer.record(None));
+            self.tasks.calls.order.end(call);
             return Ok(self.turn.handle(Input::Resolved { id: call, resolution, run: Err(reason) })?);
         }
         // The turn may have waited for weeks.
@@ -80,6 +84,9 @@ impl Running {
             return Ok(());
         }
         let void = ready.as_ref().err().cloned();
+        if void.is_some() {
+            self.tasks.calls.order.end(call);
+        }
         let run = ready.map_err(|why| format!("a person allowed this call, but it was not run: {why}"));
         let resolution = Box::new(answer.record(void));
         Ok(self.turn.handle(Input::Resolved { id: call, resolution, run })?)
