@@ -148,7 +148,7 @@ impl Calls {
             let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             let Traces { notes: mut transforms, answered_by } = around.traces();
             let Shaped { outcome, output, transforms: shaped, warnings } =
-                shaper.shape(ended).await;
+                shaper.shape(ended, answered_by.as_ref()).await;
             transforms.extend(shaped);
             let (outcome, more) = gates::outcome(&registry, &callbacks, view, outcome).await;
             transforms.extend(more);

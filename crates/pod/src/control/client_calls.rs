@@ -112,7 +112,7 @@ impl ClientTools {
             Err(lost) => (ResultStatus::Error, ToolOutput { content: failure(&lost), ..ToolOutput::default() }),
         };
         let view = ToolShapeView { call, status, output };
-        let (ToolOutput { summary, content }, done) = shape::shaped(&self.registry, &self.callbacks, view).await;
+        let (ToolOutput { summary, content }, done) = shape::shaped(&self.registry, &self.callbacks, view, None).await;
         if let Some(why) = shape::reason(&done) {
             return Err(SubmitError::ToolFailed(self.clean(&format!("the result was withheld: {why}"), MAX_CONTENT)));
         }

@@ -5,8 +5,8 @@ use super::call_output::{CallOutput, EndedCall, HELD, WholeResult};
 use super::gates;
 use crate::feature::FeatureRegistry;
 use crate::foreign::Callbacks;
-use crate::hook::{Shaping, ToolCallView, ToolShape, ToolShapeView, Transformed};
-use crate::record::{Output, TransformNote};
+use crate::hook::{Shaping, ToolCallView, ToolShapeView, Transformed};
+use crate::record::{HookName, Output, TransformNote};
 use llm_worker::{ResultStatus, ToolOutcome, ToolOutput};
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,8 +43,8 @@ impl Shaper {
         EndedCall::Whole(WholeResult { status, summary, content: Some(content.into_bytes()) })
     }
 
-    /// Calls the hooks with the result, then bounds and keeps what they left.
-    pub(super) async fn shape(self, ended: EndedCall) -> Shaped {
+    /// Calls the hooks with the result, then bounds and keeps what they left. `answered_by` answered in place of the tool.
+    pub(super) async fn shape(self, ended: EndedCall, answered_by: Option<&HookName>) -> Shaped {
         let mut warnings = self.output.warnings();
         let whole = match ended {
             EndedCall::Kept(outcome, output) => {
@@ -55,13 +55,13 @@ impl Shaper {
             }
             EndedCall::Whole(whole) => whole,
         };
-        let status = whole.status;
+        let (status, by) = (whole.status, answered_by.map(|hook| hook.feature.as_str()));
         let Some(bytes) = whole.content else {
             let why = format!("its output has over {HELD} bytes, which are too many for a hook to see whole");
             return self.withheld(status, &why, Vec::new(), "; ask for less at a time");
         };
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        let (last, mut done) = self.ask(status, ToolOutput { summary: whole.summary.clone(), content: text }).await;
+        let (last, mut done) = self.ask(status, ToolOutput { summary: whole.summary.clone(), content: text }, by).await;
         if let Some(why) = reason(&done) {
             return self.withheld(status, &why, done, "");
         }
@@ -69,7 +69,7 @@ impl Shaper {
         let ToolOutput { summary, content } = last;
         let content = if changed { content.into_bytes() } else { bytes };
         if self.shaping == Shaping::MayWithhold && !warnings.is_empty() {
-            let (told, more) = self.ask(status, lines(&warnings)).await;
+            let (told, more) = self.ask(status, lines(&warnings), by).await;
             if let Some(why) = reason(&more) {
                 done.extend(more);
                 return self.withheld(status, &why, done, "");
@@ -80,9 +80,14 @@ impl Shaper {
         Shaped { outcome, output, transforms: gates::notes(done), warnings }
     }
 
-    async fn ask(&self, status: ResultStatus, output: ToolOutput) -> (ToolOutput, Vec<Transformed>) {
+    async fn ask(
+        &self,
+        status: ResultStatus,
+        output: ToolOutput,
+        answered_by: Option<&str>,
+    ) -> (ToolOutput, Vec<Transformed>) {
         let view = ToolShapeView { call: Arc::clone(&self.call), status, output };
-        shaped(&self.registry, &self.callbacks, view).await
+        shaped(&self.registry, &self.callbacks, view, answered_by).await
     }
 
     /// Stores the result on a callback thread.
@@ -111,18 +116,18 @@ impl Shaper {
     }
 }
 
-/// Calls the hooks with a whole result. Returns what they left, and what they did.
+/// Calls the hooks with a whole result, which the tool or this feature in its place gave. Returns what they left, and what they did.
 pub(super) async fn shaped(
     registry: &FeatureRegistry,
     callbacks: &Callbacks,
     view: ToolShapeView,
+    answered_by: Option<&str>,
 ) -> (ToolOutput, Vec<Transformed>) {
-    let tool = view.call.tool.clone();
     let recheck = Arc::new(|view: ToolShapeView| match view.output.content.len() + view.output.summary.len() {
         0..=HELD => Ok(view),
         bytes => Err(format!("it has {bytes} bytes; at most {HELD} are allowed")),
     });
-    let (last, done) = registry.hooks().transform::<ToolShape>(callbacks, &tool, view, recheck).await;
+    let (last, done) = registry.hooks().shape(callbacks, view, recheck, answered_by).await;
     (last.output.clone(), done)
 }
 

@@ -6,7 +6,7 @@ use super::arrange::{HookPlace, arranged};
 use super::limits::{DEFAULT_DEADLINE, MAX_CONSECUTIVE_FAILURES};
 use super::observe::ObserverQueue;
 use super::run::{HookRun, Next, run};
-use super::typed::{Chains, Gate, Observe, Point, Transform};
+use super::typed::{Chains, Gate, Observe, Point, ToolShapeView, Transform};
 use super::verdict::{Change, MAX_AGAIN_WORDS, MAX_REASON};
 use crate::feature::{FeatureId, clamp, escape_line, millis, sanitize, sanitize_lines};
 use crate::foreign::Callbacks;
@@ -63,6 +63,8 @@ pub struct InstalledHook<P: Point> {
     pub(crate) after: Vec<FeatureId>,
     /// Revocation guards: shut when a grant that the hook depends on is revoked.
     pub(crate) doors: Vec<Arc<Door>>,
+    /// The place of its feature among all that were installed.
+    place: usize,
     consecutive_failures: AtomicU32,
     abandoned: AtomicUsize,
 }
@@ -83,6 +85,7 @@ impl<P: Point> InstalledHook<P> {
             before: Vec::new(),
             after: Vec::new(),
             doors: Vec::new(),
+            place: 0,
             consecutive_failures,
             abandoned,
         }
@@ -206,6 +209,17 @@ impl<P: Point> HookChain<P> {
     fn asked(&self, tool: &str) -> Vec<Arc<InstalledHook<P>>> {
         self.hooks.iter().filter(|hook| hook.asked(tool)).cloned().collect()
     }
+
+    /// Those that see an answer of the feature installed at `place` in place of a tool: its own and what comes behind. Those
+    /// before it have seen the result that it answers with. A hook that may withhold sees every result.
+    fn behind(&self, tool: &str, place: usize) -> Vec<Arc<InstalledHook<P>>> {
+        let own = self.hooks.iter().position(|hook| hook.place == place);
+        let first = own.or_else(|| self.hooks.iter().position(|hook| hook.place > place));
+        let stands =
+            |(at, hook): &(usize, &Arc<InstalledHook<P>>)| hook.withholds || first.is_some_and(|first| *at >= first);
+        let behind = self.hooks.iter().enumerate().filter(stands).map(|(_, hook)| hook);
+        behind.filter(|hook| hook.asked(tool)).cloned().collect()
+    }
 }
 
 impl<P: Gate> HookChain<P> {
@@ -268,9 +282,8 @@ impl<P: Transform> HookChain<P> {
     }
 
     async fn transform(
-        &self,
+        asked: Vec<Arc<InstalledHook<P>>>,
         callbacks: &Callbacks,
-        tool: &str,
         input: P::Input,
         recheck: Recheck<P::Input>,
         redactor: &Redactor,
@@ -284,7 +297,7 @@ impl<P: Transform> HookChain<P> {
                 Err(problem) => Next::Reject(format!("it returned an invalid value: {problem}")),
             },
         };
-        let (done, last) = run(callbacks, self.asked(tool), Arc::new(input), Arc::new(interpret)).await;
+        let (done, last) = run(callbacks, asked, Arc::new(input), Arc::new(interpret)).await;
         let mut notes = Vec::new();
         for HookRun { hook, took, answer, asked, replaced } in done {
             let withheld = hook.withholds && answer.is_err();
@@ -334,6 +347,7 @@ pub struct HookRegistry {
 #[must_use]
 pub struct HookRegistryBuilder {
     pub(super) chains: Chains,
+    features: Vec<FeatureId>,
     redactor: Redactor,
 }
 
@@ -344,7 +358,11 @@ impl HookRegistryBuilder {
     }
 
     /// Appends a hook to the chain of its point.
-    pub fn add<P: Point>(&mut self, hook: InstalledHook<P>) {
+    pub fn add<P: Point>(&mut self, mut hook: InstalledHook<P>) {
+        hook.place = self.features.iter().position(|known| *known == hook.feature).unwrap_or(self.features.len());
+        if hook.place == self.features.len() {
+            self.features.push(hook.feature.clone());
+        }
         P::chain_mut(self).push(hook);
     }
 
@@ -407,6 +425,32 @@ impl HookRegistry {
         input: P::Input,
         recheck: Recheck<P::Input>,
     ) -> (Arc<P::Input>, Vec<Transformed>) {
+        self.transform_by(P::chain(self).asked(tool), callbacks, input, recheck).await
+    }
+
+    /// As [`Self::transform`] at [`ToolShape`](super::ToolShape). `answered_by` is the feature that answered in place of the
+    /// tool, if one did.
+    pub(crate) async fn shape(
+        &self,
+        callbacks: &Callbacks,
+        input: ToolShapeView,
+        recheck: Recheck<ToolShapeView>,
+        answered_by: Option<&str>,
+    ) -> (Arc<ToolShapeView>, Vec<Transformed>) {
+        let Chains { tool_run, tool_shape, .. } = &self.chains;
+        let by = tool_run.hooks.iter().find(|hook| answered_by == Some(hook.feature.to_string().as_str()));
+        let tool = &input.call.tool;
+        let asked = by.map_or_else(|| tool_shape.asked(tool), |hook| tool_shape.behind(tool, hook.place));
+        self.transform_by(asked, callbacks, input, recheck).await
+    }
+
+    async fn transform_by<P: Transform>(
+        &self,
+        asked: Vec<Arc<InstalledHook<P>>>,
+        callbacks: &Callbacks,
+        input: P::Input,
+        recheck: Recheck<P::Input>,
+    ) -> (Arc<P::Input>, Vec<Transformed>) {
         let redactor = self.redactor.clone();
         let recheck: Recheck<P::Input> = Arc::new(move |input| {
             let input = recheck(input)?;
@@ -414,7 +458,7 @@ impl HookRegistry {
             secret.map_or(Ok(()), |secret| Err(format!("it contains {secret}")))?;
             Ok(input)
         });
-        P::chain(self).transform(callbacks, tool, input, recheck, &self.redactor).await
+        HookChain::transform(asked, callbacks, input, recheck, &self.redactor).await
     }
 }
 

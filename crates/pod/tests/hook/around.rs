@@ -158,3 +158,41 @@ fn one_impl_stands_around_a_call() {
     assert_eq!(results.iter().map(|one| one.outcome.text()).collect::<Vec<_>>(), ["reached!", "reached!"]);
     assert_eq!(results[1].answered_by.as_ref().unwrap().hook, "cache-before");
 }
+
+// A cache that was installed between two shapers answered with what the inner one had shaped: it shaped that once more.
+#[test]
+fn an_answer_is_shaped_by_what_stands_behind_the_feature_that_gave_it() {
+    const MARK: HookKey<ToolShape> = HookKey::new("mark");
+    const KEEP: HookKey<ToolShape> = HookKey::new("keep").withhold_on_failure();
+    const AFTER: HookKey<ToolShape> = HookKey::new("mark").after(&["user:c"]);
+    const ANSWER: HookKey<ToolRun> = HookKey::new("answer").tools(&["Flaky"]);
+    let shaper = |id: &str, key: HookKey<ToolShape>| {
+        let mark = id.to_owned();
+        transform::<ToolShape>(id, key, move |view| {
+            Change::Replaced(output(&format!("{}>{mark}", view.output.summary)))
+        })
+    };
+    let answers = |id: &str| transform::<ToolRun>(id, ANSWER, |_| Change::Replaced(output("kept")));
+    // The feature that answers has the id `user:b`.
+    type Row = (&'static str, Vec<Installed>, &'static str);
+    let table: Vec<Row> = vec![
+        ("innermost", vec![answers("user:b"), shaper("user:c", MARK), shaper("user:d", MARK)], "kept>user:c>user:d"),
+        ("between", vec![shaper("user:a", MARK), answers("user:b"), shaper("user:c", MARK)], "kept>user:c"),
+        ("outermost", vec![shaper("user:a", MARK), answers("user:b")], "kept"),
+        (
+            "what withholds sees it",
+            vec![shaper("user:a", KEEP), answers("user:b"), shaper("user:c", MARK)],
+            "kept>user:a>user:c",
+        ),
+        (
+            "moved behind",
+            vec![shaper("user:a", AFTER), answers("user:b"), shaper("user:c", MARK)],
+            "kept>user:c>user:a",
+        ),
+        ("nobody answers", vec![shaper("user:a", MARK), shaper("user:c", MARK)], "reached>user:a>user:c"),
+    ];
+    for (what, features, shaped) in table {
+        let pod = called(flaky(0, ToolEffect::ReadOnly, Duration::from_secs(60)), features);
+        assert_eq!(results(&pod)[0].outcome.summary, shaped, "{what}");
+    }
+}
