@@ -143,12 +143,28 @@ impl Callbacks {
 
     /// Runs `work` on its own thread, starting at once. At `deadline`, or when `cancel` fires earlier, the token is
     /// cancelled. If the work has not ended after the grace, it is dropped if it only waits; else its thread is
-    /// abandoned. In both cases the responsible feature is disabled, unless the work ends at the last moment.
+    /// abandoned. In both cases the responsible feature is disabled, unless the work ends at the last moment. A result of
+    /// an abandoned thread is void, and the pod gets a note about it.
     pub fn run<F, T>(
         &self,
         deadline: Duration,
         cancel: CancellationToken,
         work: F,
+    ) -> impl Future<Output = Result<T, CallbackFailure>> + Send + 'static
+    where
+        F: Future<Output = T> + Send + 'static,
+        T: Send + 'static,
+    {
+        self.run_with(deadline, cancel, work, true)
+    }
+
+    /// As [`Self::run`]; `notes`: whether the pod gets the note.
+    pub(crate) fn run_with<F, T>(
+        &self,
+        deadline: Duration,
+        cancel: CancellationToken,
+        work: F,
+        notes: bool,
     ) -> impl Future<Output = Result<T, CallbackFailure>> + Send + 'static
     where
         F: Future<Output = T> + Send + 'static,
@@ -178,16 +194,20 @@ impl Callbacks {
             if let Some(Ok(Some(done))) = back {
                 return Ok(done);
             }
-            if let Some(feature) = who {
-                callbacks.disable(&feature);
+            if let Some(feature) = &who {
+                callbacks.disable(feature);
             }
             if !came_back {
                 let before = stuck.fetch_add(1, Ordering::Relaxed);
                 warn!(abandoned = before + 1, most = MAX_STUCK, "a callback thread was abandoned");
                 // If it returns after all, its thread is available again.
                 tokio::spawn(async move {
-                    drop(thread.await);
+                    let is_void = matches!(thread.await, Ok(Some(_)));
                     stuck.fetch_sub(1, Ordering::Relaxed);
+                    if let Some(feature) = who.filter(|_| is_void && notes) {
+                        let text = "its code returned after it had been abandoned; the result is void";
+                        callbacks.note(feature, text.to_owned());
+                    }
                 });
             }
             Err(CallbackFailure::Stuck(grace))
@@ -216,7 +236,7 @@ pub(super) fn words(payload: &(dyn Any + Send)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mailbox::requests::mailbox;
+    use crate::mailbox::requests::{Wakeup, mailbox};
 
     // A feature that was disabled in one generation may be called again in the next; a thread that it still blocks
     // stays counted.
@@ -245,5 +265,43 @@ mod tests {
                 tokio::task::yield_now().await;
             }
         });
+    }
+
+    // A tool that came back after its call was given up left no trace: the journal said only that it did not return.
+    #[test]
+    fn a_result_that_came_too_late_is_void_and_noted() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        // How long the work holds its thread, whether it is one whose caller notes it, and whether there is a note.
+        for (late, notes, noted) in [(true, true, true), (true, false, false), (false, true, false)] {
+            let (mut events, sender) = mailbox();
+            let callbacks = Callbacks::with_grace(runtime.handle().clone(), Duration::from_millis(10));
+            let callbacks = callbacks.serving(sender, |_| ());
+            let (open, gate) = std::sync::mpsc::channel::<()>();
+            let mut open = Some(open).filter(|_| late);
+            let work = async move {
+                super::super::attribution::own(&FeatureId::builtin("sleeper"));
+                gate.recv().unwrap_err();
+                "done"
+            };
+            let all: Vec<String> = runtime.block_on(async {
+                let done = callbacks.run_with(Duration::from_millis(10), CancellationToken::new(), work, notes).await;
+                assert_eq!(done.is_err(), late);
+                drop(open.take());
+                while callbacks.stuck() > 0 {
+                    tokio::task::yield_now().await;
+                }
+                // The note is sent right behind the count.
+                callbacks.note(FeatureId::builtin("sleeper"), "last".to_owned());
+                let mut all = Vec::new();
+                while all.last().is_none_or(|last| last != "last") {
+                    match events.next().await {
+                        Wakeup::Request(DriverRequest::Note { text, .. }) => all.push(text),
+                        _ => {}
+                    }
+                }
+                all
+            });
+            assert_eq!(all.iter().filter(|text| text.contains("the result is void")).count(), usize::from(noted));
+        }
     }
 }

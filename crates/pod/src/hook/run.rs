@@ -152,7 +152,7 @@ async fn ask<P: Point>(
     };
     let cancel = CancellationToken::new();
     // Awaited in a task, so that a thread that never returns is counted.
-    drop(tokio::spawn(callbacks.run(CHAIN_BUDGET + SLACK, cancel.clone(), work)));
+    drop(tokio::spawn(callbacks.run_with(CHAIN_BUDGET + SLACK, cancel.clone(), work, false)));
     let rest = || until.saturating_duration_since(Instant::now());
     let ended = || "its thread ended without a result".to_owned();
     let began: Instant = match timeout(rest() + SLACK, begun).await {
