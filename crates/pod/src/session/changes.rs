@@ -17,8 +17,8 @@ pub struct Changed {
     pub before: Option<Stored>,
     /// Permission bits before.
     pub mode: Option<u32>,
-    /// Digests after each change, the newest last; `None` means "removed". The last intent may not have been carried
-    /// out: then the file has the digest before it.
+    /// Digests after each change, the newest last; `None` means "removed". Intents may not have been carried out: then
+    /// the file is as the newest one found it.
     pub steps: Vec<Option<String>>,
     /// The topmost directory that was created for the file: removed with the file, if it is empty then.
     pub made: Option<String>,
@@ -26,6 +26,8 @@ pub struct Changed {
     pub doubtful: bool,
     /// Whether something else changed the file between two changes; `before` does not include that.
     pub between: Between,
+    /// The digest that the newest change found.
+    found: Option<String>,
     /// The seq of the newest change.
     last: u64,
 }
@@ -115,6 +117,7 @@ impl Changes {
             made: None,
             doubtful: !self.lost.is_empty(),
             between: Between::Nothing,
+            found: None,
             last: seq,
         };
         let changed = self.files.entry(change.path.clone()).or_insert(first);
@@ -123,6 +126,7 @@ impl Changes {
             // The file was removed: the directory created for it is unrelated to a new file.
             changed.made = None;
         }
+        changed.found = change.before.as_ref().map(|stored| stored.digest.to_string());
         changed.steps.push(change.after.clone());
         changed.made = changed.made.take().or_else(|| change.made.clone());
         changed.last = seq;
@@ -235,6 +239,7 @@ impl Changed {
             self.between = between;
         }
         self.steps.append(&mut later.steps);
+        self.found = later.found;
         self.last = later.last;
     }
 }
@@ -277,9 +282,9 @@ impl Changed {
         if digest == before.as_deref() {
             return FileStatus::AsBefore;
         }
-        // The newest intent may not have been relocated out before a crash: then the one before it holds.
-        let newest = self.steps.iter().rev().take(2);
-        if newest.into_iter().any(|step| step.as_deref() == digest) { FileStatus::AsLeft } else { FileStatus::Changed }
+        // The newest intent may have failed, or a crash came before it: then the file is as it was found.
+        let left = self.steps.last().is_some_and(|step| step.as_deref() == digest) || self.found.as_deref() == digest;
+        if left { FileStatus::AsLeft } else { FileStatus::Changed }
     }
 }
 

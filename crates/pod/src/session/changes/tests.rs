@@ -149,3 +149,35 @@ fn what_was_made_goes_with_what_it_was_made_for() {
     }
     assert_eq!(made(&changes), None);
 }
+
+// A full disk, or a kill between the record and the rename, left several intents in a row that changed nothing: the file
+// was then said to be changed by somebody else, and undo skipped it.
+#[test]
+fn intents_that_changed_nothing_blame_nobody() {
+    use FileStatus::{AsBefore, AsLeft, Changed as Other};
+    // What each change found and wanted, what the file is now, and what that is.
+    type Case<'a> = (&'a [(&'a str, &'a str)], &'a str, FileStatus, Between);
+    let cases: [Case<'_>; 11] = [
+        (&[("0", "1")], "1", AsLeft, Between::Nothing),
+        (&[("0", "1")], "0", AsBefore, Between::Nothing),
+        (&[("0", "1"), ("1", "2"), ("1", "3")], "1", AsLeft, Between::Nothing),
+        (&[("0", "1"), ("1", "2"), ("1", "3"), ("1", "4"), ("1", "5")], "1", AsLeft, Between::Nothing),
+        (&[("0", "1"), ("1", "2"), ("1", "3"), ("1", "4"), ("1", "5")], "5", AsLeft, Between::Nothing),
+        (&[("0", "1"), ("1", ""), ("1", ""), ("1", "")], "1", AsLeft, Between::Nothing),
+        (&[("", "1"), ("", "1"), ("", "2")], "", AsBefore, Between::Nothing),
+        // Undos that were killed.
+        (&[("0", "1"), ("1", "0"), ("1", "0"), ("1", "0")], "1", AsLeft, Between::Nothing),
+        (&[("0", "1"), ("1", "2"), ("1", "3")], "2", Other, Between::Nothing),
+        (&[("0", "1"), ("1", "2"), ("1", "3")], "9", Other, Between::Nothing),
+        (&[("0", "1"), ("1", "2"), ("9", "3"), ("9", "4")], "9", AsLeft, Between::Other(3)),
+    ];
+    for (steps, now, status, between) in cases {
+        let mut changes = Changes::beside("Bash");
+        for (seq, (found, after)) in (1..).zip(steps) {
+            wrote(&mut changes, seq, "/w/f", found, after);
+        }
+        let file = changes.files().next().unwrap();
+        let bytes = (!now.is_empty()).then_some(now.as_bytes());
+        assert_eq!((file.status(bytes), file.between), (status, between), "{steps:?}, now {now:?}");
+    }
+}
