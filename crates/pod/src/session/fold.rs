@@ -388,6 +388,7 @@ impl SessionState {
                     return illegal(why);
                 }
                 (self.requests, self.compact_due) = (request.number, None);
+                self.standing.undone.clear();
                 if let Some((surface, _)) = &self.surface {
                     self.context.request(surface);
                 }
@@ -462,10 +463,14 @@ impl SessionState {
                 return Ok(Some(item));
             }
             Record::FileChanged(change) => self.change(change),
-            Record::DirectoryMoved(moved) if moved.made.is_some() => {
-                self.announced(moved.call, &moved.to, moved.made.clone());
+            Record::DirectoryMoved(moved) => {
+                if moved.made.is_some() {
+                    self.announced(moved.call, &moved.to, moved.made.clone());
+                }
+                if moved.call.is_none() {
+                    self.standing.undone(&moved.to, false);
+                }
             }
-            Record::DirectoryMoved(_) => {}
             Record::FeatureState(set) => {
                 self.features.insert((set.feature.clone(), set.name.clone()), set.clone());
             }
@@ -675,6 +680,9 @@ impl SessionState {
     fn change(&mut self, change: &FileChanged) {
         self.file_changes += 1;
         self.standing.file_changed(&change.path);
+        if change.call.is_none() {
+            self.standing.undone(&change.path, change.after.is_none());
+        }
         if let Some(image) = change.before.as_ref().filter(|image| !self.images.contains(&image.digest)) {
             Arc::make_mut(&mut self.images).insert(image.digest);
         }

@@ -1,6 +1,7 @@
 //! What stays in the context whatever leaves it: pins, and facts of the pod that no other part of the state holds. Pure.
 
 use super::queue::QueuedInput;
+use crate::feature::escape_line;
 use crate::record::{InputId, Pinned};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -37,6 +38,9 @@ pub struct StandingFacts {
     pub inputs: Vec<ActiveInput>,
     /// Paths of the newest changed files, newest last.
     pub changed: VecDeque<String>,
+    /// Paths of the files that a person put back since the newest request, each with whether it is gone; at most as many.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub undone: BTreeMap<String, bool>,
 }
 
 /// An input that the newest turn took.
@@ -99,6 +103,27 @@ impl StandingFacts {
         self.changed.retain(|known| known != path);
         self.changed.push_back(path.to_owned());
         self.changed.drain(..self.changed.len().saturating_sub(MAX_PATHS));
+    }
+}
+
+impl StandingFacts {
+    pub(super) fn undone(&mut self, path: &str, gone: bool) {
+        if self.undone.len() < MAX_PATHS || self.undone.contains_key(path) {
+            self.undone.insert(path.to_owned(), gone);
+        }
+    }
+
+    /// The note to the model about what a person undid, if anything.
+    #[must_use]
+    pub fn undo_note(&self) -> Option<String> {
+        let named = |(path, gone): (&String, &bool)| {
+            format!("{}{}", escape_line(path, MAX_REPEATED), if *gone { " (removed)" } else { "" })
+        };
+        let mut files: Vec<String> = self.undone.iter().map(named).collect();
+        files.extend((files.len() >= MAX_PATHS).then(|| "and perhaps more".to_owned()));
+        (!files.is_empty()).then(|| {
+            format!("A person undid your changes of these files; they are as before again: {}", files.join("; "))
+        })
     }
 }
 

@@ -244,3 +244,30 @@ fn what_undo_removed_comes_back_with_its_mode() {
     assert_eq!(fs::metadata(scene.file("sub/new.txt")).unwrap().permissions().mode() & 0o7777, 0o750);
     assert_eq!(scene.read("a.sh"), "one\n2\n");
 }
+
+/// The notes of the host in the journal that name an undo.
+fn undo_notes(scene: &Scene, pod: &str) -> Vec<String> {
+    let notes = scene.records(pod).into_iter().filter(|record| record["k"] == "system_item");
+    let texts = notes.filter_map(|note| note["text"].as_str().map(str::to_owned));
+    texts.filter(|text| text.contains("undid")).collect()
+}
+
+// The model went on with what it had written, which was not in the files any more.
+#[test]
+fn the_next_request_names_the_files_of_an_undo_once() {
+    let scene = changed();
+    let model = scene.script("more.jsonl", &vec![json!({ "text": "next" }); 9]);
+    scene.yoi(&["undo", "work"]).ends(0);
+    assert!(undo_notes(&scene, "work").is_empty(), "nothing was asked yet");
+    for _ in 0..2 {
+        scene.yoi(&["run", "--pod", "work", "-m", &model, "go on"]).ends(0);
+        let notes = undo_notes(&scene, "work");
+        let [note] = &notes[..] else { panic!("{notes:?}") };
+        assert!(note.contains("a.sh") && note.contains("sub/new.txt (removed)") && !note.contains("b.txt"), "{note}");
+    }
+    scene.sound("work");
+    // A pod that undid nothing says nothing.
+    scene.yoi(&["undo", "work"]).ends(0).prints(&["nothing to undo"]);
+    scene.yoi(&["run", "--pod", "work", "-m", &model, "go on"]).ends(0);
+    assert_eq!(undo_notes(&scene, "work").len(), 1);
+}

@@ -30,7 +30,8 @@ impl Actor {
         }
         let generation = history.surface().generation;
         let untold = state.untold.as_ref().map(loss);
-        let mut notes: Vec<_> = untold.map(|text| SystemItem::Recovery { generation, text }).into_iter().collect();
+        let untold = untold.into_iter().chain(state.standing.undo_note());
+        let mut notes: Vec<_> = untold.map(|text| SystemItem::Recovery { generation, text }).collect();
         let text = (self.preamble.environment)();
         if state.environment.as_deref() != Some(text.as_str()) {
             notes.push(SystemItem::Environment { generation, text });
