@@ -168,6 +168,10 @@ pub(crate) struct RunArgs {
     /// Require an answer that is one JSON document valid against the JSON Schema in FILE, and print only that document
     #[arg(long, value_name = "FILE")]
     pub(crate) output_schema: Option<PathBuf>,
+    /// Name of this prompt: if the pod has already accepted an input with the same KEY, wait for its turn and print its
+    /// answer, and send nothing
+    #[arg(long, value_name = "KEY", value_parser = key, requires = "pod")]
+    pub(crate) key: Option<String>,
     /// Print each new record of the journal as one line of JSON; the last line is the result
     #[arg(long)]
     pub(crate) json: bool,

@@ -116,3 +116,8 @@ pub(crate) fn labelled(label: &str, text: &str) -> String {
     let margin = " ".repeat(label.len());
     format!("{label}{}\n", escape_lines(text.trim_end()).replace('\n', &format!("\n{margin}")))
 }
+/// A thread that cannot be started: the limit on processes counts threads.
+pub(crate) fn no_thread(error: &std::io::Error) -> Failure {
+    Failure::new(Exit::Unavailable, format!("no thread can be started: {}", authority::explain(error)))
+        .help("raise the limit on processes: `ulimit -u`, or the one of the service or the container")
+}

@@ -20,6 +20,7 @@ mod instructions;
 mod launch;
 mod look;
 mod nearest;
+mod past_turn;
 mod plain_file;
 mod plugins;
 mod pods;

@@ -69,7 +69,11 @@ impl Program {
                 .help("call `Program::main` once")
                 .report();
         }
-        crate::command_line(args.into_iter().collect(), &self.points)
+        let command_line = AssertUnwindSafe(|| crate::command_line(args.into_iter().collect(), &self.points));
+        catch_unwind(command_line).unwrap_or_else(|_panic| {
+            // The panic has said where.
+            Failure::new(Exit::Internal, "a fault in yoi ended the command; everything committed is on disk").report()
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Changes of the queue on their way into the log, one after the other in the order of arrival: gates judge new texts,
 //! a large one is stored as a blob, and the commit is awaited. Depends on no turn, only on the end of one.
 
-use super::client::{EndWaiter, NewText, QueueCommand, Reply, Submission, TurnCancel};
+use super::client::{EndWaiter, NewInput, NewText, QueueCommand, Reply, Submission, TurnCancel};
 use super::core::Core;
 use super::gates;
 use super::person_command;
@@ -188,7 +188,7 @@ impl Submissions {
         let waits = |input: InputId| core.state.queued.get(input).is_some() && !busy.contains(&input);
         match command {
             QueueCommand::Text(NewText::Accept(submission)) => {
-                if let Some(new) = self.known(core, submission) {
+                if let Some(new) = self.known(core, preamble, busy, submission) {
                     self.admit(core, preamble, NewText::Accept(new));
                 }
             }
@@ -212,14 +212,28 @@ impl Submissions {
         }
     }
 
-    /// Answers an input whose key is known; returns any other.
-    fn known(&mut self, core: &Core, submission: Submission) -> Option<Submission> {
+    /// Answers an input whose key is known; returns any other. One that waits starts the pod, and ends a hold, as a new one
+    /// does.
+    fn known(
+        &mut self,
+        core: &mut Core,
+        preamble: &mut Vec<Record>,
+        busy: &[InputId],
+        submission: Submission,
+    ) -> Option<Submission> {
         let Some(input) = submission.input.key.as_deref().and_then(|key| core.state.queued.accepted(key)) else {
             return Some(submission);
         };
-        let Submission { accepted, end, .. } = submission;
-        drop(accepted.send(Ok(input)));
-        self.wait(core, input, end);
+        let Submission { input: NewInput { by, .. }, resume, accepted, end } = submission;
+        if core.state.queued.get(input).is_some() && !busy.contains(&input) {
+            let held = core.state.held.as_ref().filter(|_| resume);
+            let resumed = held.map(|hold| Resumed { cause: Some(hold.cause), more: Vec::new(), by }.into());
+            let records = resumed.into_iter().collect();
+            self.commit(core, preamble, records, Committing::Accepted(input, accepted, end));
+        } else {
+            drop(accepted.send(Ok(input)));
+            self.wait(core, input, end);
+        }
         None
     }
 

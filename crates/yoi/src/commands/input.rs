@@ -75,12 +75,14 @@ fn piped(env: &Env) -> bool {
 fn read(env: &Env) -> Result<String, Failure> {
     let (done, told) = mpsc::channel::<()>();
     if piped(env) {
-        thread::spawn(move || {
+        let tell = move || {
             if told.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
                 // Said even to those who want no progress: a run that hangs must say why.
                 drop(io::stderr().write_all(b"waiting for standard input to end (</dev/null skips it)\n"));
             }
-        });
+        };
+        // Without a thread nothing is told.
+        thread::Builder::new().spawn(tell).ok();
     }
     let mut bytes = Vec::new();
     let read = io::stdin().lock().take(MAX_INPUT + 1).read_to_end(&mut bytes);

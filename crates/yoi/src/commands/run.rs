@@ -8,13 +8,13 @@ use crate::commands::features;
 use crate::commands::input;
 use crate::commands::new_rules::RunRules;
 use crate::commands::output_schema::{AnswerForm, OutputSchema};
-use crate::commands::run_client::ClientRun;
+use crate::commands::run_client::{ClientRun, DONE};
 use crate::commands::run_person::PersonAsked;
 use crate::commands::signals::Signals;
 use crate::commands::undo;
 use crate::config::{Config, UserRules};
 use crate::env::Env;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, no_thread};
 use crate::host_log;
 use crate::hosting::leftovers::Swept;
 use crate::hosting::messages::Messages;
@@ -22,12 +22,16 @@ use crate::hosting::session_location::{SessionLocation, WantedSession, now};
 use crate::hosting::{Driven, HostContext, Hosting, OpenedSession, Prepared, host_failure};
 use crate::launch::LaunchOptions;
 use crate::look::Look;
+use crate::past_turn::past_end;
 use crate::show::progress::{Asker, JournalLines, OutputStyle, show};
 use crate::show::terminal::{Terminal, children_can_type};
+use client::cmd_id::cmd_id;
 use pod::control::{Client, Event, NewInput, Outbox, OutputFollower, SubmitError, TurnEnd};
 use pod::host::HostError;
 use pod::permission::Person;
 use session_store::Clock;
+use std::cell::Cell;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
@@ -69,52 +73,106 @@ fn run_prompt(
     let cells = Look::of_stderr().filter(|_| !(json || quiet || is_logged));
     let answer = Look::of_stdout().filter(|_| stream);
     let style = OutputStyle { json, terminal, quiet, stream, colour: env.colour(), cells, answer };
-    let client = ClientRun { args, env, prompt: &prompt, schema: schema.as_ref(), signals: &signals, style, began };
-    if let Some(done) = client.run_if_live()? {
-        return Ok(done);
-    }
-    let launch = LaunchOptions::new(&args.options).with_agent(agent);
-    let config = launch.over(Config::load(env)?, env)?;
-    let ambient = ambient::claim();
-    let show_report = |report: &serde_json::Value| features::render(report).warn();
-    let context = HostContext {
+    let own = cmd_id();
+    let key = args.key.as_deref().unwrap_or(&own);
+    let sent = Cell::new(false);
+    let client = ClientRun {
+        args,
         env,
-        launch: &launch,
-        config: &config,
-        ambient: &ambient,
-        points,
-        messages,
-        resolved: None,
-        secrets: None,
-        show_report,
-        undo: undo::in_live_pod,
+        prompt: &prompt,
+        key,
+        sent: &sent,
+        schema: schema.as_ref(),
+        signals: &signals,
+        style,
+        began,
     };
-    let (prepared, mut place) = context.prepare(wanted(args))?;
-    let is_planner = prepared.is_planner();
-    let hosting = Hosting::new(context, signals.tag(), swept, log_wanted)?;
-    let asks = !(args.json || args.quiet || args.no_ask) && env.stderr_terminal;
-    let run = HeadlessRun { context, style, signals: &signals, schema: schema.as_ref(), prompt: &prompt, asks };
-    let result = run.run(&hosting, &mut place, prepared);
-    hosting.end();
-    if result.is_err() {
-        place.abandon();
-    }
-    let removed = place.close().err();
-    match result {
-        Ok(ended) => {
-            let ended = FinishedRun { late: ended.late.or(removed), ..ended };
-            Ok(ending::report(
-                &ended,
-                EndedIn::own(place.name(), args.pod.is_some(), is_planner),
-                style,
-                began.elapsed(),
-            ))
+    let launch = LaunchOptions::new(&args.options).with_agent(agent);
+    let host = HostRun {
+        args,
+        env,
+        points,
+        signals: &signals,
+        messages,
+        swept: &swept,
+        log_wanted: &log_wanted,
+        launch: &launch,
+    };
+    let mut busy = 0;
+    loop {
+        if let Some(done) = client.run_if_live()? {
+            return Ok(done);
         }
-        // Another process was faster: it has the pod by now.
-        Err(failure) if failure.exit == Exit::Busy => client.run_if_live()?.ok_or(failure),
-        Err(failure) => {
-            removed.inspect(|removed| messages.warn(&format!("warning: {}", removed.message)));
-            Err(failure)
+        match host.run(&client) {
+            // Another process was faster: it has the pod by now.
+            Err(failure) if failure.exit == Exit::Busy && busy < if sent.get() { MAX_HANDOVERS } else { 1 } => {
+                busy += 1
+            }
+            done => return done,
+        }
+    }
+}
+
+/// How often a pod may pass to another process before a prompt that was accepted is given up.
+const MAX_HANDOVERS: u32 = 64;
+
+/// A run as the host of its pod.
+struct HostRun<'a> {
+    args: &'a RunArgs,
+    env: &'a Env,
+    points: &'a Points,
+    signals: &'a Signals,
+    messages: Messages,
+    swept: &'a Swept,
+    log_wanted: &'a host_log::Wanted,
+    launch: &'a LaunchOptions,
+}
+
+impl HostRun<'_> {
+    fn run(&self, client: &ClientRun<'_>) -> Result<Exit, Failure> {
+        let Self { args, env, points, signals, messages, swept, log_wanted, launch } = *self;
+        let ClientRun { style, prompt, schema, key, began, .. } = *client;
+        let key = (args.key.is_some() || client.sent.get()).then_some(key);
+        let config = launch.over(Config::load(env)?, env)?;
+        let ambient = ambient::claim();
+        let show_report = |report: &serde_json::Value| features::render(report).warn();
+        let context = HostContext {
+            env,
+            launch,
+            config: &config,
+            ambient: &ambient,
+            points,
+            messages,
+            resolved: None,
+            secrets: None,
+            show_report,
+            undo: undo::in_live_pod,
+        };
+        let (prepared, mut place) = context.prepare(wanted(args))?;
+        let is_planner = prepared.is_planner();
+        let hosting = Hosting::new(context, signals.tag(), swept.clone(), log_wanted.clone())?;
+        let asks = !(args.json || args.quiet || args.no_ask) && env.stderr_terminal;
+        let run = HeadlessRun { context, style, signals, schema, prompt, key, asks };
+        let result = run.run(&hosting, &mut place, prepared);
+        hosting.end();
+        if result.is_err() {
+            place.abandon();
+        }
+        let removed = place.close().err();
+        match result {
+            Ok(ended) => {
+                let ended = FinishedRun { late: ended.late.or(removed), ..ended };
+                Ok(ending::report(
+                    &ended,
+                    EndedIn::own(place.name(), args.pod.is_some(), is_planner),
+                    style,
+                    began.elapsed(),
+                ))
+            }
+            Err(failure) => {
+                removed.inspect(|removed| messages.warn(&format!("warning: {}", removed.message)));
+                Err(failure)
+            }
         }
     }
 }
@@ -135,6 +193,8 @@ struct HeadlessRun<'a> {
     signals: &'a Signals,
     schema: Option<&'a OutputSchema>,
     prompt: &'a str,
+    /// The name of the input, if a pod may know it.
+    key: Option<&'a str>,
     /// The person at the terminal is asked about calls that need approval.
     asks: bool,
 }
@@ -169,8 +229,9 @@ impl HeadlessRun<'_> {
         let person = if asked.is_some() { Person::Later } else { Person::Never };
         let session = OpenedSession { place, opened, prepared, outbox, person };
         let cancel = asked.as_ref().map_or_else(|| self.signals.cancel.clone(), PersonAsked::cancel);
-        let ask = async |client: &Client| self.ask(client, asked.as_mut()).await;
-        let driven = hosting.run(session, &cancel, "done", ask);
+        let at = dir();
+        let ask = async |client: &Client| self.ask(client, asked.as_mut(), &at).await;
+        let driven = hosting.run(session, &cancel, DONE, ask);
         let done = driven.and_then(|driven| finished(driven, place));
         let ending = self.signals.over();
         // The pod let go of its end, so the screen thread ends once everything is shown.
@@ -189,12 +250,18 @@ impl HeadlessRun<'_> {
         &self,
         client: &Client,
         asked: Option<&mut PersonAsked<'_>>,
+        dir: &Path,
     ) -> Result<(TurnEnd, AnswerForm), SubmitError> {
         let output_schema = self.schema.map(|schema| schema.json.to_string());
-        let input = NewInput { text: self.prompt.to_owned(), output_schema, ..NewInput::default() };
+        let key = self.key.map(str::to_owned);
+        let input = NewInput { text: self.prompt.to_owned(), output_schema, key, ..NewInput::default() };
         let end = match asked {
-            Some(asked) => asked.submit(client, input).await?,
-            None => client.submit_input(input).await?,
+            Some(asked) => asked.submit(client, input).await,
+            None => client.submit_input(input).await,
+        };
+        let end = match end {
+            Err(SubmitError::Over(input)) => past_end(dir, input).ok_or(SubmitError::Over(input))?,
+            end => end?,
         };
         let output = AnswerForm::of(&end, self.schema);
         Ok((end, output))
@@ -211,7 +278,7 @@ impl HeadlessRun<'_> {
         let screen = thread::Builder::new()
             .name("screen".to_owned())
             .spawn(move || show(events, outputs, style, journal, asker));
-        screen.map_err(|e| Failure::new(Exit::Unavailable, format!("no thread: {}", authority::explain(&e))))
+        screen.map_err(|e| no_thread(&e))
     }
 }
 

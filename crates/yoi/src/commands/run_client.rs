@@ -17,24 +17,39 @@ use crate::launch::LaunchOptions;
 use crate::pods::{Pods, check_name};
 use crate::project::Project;
 use crate::show::progress::OutputStyle;
-use crate::socket::{Ended, LiveClient, Reached, block_on};
-use client::cmd_id::cmd_id;
+use crate::socket::{Ended, LiveClient, Reached, block_on, owner};
 use llm_worker::Cost;
 use pod::control::TurnEnd;
-use pod::record::InputId;
+use pod::record::{InputId, Record};
+use pod::session::restore::decode;
 use protocol::method::{Cancel, SendInput, TurnBudget};
 use protocol::status::State;
 use session_store::Reader;
 use std::cell::Cell;
-use std::time::Instant;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tokio::time::{sleep, timeout};
 
 const COMMAND: &str = "yoi run";
+
+/// Why a pod is closed that served one run.
+pub(crate) const DONE: &str = "done";
+
+/// How long a process that serves a pod may take to end.
+const ENDING: Duration = Duration::from_secs(10);
+
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A run as the client of a live pod.
 pub(crate) struct ClientRun<'a> {
     pub(crate) args: &'a RunArgs,
     pub(crate) env: &'a Env,
     pub(crate) prompt: &'a str,
+    /// The name of the input, also when another process takes it over.
+    pub(crate) key: &'a str,
+    /// Whether a pod may have accepted it.
+    pub(crate) sent: &'a Cell<bool>,
     pub(crate) schema: Option<&'a OutputSchema>,
     pub(crate) signals: &'a Signals,
     pub(crate) style: OutputStyle,
@@ -58,12 +73,13 @@ enum Broken {
 }
 
 impl ClientRun<'_> {
-    /// Takes the prompt through the pod that the flags name, if another process hosts it; else does nothing.
+    /// Takes the prompt through the pod that the flags name, if another process hosts it. None if no process does, or if
+    /// that process ended before the turn: the pod then is this one's to host.
     pub(crate) fn run_if_live(&self) -> Result<Option<Exit>, Failure> {
         let Some((pods, name)) = self.named()? else { return Ok(None) };
         block_on(async {
             match LiveClient::reach(&pods.dir(&name), &name, COMMAND).await? {
-                Reached::Live(live) => self.run(&pods, &name, *live).await.map(Some),
+                Reached::Live(live) => self.run(&pods, &name, *live).await,
                 Reached::Free | Reached::Locked(_) => Ok(None),
                 Reached::Silent(_, failure) | Reached::Incompatible(_, failure) => Err(failure),
             }
@@ -83,7 +99,7 @@ impl ClientRun<'_> {
     }
 
     /// Hands in the prompt, shows its turn, and reports as a run that hosts the pod does.
-    async fn run(&self, pods: &Pods, name: &str, mut live: LiveClient) -> Result<Exit, Failure> {
+    async fn run(&self, pods: &Pods, name: &str, mut live: LiveClient) -> Result<Option<Exit>, Failure> {
         self.check_flags(name)?;
         self.signals.begin();
         let dir = pods.dir(name);
@@ -91,18 +107,24 @@ impl ClientRun<'_> {
         let screen = Follower::start(&dir, name, self.style, from)?;
         let target = Target { name, screen, folded: Cell::new(None), is_planner: Cell::new(false) };
         let done = self.turn(&target, &mut live).await;
+        let handed_over = match &done {
+            Err(Broken::Failed(failure)) if failure.exit == Exit::Unavailable => {
+                self.is_handed_over(&dir, live.owner.pid).await
+            }
+            Ok(_) | Err(_) => false,
+        };
+        if handed_over {
+            target.screen.finish(target.folded.get());
+            return Ok(None);
+        }
         let ending = self.signals.over();
         let streamed = target.screen.finish(target.folded.get());
         match done {
             Ok(end) => {
                 let output = AnswerForm::of(&end, self.schema);
                 let ended = FinishedRun { end, streamed, output, ending, late: None };
-                Ok(ending::report(
-                    &ended,
-                    EndedIn::live(name, target.is_planner.get()),
-                    self.style,
-                    self.began.elapsed(),
-                ))
+                let pod = EndedIn::live(name, target.is_planner.get());
+                Ok(Some(ending::report(&ended, pod, self.style, self.began.elapsed())))
             }
             Err(Broken::Failed(failure)) => Err(failure),
             Err(Broken::Withdrawn) => {
@@ -111,6 +133,24 @@ impl ClientRun<'_> {
                     .help("run the command again"))
             }
         }
+    }
+
+    /// Whether the process that served the pod has ended as its own run was done, or another one has the pod by now. What
+    /// it had accepted is kept.
+    async fn is_handed_over(&self, dir: &Path, served: u32) -> bool {
+        let pid = || owner(dir).ok().flatten().map(|owner| owner.pid);
+        let ends = async {
+            while pid() == Some(served) {
+                sleep(LOOK).await;
+            }
+        };
+        tokio::select! {
+            ended = timeout(ENDING, ends) => drop(ended),
+            () = self.signals.cancel.cancelled() => return false,
+        }
+        let newest = || Reader::open(dir).ok()?.frames().last()?.ok();
+        let is_done = |frame| matches!(decode(&frame), Ok(Record::HostStopped(stopped)) if stopped.reason == DONE);
+        pid().map_or_else(|| newest().is_some_and(is_done), |pid| pid != served)
     }
 
     /// Refuses flags that only a start of a pod can take.
@@ -138,7 +178,7 @@ impl ClientRun<'_> {
         let budget = TurnBudget { max_steps, max_cost, max_tokens, max_wall_s };
         let limits = (budget != TurnBudget::default()).then_some(budget);
         let output_schema = self.schema.map(|schema| schema.json.clone());
-        let (text, cmd_id) = (self.prompt.to_owned(), cmd_id());
+        let (text, cmd_id) = (self.prompt.to_owned(), self.key.to_owned());
         SendInput { text, limits, output_schema, cmd_id, ..SendInput::default() }
     }
 
@@ -147,6 +187,7 @@ impl ClientRun<'_> {
         let before = live.status().await.ok();
         let is_working = before.as_ref().is_some_and(|before| before.state == State::Working);
         target.is_planner.set(before.is_some_and(|before| before.model == OFFLINE));
+        self.sent.set(true);
         let input = live.send(self.input()).await.map_err(Broken::Failed)?;
         target.screen.show(input);
         self.tell_waiting(target, live, is_working).await;

@@ -15,7 +15,7 @@ use crate::compose::model::ResolvedModel;
 use crate::compose::secrets::ResolvedSecrets;
 use crate::config::Config;
 use crate::env::Env;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, no_thread};
 use crate::host_log;
 use crate::hosting::handshake::{self, HostReply, Ready, StartMessage};
 use crate::hosting::messages::Messages;
@@ -250,7 +250,8 @@ fn ready(mut child: Child, message: &StartMessage) -> Result<Ready, Failure> {
         return Err(broken("no pipe".to_owned()));
     };
     let (told, answer) = mpsc::channel();
-    thread::spawn(move || drop(told.send(HostReply::read(stdout))));
+    let reads = move || drop(told.send(HostReply::read(stdout)));
+    thread::Builder::new().spawn(reads).map_err(|e| no_thread(&e))?;
     let text = serde_json::to_vec(message).map_err(|error| broken(error.to_string()))?;
     // A process that has ended has said why.
     drop(stdin.write_all(&text));

@@ -89,7 +89,7 @@ fn watch(child: &mut Child, limit: Duration) -> Result<(ExitStatus, Vec<u8>), Ke
     let stdout = child.stdout.take().ok_or("has no readable output")?;
     let (pieces, read) = mpsc::channel();
     // Ends when the last holder of the other end does, or when nobody listens.
-    thread::spawn(move || {
+    let reads = move || {
         let mut stdout = stdout.take(MAX_PRINTED + 1);
         let mut piece = [0; 4096];
         while let Ok(length @ 1..) = stdout.read(&mut piece) {
@@ -97,7 +97,8 @@ fn watch(child: &mut Child, limit: Duration) -> Result<(ExitStatus, Vec<u8>), Ke
                 return;
             }
         }
-    });
+    };
+    thread::Builder::new().spawn(reads).map_err(|_| "cannot be read: no thread can be started")?;
     let (mut bytes, mut open, begun, mut ended) = (Vec::new(), true, Instant::now(), None);
     loop {
         match read.recv_timeout(LOOK) {

@@ -13,7 +13,7 @@ use session_store::{Reader, Session};
 use std::path::Path;
 
 /// Sessions whose hosts were killed, and how many processes of each were ended.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Swept(Vec<(String, u32)>);
 
 impl Swept {

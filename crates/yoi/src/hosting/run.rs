@@ -8,7 +8,7 @@ use super::messages::Messages;
 use super::open::OpenedSession;
 use super::session_location::{SessionLocation, now};
 use super::socket_file::{SOCKET, SocketFile};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, no_thread};
 use crate::host_log::{self, HostLog};
 use crate::socket::to_wire;
 use authority::GitGuard;
@@ -17,10 +17,27 @@ use pod::ipc::{Served, ServedPod};
 use protocol::status::{Host, ReloadReport};
 use std::future;
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::thread;
+use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+
+/// Threads that a pod needs at once to work.
+const MIN_THREADS: usize = 8;
+
+/// Whether so many threads can be started.
+fn check_threads() -> io::Result<()> {
+    let (stay, ends) = mpsc::channel::<()>();
+    let ends = Arc::new(Mutex::new(ends));
+    let wait = |ends: Arc<Mutex<mpsc::Receiver<()>>>| move || drop(ends.lock().map(|ends| ends.recv()));
+    let start = |_| thread::Builder::new().spawn(wait(Arc::clone(&ends)));
+    let started: io::Result<Vec<_>> = (0..MIN_THREADS).map(start).collect();
+    drop(stay);
+    started?.into_iter().for_each(|thread| drop(thread.join()));
+    Ok(())
+}
 
 /// The host of one pod: its control thread, the threads of callbacks, and what is to be cleaned up after them.
 pub(crate) struct Hosting<'a> {
@@ -58,9 +75,13 @@ impl<'a> Hosting<'a> {
     ) -> Result<Self, Failure> {
         let fail = |what: String| Failure::new(Exit::Unavailable, what);
         let mut builder = Builder::new_current_thread();
-        let runtime = builder.enable_all().max_blocking_threads(pod::foreign::MAX_THREADS).build();
+        // The pool panics where it has no thread and can start none: one stays for good, and takes what waits.
+        builder.max_blocking_threads(pod::foreign::MAX_THREADS).thread_keep_alive(Duration::MAX);
+        let runtime = builder.enable_all().build();
         let runtime =
             runtime.map_err(|e| fail(format!("the asynchronous runtime cannot start: {}", authority::explain(&e))))?;
+        check_threads().map_err(|error| no_thread(&error))?;
+        drop(runtime.spawn_blocking(|| ()));
         authority::become_subreaper(context.ambient).map_err(|e| fail(e.to_string()))?;
         let callbacks = Callbacks::new(runtime.handle().clone());
         let (host_log, permission, git) = (OnceLock::new(), OnceLock::new(), OnceLock::new());

@@ -6,6 +6,7 @@ mod failure;
 use self::failure::gone;
 pub(crate) use self::failure::{failure, of_wire, removed, to_wire, undone};
 use crate::exit::{Exit, Failure};
+use crate::past_turn::past_end;
 use client::ClientError;
 use client::cmd_id::cmd_id;
 use client::connection::{Begun, Connection, hello};
@@ -15,7 +16,7 @@ use pod::session::fold::Hold;
 use protocol::event::Event;
 use protocol::method::{Ask, Done, GetStatus, Role, SendInput, Undo, Undone, Wait};
 use protocol::status::{HoldStatus, State, Status};
-use session_store::{Owner, Session};
+use session_store::{Owner, Reader, Session};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -179,6 +180,12 @@ impl LiveClient {
         let ended = match self.connection.finish(wait).await {
             Err(ClientError::Refused(error)) if error.kind == protocol::error::ErrorKind::NotWaiting => {
                 return Err(Failure::new(Exit::Failed, format!("input {input} was withdrawn")));
+            }
+            Err(ClientError::Refused(error)) if error.kind == protocol::error::ErrorKind::Over => {
+                let past = past_end(&self.dir, input).zip(Reader::open(&self.dir).ok());
+                let refused = || failure(ClientError::Refused(error), &self.name, &self.owner);
+                let (end, reader) = past.ok_or_else(refused)?;
+                return Ok(Ended { end, folded: reader.durable() });
             }
             ended => self.answered(ended).await?,
         };

@@ -2,8 +2,10 @@
 //! round is one, and what a model said before a cut is neither.
 
 use crate::hostile::terminal::shown;
-use crate::scene::Scene;
+use crate::scene::{Scene, finish};
 use serde_json::{Value, json};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
 
 fn call(name: &str, arguments: Value) -> Value {
     json!({ "name": name, "arguments": arguments })
@@ -82,4 +84,51 @@ fn the_date_that_a_model_is_told_has_a_zone() {
     let told = scene.records("p").into_iter().find(|record| record["topic"] == "environment").unwrap();
     let text = told["text"].as_str().unwrap();
     assert!(text.lines().any(|line| line.starts_with("Date: ") && line.ends_with(" (UTC)")), "{text}");
+}
+
+/// A user that runs nothing else, so that its limit on processes counts those of the test alone.
+const NOBODY: u32 = 54_321;
+
+// At a limit on processes a run ended with 101 and a panic of the runtime.
+#[test]
+fn a_limit_on_processes_is_an_error_of_its_own() {
+    let scene = Scene::new();
+    let model = script(
+        &scene,
+        &[json!({ "calls": [call("Bash", json!({ "command": "echo hi" }))] }), json!({ "text": "done" })],
+    );
+    let program = scene.own_program();
+    let owner = format!("{NOBODY}:{NOBODY}");
+    let given = Command::new("chown").args(["-R", &owner]).arg(scene.path("")).status();
+    let can_limit = Command::new("prlimit").arg("--version").output().is_ok_and(|done| done.status.success());
+    if !given.is_ok_and(|done| done.success()) || !can_limit {
+        eprintln!("skipped: another user, or `prlimit`, cannot be used here");
+        return;
+    }
+    let mut ended = Vec::new();
+    for limit in [1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 28, 64] {
+        let mut limited = Command::new("prlimit");
+        limited.arg(format!("--nproc={limit}:{limit}")).arg(&program).args([
+            "run",
+            "-q",
+            "-m",
+            &model,
+            "--sandbox",
+            "off",
+            "--allow",
+            "Bash",
+            "go",
+        ]);
+        limited.uid(NOBODY).gid(NOBODY).current_dir(scene.path("project")).env_clear();
+        for (name, value) in scene.command(&[]).get_envs() {
+            limited.env(name, value.unwrap_or_default());
+        }
+        let run = finish(limited.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+        let code = run.code().expect("no signal");
+        assert!(matches!(code, 0 | 1 | 69 | 74), "{limit}: {code}\n{}", run.err);
+        assert!(!run.err.contains("panicked"), "{limit}: {}", run.err);
+        assert!(code == 0 || run.err.contains("error: "), "{limit}: {}", run.err);
+        ended.push((limit, code));
+    }
+    assert_eq!((ended[0].1, ended.last().unwrap().1), (69, 0), "{ended:?}");
 }

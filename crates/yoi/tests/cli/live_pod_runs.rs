@@ -28,14 +28,17 @@ impl Stays {
     }
 
     fn with(scene: Scene, model: &str) -> Self {
-        let mut host = scene.command(&["start", "p", "--foreground", "--quiet", "-m", model]);
-        let host = Some(host.spawn().unwrap());
-        let stays = Self { scene, host };
+        let mut stays = Self { scene, host: None };
+        stays.begin(model);
+        stays
+    }
+
+    fn begin(&mut self, model: &str) {
+        self.host = Some(self.client(&["start", "p", "--foreground", "--quiet", "-m", model]));
         // It waits until the pod answers.
-        while !stays.scene.pod("p").join("sock").exists() {
+        while !self.scene.pod("p").join("sock").exists() {
             std::thread::yield_now();
         }
-        stays
     }
 
     fn client(&self, args: &[&str]) -> Child {
@@ -220,6 +223,8 @@ fn files_are_undone_between_turns() {
     assert!(!stays.scene.file("new.txt").exists());
     stays.scene.yoi(&["undo", "p"]).ends(0).prints(&["p: nothing to undo"]);
     assert_eq!(stays.scene.yoi(&["run", "--pod", "p", "again"]).ends(0).out, "two\n");
+    let is_note = |record: &Value| record["k"] == "system_item" && record.to_string().contains("new.txt (removed)");
+    assert_eq!(stays.scene.records("p").iter().filter(|record| is_note(record)).count(), 1, "the model was told");
     stays.stop();
 }
 
@@ -242,4 +247,85 @@ fn a_pod_that_waits_for_its_model_says_so_and_a_resume_tries_at_once() {
     while stays.status()["turns"] != 2 {}
     assert!(stays.status()["model_wait"].is_null(), "nothing is due");
     stays.stop();
+}
+
+/// A pod `p` that a run serves, which waits at a gate; further runs of it get these answers.
+fn served(answers: &[&str]) -> (Stays, Child) {
+    let scene = Scene::new();
+    fifo(&scene.file("started"));
+    fifo(&scene.file("gate"));
+    let texts = answers.iter().map(|text| json!({ "text": text }));
+    let model = scene.script("served.jsonl", &[waiting()].into_iter().chain(texts).collect::<Vec<_>>());
+    scene.config(&format!("model = \"{model}\"\n"));
+    let first = scene.command(&["run", "--pod", "p", "first"]).spawn().unwrap();
+    reached(&scene.file("started"));
+    (Stays { scene, host: None }, first)
+}
+
+/// How many inputs the pod took, and how many of its turns ended.
+fn taken(scene: &Scene) -> (usize, usize) {
+    let records = scene.records("p");
+    let of = |kind: &str| records.iter().filter(|record| record["k"] == kind).count();
+    (of("input_consumed"), of("turn_finished"))
+}
+
+// Scripts that started several runs of one pod had 24 of 48 inputs run twice: the serving run ended, the others were told
+// of a failure although their inputs were kept, and were started again.
+#[test]
+fn runs_beside_a_run_get_their_answers() {
+    let (stays, first) = served(&["one", "two", "three", "four"]);
+    let others: Vec<Child> = ["second", "third", "fourth"]
+        .into_iter()
+        .enumerate()
+        .map(|(at, prompt)| {
+            let run = stays.client(&["run", "--pod", "p", prompt]);
+            stays.queued(at + 1);
+            run
+        })
+        .collect();
+    stays.release();
+    assert_eq!(finish(first).ends(0).out, "one\n");
+    let answers: Vec<String> = others.into_iter().map(|run| finish(run).ends(0).out).collect();
+    assert_eq!(answers, ["two\n", "three\n", "four\n"]);
+    assert_eq!(taken(&stays.scene), (4, 4), "each input ran once");
+    stays.scene.sound("p");
+}
+
+#[test]
+fn a_prompt_with_a_key_runs_once() {
+    let (mut stays, first) = served(&["one", "two"]);
+    let keyed = ["run", "--pod", "p", "--key", "k1", "second"];
+    let others = [stays.client(&keyed), stays.client(&keyed)];
+    stays.queued(1);
+    stays.release();
+    assert_eq!(finish(first).ends(0).out, "one\n");
+    for run in others {
+        assert_eq!(finish(run).ends(0).out, "two\n", "beside another");
+    }
+    let scene = &stays.scene;
+    assert_eq!(scene.yoi(&keyed).ends(0).out, "two\n", "when the pod has ended");
+    let json = scene.yoi(&[&keyed[..], &["--json"]].concat()).ends(0);
+    assert_eq!(json.lines().last().unwrap()["answer"], "two");
+    assert_eq!(taken(scene), (2, 2));
+    scene.yoi(&["run", "--key", "k1", "x"]).ends(2).says(&["--pod"]);
+    stays.begin("offline");
+    assert_eq!(
+        stays.scene.yoi(&["send", "p", "--wait", "--key", "k1", "second"]).ends(0).out,
+        "two\n",
+        "in a live pod"
+    );
+    assert_eq!(stays.scene.yoi(&keyed).ends(0).out, "two\n");
+    stays.stop();
+}
+
+#[test]
+fn a_run_goes_on_with_the_pod_of_a_run_that_was_interrupted() {
+    let (stays, first) = served(&["one"]);
+    let second = stays.client(&["run", "--pod", "p", "second"]);
+    stays.queued(1);
+    signal(first.id(), Signal::INT);
+    finish(first).ends(130);
+    assert_eq!(finish(second).ends(0).out, "one\n");
+    assert_eq!(taken(&stays.scene), (2, 2));
+    stays.scene.sound("p");
 }

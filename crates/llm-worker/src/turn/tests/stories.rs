@@ -301,5 +301,7 @@ fn the_history_holds_only_what_can_be_sent_again() {
     }
     assert!(items.contains(&Item::Assistant { text: "x\u{fffd}y".to_owned() }));
     // The call itself is judged by the words of the model.
-    assert!(rig.durable.iter().any(|fact| matches!(fact, Fact::Finished { outcome, .. } if outcome.text().contains("o.k"))));
+    assert!(
+        rig.durable.iter().any(|fact| matches!(fact, Fact::Finished { outcome, .. } if outcome.text().contains("o.k")))
+    );
 }

@@ -1,6 +1,6 @@
 //! What a person or a script types: a line is an input, a command behind a slash, or a shell command behind `!`.
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{Failure, no_thread};
 use std::io::{self, BufRead, Read};
 use std::thread;
 use tokio::sync::mpsc;
@@ -88,7 +88,7 @@ impl Lines {
             drop(read(&mut io::stdin().lock(), &sender));
         };
         let started = thread::Builder::new().name("stdin".to_owned()).spawn(read);
-        started.map_err(|e| Failure::new(Exit::Unavailable, format!("no thread: {}", authority::explain(&e))))?;
+        started.map_err(|e| no_thread(&e))?;
         Ok(Self(lines))
     }
 

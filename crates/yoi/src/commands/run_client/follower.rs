@@ -1,7 +1,7 @@
 //! Shows what a pod of another process records, as it becomes durable.
 
 use crate::commands::log::follow::{Site, wait_beside};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, no_thread};
 use crate::hosting::messages::Messages;
 use crate::pods::read_failure;
 use crate::show::progress::{OutputStyle, RunOutput};
@@ -33,9 +33,7 @@ struct Progress {
 impl Follower {
     /// Reads from record `from` on.
     pub(super) fn start(dir: &Path, name: &str, style: OutputStyle, from: u64) -> Result<Self, Failure> {
-        let no_thread =
-            |e: std::io::Error| Failure::new(Exit::Unavailable, format!("no thread: {}", authority::explain(&e)));
-        let (woken, waker) = pipe().map_err(no_thread)?;
+        let (woken, waker) = pipe().map_err(|e| no_thread(&e))?;
         let progress = Arc::new(Progress::default());
         let (site, shared, name) = (Site::of(dir)?, progress.clone(), name.to_owned());
         let read = move || {
@@ -47,7 +45,7 @@ impl Follower {
             }
             screen.finish()
         };
-        let reading = thread::Builder::new().name("follow".to_owned()).spawn(read).map_err(no_thread)?;
+        let reading = thread::Builder::new().name("follow".to_owned()).spawn(read).map_err(|e| no_thread(&e))?;
         Ok(Self { reading, progress, waker })
     }
 
