@@ -17,6 +17,7 @@ mod process;
 mod redact;
 mod remove;
 mod scratch;
+mod screen;
 mod secret;
 pub mod text;
 mod withheld;
@@ -37,8 +38,9 @@ pub use process::{
     Spawner, StaleHost, Support, become_subreaper, end_descendants, end_stale, end_survivors, is_running,
     label_descendants, peer_of, processes_of, resident_memory, seal_inherited, stale_hosts, started_by_pod, support,
 };
-pub use redact::{MAX_REDACTED, MIN_REDACTED, RedactedStream, Redactor};
+pub use redact::{MAX_REDACTED, MIN_REDACTED, REDACTED, RedactedStream, Redactor};
 pub use remove::remove_dir;
 pub use scratch::Scratch;
+pub use screen::{Screen, shown};
 pub use secret::Secret;
 pub use withheld::{Conflict, Withheld, WithheldReason};

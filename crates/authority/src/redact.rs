@@ -3,6 +3,7 @@
 
 use crate::{Error, ErrorKind, Secret};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Match, MatchKind};
+use regex::{NoExpand, Regex};
 use std::borrow::Cow;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -11,6 +12,9 @@ pub const MIN_REDACTED: usize = 8;
 
 /// The most bytes of all secrets together: room for some keys of 4 KiB, and less than 16 MiB of memory.
 pub const MAX_REDACTED: usize = 256 * 1024;
+
+/// What stands in place of a match of a pattern.
+pub const REDACTED: &str = "[redacted]";
 
 /// Comparisons that finding the beginning of a secret may take.
 const MAX_SETTLING: usize = 16 * 1024;
@@ -49,6 +53,18 @@ impl Redactor {
         self.known().secrets.is_empty()
     }
 
+    /// Adds patterns, here and in every clone: a match in a whole text becomes [`REDACTED`]. A stream of bytes keeps it.
+    pub fn add_patterns(&self, patterns: &[Regex]) {
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut all = known.patterns.clone();
+        for pattern in patterns {
+            if all.iter().all(|known| known.as_str() != pattern.as_str()) {
+                all.push(pattern.clone());
+            }
+        }
+        *known = Arc::new(Known { secrets: known.secrets.clone(), automaton: known.automaton.clone(), patterns: all });
+    }
+
     /// The name of the first secret in these bytes, if there is one.
     #[must_use]
     pub fn finds(&self, bytes: &[u8]) -> Option<String> {
@@ -57,15 +73,19 @@ impl Redactor {
         Some(known.name(found))
     }
 
-    /// The text with secrets replaced by their names.
+    /// The text with secrets replaced by their names, and without what matches a pattern.
     #[must_use]
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let known = self.known();
-        if known.find(text.as_bytes()).next().is_none() {
-            return Cow::Borrowed(text);
-        }
-        // Whole secrets were cut out between characters, so what is left is still UTF-8.
-        Cow::Owned(String::from_utf8_lossy(&known.pass(text.as_bytes(), text.len()).0).into_owned())
+        let named = match known.find(text.as_bytes()).next() {
+            None => Cow::Borrowed(text),
+            // Whole secrets were cut out between characters, so what is left is still UTF-8.
+            Some(_) => String::from_utf8_lossy(&known.pass(text.as_bytes(), text.len()).0).into_owned().into(),
+        };
+        known.patterns.iter().fold(named, |text, pattern| match pattern.replace_all(&text, NoExpand(REDACTED)) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(clean) => Cow::Owned(clean),
+        })
     }
 
     /// Of bytes whose beginning was cut off: how many may belong to a secret that began before, up to the end of a secret.
@@ -91,6 +111,7 @@ struct Known {
     /// The secrets in the order of the automaton's patterns.
     secrets: Vec<Secret>,
     automaton: Option<AhoCorasick>,
+    patterns: Vec<Regex>,
 }
 
 impl Known {
@@ -112,7 +133,7 @@ impl Known {
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .build(secrets.iter().map(Secret::words))
             .map_err(|error| full(&error.to_string()))?;
-        Ok(Self { secrets, automaton: Some(automaton) })
+        Ok(Self { secrets, automaton: Some(automaton), patterns: self.patterns.clone() })
     }
 
     fn find<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = Match> + 'a {

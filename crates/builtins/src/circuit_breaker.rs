@@ -168,7 +168,8 @@ impl Breaker {
 
 impl Live {
     fn judge(&self, call: &ToolCallView) -> Verdict<PreToolCall> {
-        if let None | Some(Breaker::Closed { .. }) = self.breakers.newest().get(&call.tool) {
+        let breaker = self.breakers.newest().get(&call.tool).cloned();
+        if call.by_person || matches!(breaker, None | Some(Breaker::Closed { .. })) {
             return Verdict::allow();
         }
         let (now_us, rest_us, mut said) = (self.now_us(), self.settings.rest_s * MICROS, None);
@@ -202,6 +203,8 @@ impl Live {
 
     fn finished(&self, view: &ToolOutcomeView) -> Change<ToolOutput> {
         let failed = match view.outcome.status {
+            // A person's own command says nothing of a model's.
+            _ if view.call.by_person => return Change::Unchanged,
             ResultStatus::Ok => false,
             ResultStatus::Error => true,
             ResultStatus::Refused | ResultStatus::Cancelled | ResultStatus::Interrupted => return Change::Unchanged,

@@ -154,6 +154,10 @@ impl FeatureModule for Jobs {
 struct StartArgs {
     /// Shell command.
     command: String,
+    /// As Bash has it; shown to people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    description: Option<String>,
     /// Minutes until it is killed.
     #[serde(default = "an_hour")]
     timeout_min: u64,

@@ -3,7 +3,8 @@
 //! Two rules. *Repeat*: the call is the `window`-th in a row of the same tool with the same arguments, whatever they
 //! answered. *Cycle*: with this call, the last calls are `window` rounds of the same two to four, and the results of
 //! the rounds before did not change. A call that the host refused before it reached this feature counts as a different
-//! call.
+//! call. An input of a person ends a row, and a person's own commands are in none. A model that goes on all the same has
+//! its turn ended.
 //!
 //! Its memory is state of the session: digests of the last calls and of their results. A restored pod continues to
 //! count, calls that were cut off included.
@@ -16,6 +17,8 @@ use pod::feature::{
 use pod::hook::{Change, PreToolCall, ToolCallView, ToolOutcome, ToolOutcomeView, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -31,6 +34,9 @@ const PERIOD: usize = 4;
 
 /// Hexadecimal digits of a digest that are kept: a collision has no security effect.
 const DIGITS: usize = 16;
+
+/// The refusal that ends the turn: the tenth, with less than the remembered calls between two of them.
+const MAX_REFUSALS: u32 = 10;
 
 /// `[features."builtin:loop-detect"]`.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
@@ -105,6 +111,17 @@ struct Seen {
     /// Absent while it runs, and for a call that was cut off or refused by another gate.
     #[serde(rename = "came", default, skip_serializing_if = "Option::is_none")]
     ending: Option<CallEnding>,
+    /// The newest input of a person before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    input: Option<u64>,
+    /// How many calls were refused so far, if one of the remembered ones was.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    refused: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,17 +135,29 @@ enum CallEnding {
 
 impl Live {
     fn judge(&self, call: &ToolCallView) -> Verdict<PreToolCall> {
-        let seen = Seen { same: digest([&call.tool, &call.arguments]), ending: None };
-        let mut circle = None;
+        if call.by_person {
+            return Verdict::allow();
+        }
+        let same = digest([&call.tool, &meant(call)]);
+        let (mut circle, mut is_last) = (None, false);
         // Not awaited: it is written with the call's verdict.
         let counted = self.past.update(|past| {
-            past.insert(call.call, seen);
+            let last = past.values().next_back().map(|last| (last.input, last.refused));
+            let (input, refused) = last.unwrap_or_default();
+            if call.input.is_some() && call.input != input {
+                past.clear();
+            }
+            let is_refused = past.values().any(|seen| seen.ending == Some(CallEnding::Refused));
+            let refused = if is_refused { refused } else { 0 };
+            past.insert(call.call, Seen { same, ending: None, input: call.input.or(input), refused });
             while past.len() > self.window * PERIOD {
                 past.pop_first();
             }
             let found = closes(past, self.window);
             if let (Some(_), Some(seen)) = (found, past.get_mut(&call.call)) {
                 seen.ending = Some(CallEnding::Refused);
+                seen.refused += 1;
+                is_last = seen.refused >= MAX_REFUSALS;
             }
             circle = Some(found);
         });
@@ -140,6 +169,9 @@ impl Live {
                 "rule `memory`: its state cannot be updated now, so calls cannot be counted; try this call again",
             ),
             Some(None) => Verdict::allow(),
+            Some(Some(_)) if is_last => Verdict::abort(format!(
+                "rule `repeat`: {MAX_REFUSALS} repeated calls were refused, the last one of {tool}, and the model made more of them"
+            )),
             Some(Some(1)) => Verdict::deny(format!(
                 "rule `repeat`: this is call {times} of {tool} in a row with the same arguments; use what it answered, \
                  change the arguments, or say what is missing"
@@ -165,6 +197,18 @@ impl Live {
             }
         }));
         Change::Unchanged
+    }
+}
+
+/// The arguments without the words about a command, which differ each time.
+fn meant(call: &ToolCallView) -> Cow<'_, str> {
+    let fields = serde_json::from_str(&call.arguments).ok();
+    match fields.filter(|_| call.touches.iter().any(|touch| touch.command().is_some())) {
+        Some(Value::Object(mut fields)) => {
+            fields.remove("description");
+            Value::Object(fields).to_string().into()
+        }
+        _ => Cow::Borrowed(&call.arguments),
     }
 }
 

@@ -1,10 +1,12 @@
-//! `builtin:redact`: replaces what matches a person's patterns in the results of calls, before anything of them is kept
-//! or shown. Off until configured.
+//! `builtin:redact`: replaces what matches a person's patterns in the results of calls, and in all texts of features, such
+//! as notifications with the output of jobs, before anything of them is kept or shown. Off until configured.
 //!
-//! It sees each result whole, with its summary, its error and its warnings. When it fails, the result is withheld. It does
-//! not see what the model itself writes, nor files: the content of a file before a change is kept as it is.
+//! It sees each result whole, with its summary, its error and its warnings. When it fails, the result is withheld. The
+//! texts of features are the host's to replace. It does not see what the model itself writes, nor files: the content of a
+//! file before a change is kept as it is.
 
 use crate::patterns::compiled;
+use authority::Redactor;
 use llm_worker::ToolOutput;
 use pod::feature::{FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule, HookKey};
 use pod::hook::{Change, MAX_DEADLINE, ToolShape, ToolShapeView};
@@ -18,9 +20,6 @@ use std::sync::Arc;
 pub const ID: FeatureId = FeatureId::builtin("redact");
 
 const RESULTS: HookKey<ToolShape> = HookKey::new("redact").deadline(MAX_DEADLINE).withhold_on_failure();
-
-/// What stands in place of a match.
-const MARK: &str = "[redacted]";
 
 /// `[features."builtin:redact"]`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -59,30 +58,25 @@ impl FeatureModule for Redact {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let live = Arc::new(Live(Arc::clone(&self.0)));
-        ctx.hooks().transform(&RESULTS, &live, Live::redact).map(drop)
+        let redactor = Redactor::default();
+        redactor.add_patterns(&self.0);
+        ctx.hooks().transform(&RESULTS, &Arc::new(Live(redactor)), Live::redact)?;
+        ctx.services().redact(&self.0)
     }
 }
 
-struct Live(Arc<[Regex]>);
+struct Live(Redactor);
 
 impl Live {
     fn redact(&self, view: &ToolShapeView) -> Change<ToolOutput> {
         // A match may begin in the summary and end in the content.
         let whole = format!("{}\n{}", view.output.summary, view.output.content);
-        match self.0.iter().fold(Cow::Borrowed(whole.as_str()), replaced) {
+        match self.0.text(&whole) {
             Cow::Borrowed(_) => Change::Unchanged,
             Cow::Owned(clean) => {
                 let (summary, content) = clean.split_once('\n').unwrap_or((&clean, ""));
                 Change::Replaced(ToolOutput { summary: summary.to_owned(), content: content.to_owned() })
             }
         }
-    }
-}
-
-fn replaced<'a>(text: Cow<'a, str>, pattern: &Regex) -> Cow<'a, str> {
-    match pattern.replace_all(&text, regex::NoExpand(MARK)) {
-        Cow::Borrowed(_) => text,
-        Cow::Owned(clean) => Cow::Owned(clean),
     }
 }

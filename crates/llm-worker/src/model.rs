@@ -108,6 +108,8 @@ pub enum Shortfall {
     NotUnderstood,
     /// The prompt was understood and tried, without success.
     NotDone,
+    /// A check of the host did not accept the answer. No model reports it.
+    NotAccepted,
 }
 
 /// Tokens of one or more answers, as their provider counts them.

@@ -171,7 +171,7 @@ pub struct ToolContext {
 #[async_trait]
 pub trait CallHost: Send + Sync {
     /// Appends to this call's full output, in order. The host keeps the first and last 32 MiB. Blocks while a file is
-    /// written. When a tool writes output, its `ToolOutput::content` must be empty.
+    /// written. The model reads it as a terminal shows it in the end, with `ToolOutput::content` behind it.
     ///
     /// # Errors
     /// The disk write failed; the call should end.

@@ -7,7 +7,6 @@ use llm_worker::{ErrorKind, ToolContext, ToolError, ToolOutput, ToolResult};
 use pod::feature::{
     FeatureDescriptor, FeatureInstallContext, FeatureInstallError, FeatureModule, HostCapability, ToolContribution,
 };
-use serde_json::Value;
 use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
@@ -69,7 +68,7 @@ impl FeatureModule for DeclarativeFeature {
                 unchanged: Arc::clone(&self.unchanged),
             });
             let run = move |arguments, cx| Arc::clone(&runner).run(arguments, cx);
-            ctx.tools().register(ToolContribution::declared(descriptor.id.clone(), tool, run))?;
+            ctx.tools().register(ToolContribution::of_text(descriptor.id.clone(), tool, run))?;
         }
         Ok(())
     }
@@ -94,12 +93,8 @@ struct Runner {
 
 impl Runner {
     /// Runs the program once: the arguments on its standard input as JSON, and in its words where the manifest says so.
-    async fn run(self: Arc<Self>, arguments: Value, cx: ToolContext) -> ToolResult {
+    async fn run(self: Arc<Self>, arguments: Arc<str>, cx: ToolContext) -> ToolResult {
         (self.unchanged)().map_err(|why| ToolError::new(ErrorKind::Denied, why))?;
-        let input = arguments.to_string().into_bytes();
-        let Value::Object(arguments) = arguments else {
-            return Err(ToolError::new(ErrorKind::FixInput, "the arguments are no JSON object"));
-        };
         let fix = |why: String| ToolError::new(ErrorKind::FixInput, why);
         let deadline = cx.deadline.saturating_sub(MARGIN.min(cx.deadline / 4));
         let job = Job {
@@ -108,7 +103,7 @@ impl Runner {
             cwd: self.workspace.cwd().to_owned(),
             call: cx.call.to_string(),
             deadline,
-            input,
+            input: arguments.as_bytes().to_vec(),
         };
         let (mut unwritten, mut written) = (None, 0_usize);
         let write = |bytes: &[u8]| {

@@ -106,7 +106,7 @@ impl Manifest {
             let name = String::from(name.into_inner());
             let feature = lines.read(table).and_then(|table| {
                 let id = format!("plugin:{}/{name}", package.name).parse().map_err(|error| format!("{error}"))?;
-                DeclaredFeature::of(id, &package.version, package.about(), table, rename)
+                DeclaredFeature::of(id, &package.version, package.about(), table, rename, &lines)
             });
             (name, feature.map_err(|why| authority::text::escape_line(&why).into_owned()))
         };
@@ -126,11 +126,14 @@ impl Lines<'_> {
     /// What is wrong, in a few words: a message can repeat a value that is as long as the manifest.
     fn problem(&self, error: &toml::de::Error) -> String {
         let what = authority::text::escape_within(error.message(), authority::text::Lines::One, MAX_PROBLEM);
-        let before = error.span().and_then(|span| self.0.as_bytes().get(..span.start));
-        match before.map(|before| before.iter().filter(|byte| **byte == b'\n').count()) {
-            Some(ends) => format!("line {}: {what}", ends + 1),
+        match error.span() {
+            Some(span) => format!("line {}: {what}", self.number(span.start)),
             None => what,
         }
+    }
+
+    fn number(&self, at: usize) -> usize {
+        self.0.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
     }
 }
 

@@ -2,7 +2,9 @@
 //! another word or an option.
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
@@ -86,13 +88,14 @@ impl ToolProgram {
         })
     }
 
-    /// The words of a call with these arguments. A word is left out where a property of it is absent or null; lists and
+    /// The words of a call with these arguments, a JSON object. A word is left out where a property of it is absent or null; lists and
     /// objects are written as JSON.
     ///
     /// # Errors
-    /// A value with a NUL byte, or too long.
-    pub fn words(&self, arguments: &Map<String, Value>, package: &Path) -> Result<Vec<OsString>, String> {
-        let filled = self.words.iter().map(|word| fill(word, arguments, package));
+    /// No JSON object, a value with a NUL byte, or too long.
+    pub fn words(&self, arguments: &str, package: &Path) -> Result<Vec<OsString>, String> {
+        let arguments = serde_json::from_str(arguments).map_err(|error| error.to_string())?;
+        let filled = self.words.iter().map(|word| fill(word, &arguments, package));
         filled.filter_map(Result::transpose).collect()
     }
 }
@@ -164,19 +167,22 @@ fn word(text: &str) -> Result<Vec<Piece>, String> {
     Ok(pieces)
 }
 
-fn fill(word: &[Piece], arguments: &Map<String, Value>, package: &Path) -> Result<Option<OsString>, String> {
+fn fill(word: &[Piece], arguments: &BTreeMap<String, &RawValue>, package: &Path) -> Result<Option<OsString>, String> {
     let mut filled = OsString::new();
     for piece in word {
         match piece {
             Piece::Text(text) => filled.push(text),
             Piece::Package => filled.push(package),
-            Piece::Argument(name) => match arguments.get(name) {
-                None | Some(Value::Null) => return Ok(None),
-                Some(Value::String(text)) if text.contains('\0') => return Err(format!("`{name}` has a NUL byte")),
-                Some(Value::String(text)) => filled.push(text),
-                Some(value @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_))) => {
-                    filled.push(value.to_string());
+            Piece::Argument(name) => match arguments.get(name).map(|value| value.get()) {
+                None | Some("null") => return Ok(None),
+                Some(text) if text.starts_with('"') => {
+                    let text: String = serde_json::from_str(text).map_err(|error| error.to_string())?;
+                    if text.contains('\0') {
+                        return Err(format!("`{name}` has a NUL byte"));
+                    }
+                    filled.push(text);
                 }
+                Some(value) => filled.push(value),
             },
         }
     }
@@ -199,7 +205,7 @@ mod tests {
     }
 
     fn words(args: &[&str], arguments: &Value) -> Result<Vec<String>, String> {
-        let words = program(args).unwrap().words(arguments.as_object().unwrap(), Path::new("/at"))?;
+        let words = program(args).unwrap().words(&arguments.to_string(), Path::new("/at"))?;
         Ok(words.into_iter().map(|word| word.into_string().unwrap()).collect())
     }
 
@@ -217,6 +223,14 @@ mod tests {
         let fewer = json!({ "q": "-rf", "n": null });
         assert_eq!(words(&args, &fewer).unwrap(), ["/at/s.py", "--q=-rf", "a{b}", "--", "-rf"]);
         assert_eq!(words(&["--q={q}"], &json!({ "q": "{n}{package}" })).unwrap(), ["--q={n}{package}"]);
+    }
+
+    // warp#10596: an identifier of 20 digits reached a program as 1.2345678901234567e19.
+    #[test]
+    fn an_integer_has_all_of_its_digits() {
+        let given = r#"{"n":12345678901234567890123,"list":[9007199254740993,{"m":18446744073709551616}]}"#;
+        let words = program(&["-n{n}", "--list={list}"]).unwrap().words(given, Path::new("/at")).unwrap();
+        assert_eq!(words, ["-n12345678901234567890123", "--list=[9007199254740993,{\"m\":18446744073709551616}]"]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::answer::{answer, counted, fail, fix, refused};
 use crate::shell::Shell;
 use authority::{Access, Beyond, ChildExit, ChildResult, Job, SandboxMode};
 use llm_worker::tool::{Escalation, Touch};
-use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolResult};
+use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolOutput, ToolResult};
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -43,17 +43,45 @@ const NAMED_CHANGES: usize = 10;
 
 /// The arguments.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(from = "Given")]
 #[schemars(description = "")]
 pub struct Args {
-    /// Shell command.
     pub command: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    pub timeout_s: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub escalate: Option<Escalate>,
+}
+
+/// The arguments as a model gives them.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(description = "")]
+struct Given {
+    /// Shell command.
+    command: String,
+    // Shown to people. Models know it; words about it would cost each request.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    description: Option<String>,
     /// Seconds until it is killed, at most 3600.
     #[serde(default = "timeout")]
-    pub timeout_s: u64,
+    timeout_s: u64,
+    /// In milliseconds: models that were trained with other tools send it.
+    #[serde(default, alias = "timeout_ms")]
+    #[schemars(skip)]
+    timeout: Option<u64>,
     /// If the sandbox stops what the task needs: ask the person.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[schemars(with = "Escalate")]
-    pub escalate: Option<Escalate>,
+    escalate: Option<Escalate>,
+}
+
+impl From<Given> for Args {
+    fn from(given: Given) -> Self {
+        let Given { command, description, timeout_s, timeout, escalate } = given;
+        Self { command, description, timeout_s: timeout.map_or(timeout_s, |ms| ms.div_ceil(1000)), escalate }
+    }
 }
 
 /// How far a command is to go beyond the sandbox, and why, in at most [`MAX_REASON`] bytes.
@@ -115,7 +143,7 @@ pub async fn run(live: Arc<Shell>, args: Args, cx: ToolContext) -> ToolResult {
         (None, Err(error)) => return Err(with_changes(refused(&error), &changed)),
     };
     let confined = live.spawner.mode() != SandboxMode::Off && ended.beyond.is_none();
-    let text = if confined { String::from_utf8_lossy(&tail) } else { "".into() };
+    let text = if confined { authority::shown(&tail) } else { "".into() };
     let network = no_network(&text);
     let mut notes = notes(&ended, network.then(|| cx.host.may_escalate()), &changed);
     let tests = refused_tests(&text);
@@ -130,11 +158,12 @@ pub async fn run(live: Arc<Shell>, args: Args, cx: ToolContext) -> ToolResult {
         format!("[{REFUSED_PATH}{path}; commands can write only in the project and in added directories]")
     }));
     notes.extend(escalated(wants, ended.beyond, confined));
-    if !notes.is_empty() {
-        let apart = if tail.last().is_none_or(|last| *last == b'\n') { "" } else { "\n" };
-        cx.host.write_output(format!("{apart}{}\n", notes.join("\n")).as_bytes())?;
+    notes.extend((!notes.is_empty()).then(String::new));
+    let notes = notes.join("\n");
+    match summary(&ended, deadline) {
+        Ok(output) => Ok(ToolOutput { content: notes, ..output }),
+        Err(error) => Err(ToolError { content: notes, ..error }),
     }
-    summary(&ended, deadline)
 }
 
 /// Whether a shell can be given this command.

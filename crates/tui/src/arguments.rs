@@ -6,6 +6,9 @@ use serde_json::Value;
 /// Arguments that say what a call is about, the first first.
 const ABOUT: [&str; 4] = ["command", "pattern", "path", "handle"];
 
+/// What a command is for.
+const PURPOSE: &str = "description";
+
 /// A call's arguments as a person reads them: the values, without the braces, where they are a flat object.
 #[must_use]
 pub fn brief(arguments: &str) -> String {
@@ -18,12 +21,20 @@ pub fn brief(arguments: &str) -> String {
     shown.collect::<Vec<_>>().join(" ")
 }
 
-/// What a call is about: its command, its path.
+/// What a call is about: its command, with its purpose behind it as a shell has words that run nothing, or its path.
 #[must_use]
 pub fn subject(arguments: &str) -> String {
     let Ok(Value::Object(fields)) = serde_json::from_str(arguments) else { return arguments.to_owned() };
     let about: Vec<&str> = ABOUT.iter().filter_map(|name| fields.get(*name)?.as_str()).collect();
-    if about.is_empty() { brief(arguments) } else { about.join(" ") }
+    if about.is_empty() {
+        return brief(arguments);
+    }
+    let mut text = about.join(" ");
+    if let (Some(words), true) = (fields.get(PURPOSE).and_then(Value::as_str), fields.contains_key(ABOUT[0])) {
+        let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        text.insert_str(text.find('\n').unwrap_or(text.len()), &format!("  # {words}"));
+    }
+    text
 }
 
 /// The arguments by name: as JSON, except a text that reads as no other JSON value.
@@ -69,5 +80,10 @@ mod tests {
         assert_eq!(brief(r#"{"content":"long text","path":"a.rs"}"#), "a.rs long text");
         assert_eq!(brief(r#"{"glob":"*.rs","path":".","pattern":"fn","limit":3}"#), "fn . *.rs limit=3");
         assert_eq!(brief("{cut"), "{cut");
+        let counted = r#"{"command":"wc -l a","description":"Count\n lines","timeout_s":120}"#;
+        assert_eq!(brief(counted), "wc -l a Count\n lines timeout_s=120");
+        assert_eq!(subject(counted), "wc -l a  # Count lines");
+        assert_eq!(subject(r#"{"command":"a\nb","description":"Two"}"#), "a  # Two\nb");
+        assert_eq!(subject(r#"{"path":"a","description":"no command"}"#), "a");
     }
 }

@@ -95,3 +95,23 @@ fn what_cannot_begin_a_secret_is_settled() {
     drop(stream.push(b"y"));
     assert_eq!(stream.settled().len(), 0);
 }
+
+#[test]
+fn patterns_are_replaced_in_whole_texts_of_every_clone() {
+    let (key, redactor) = (secret("KEY", "k3y-of-a-provider"), Redactor::default());
+    let clone = redactor.clone();
+    let pattern = |text: &str| regex::Regex::new(text).unwrap();
+    redactor.add_patterns(&[pattern("sk-[0-9]+"), pattern("(?s)BEGIN.*END")]);
+    clone.add_patterns(&[pattern("sk-[0-9]+")]);
+    redactor.add(&key).unwrap();
+    for (text, clean) in [
+        ("nothing", "nothing"),
+        ("a sk-12 b sk-3", "a [redacted] b [redacted]"),
+        ("x BEGIN\nk3y-of-a-provider END sk-1", "x [redacted] [redacted]"),
+        ("k3y-of-a-provider", "‹secret KEY›"),
+        ("$0 sk-9", "$0 [redacted]"),
+    ] {
+        assert_eq!(clone.text(text), clean);
+    }
+    assert!(clone.finds(b"sk-12").is_none(), "a value of state is refused for secrets alone");
+}

@@ -42,7 +42,7 @@ impl AttemptLimits {
 
 /// How messages leave.
 pub(super) enum Sender {
-    Command { words: Vec<String>, spawner: Spawner, workspace: Workspace },
+    Command { words: Vec<String>, spawner: Spawner, workspace: Workspace, format: BodyFormat },
     Webhook { url: Url, secret: Secret, net: Net, tls: Tls, format: BodyFormat },
 }
 
@@ -82,10 +82,6 @@ fn unknown() -> DeliveryError {
 }
 
 impl Sender {
-    pub(super) fn command(words: Vec<String>, spawner: Spawner, workspace: Workspace) -> Self {
-        Self::Command { words, spawner, workspace }
-    }
-
     pub(super) fn webhook(secret: Secret, net: Net, format: BodyFormat) -> Result<Self, FeatureInstallError> {
         let text = secret.expose().map_err(|error| FeatureInstallError::failed(error.to_string()))?;
         // The error of parsing has the URL.
@@ -106,8 +102,8 @@ impl Sender {
         limits: &AttemptLimits,
     ) -> Result<(), DeliveryError> {
         match self {
-            Self::Command { words, spawner, workspace } => {
-                let mut words = words.iter().map(OsString::from).chain([OsString::from(&message.text)]);
+            Self::Command { words, spawner, workspace, format } => {
+                let mut words = words.iter().map(OsString::from).chain([OsString::from(message.body(*format))]);
                 let program = words.next().unwrap_or_default();
                 let (args, cwd, call) = (words.collect(), workspace.cwd().to_owned(), format!("notify-{}", cx.run));
                 command(spawner, Job { program, args, cwd, call, deadline: limits.command, input: Vec::new() }, cx)
@@ -150,16 +146,16 @@ async fn post(
     message: &Message,
 ) -> Result<(), DeliveryError> {
     let client = HttpClient::new(url.base(), net.clone(), each).secured(tls.clone());
-    let (kind, body) = match format {
-        BodyFormat::Json => ("application/json", serde_json::to_vec(message).unwrap_or_default()),
-        BodyFormat::Text => ("text/plain; charset=utf-8", message.text.clone().into_bytes()),
+    let kind = match format {
+        BodyFormat::Json => "application/json",
+        BodyFormat::Text => "text/plain; charset=utf-8",
     };
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     if let Ok(id) = HeaderValue::from_str(&message.id) {
         headers.insert(IDEMPOTENCY_KEY, id);
     }
-    let body = Some(Upload::new([Bytes::from(body)]));
+    let body = Some(Upload::new([Bytes::from(message.body(format))]));
     let request = HttpRequest { method: Method::POST, path: url.target(), headers, body };
     let response = client.send(&request).await.map_err(|error| match error.kind {
         HttpErrorKind::Denied | HttpErrorKind::Bug => never(error.message),

@@ -154,6 +154,16 @@ impl Message {
     }
 }
 
+impl Message {
+    /// As it is sent.
+    pub(super) fn body(&self, format: BodyFormat) -> String {
+        match format {
+            BodyFormat::Json => serde_json::to_string(self).unwrap_or_default(),
+            BodyFormat::Text => self.text.clone(),
+        }
+    }
+}
+
 fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
 }

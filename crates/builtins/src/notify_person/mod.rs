@@ -68,8 +68,8 @@ pub struct Settings {
     pub command: Vec<String>,
     /// The file whose first line is the URL of a webhook, which gets the message by POST. Read by the composition root.
     pub webhook_file: Option<PathBuf>,
-    /// The body of the POST.
-    pub format: BodyFormat,
+    /// The body of the POST, by default `json`, or the last argument of the command, by default `text`.
+    pub format: Option<BodyFormat>,
     /// How long a pod must be held or idle before a message is sent.
     #[schemars(range(min = 1, max = MAX_DELAY_S))]
     pub delay_s: u64,
@@ -85,7 +85,7 @@ impl Default for Settings {
         Self {
             command: Vec::new(),
             webhook_file: None,
-            format: BodyFormat::Json,
+            format: None,
             delay_s: 60,
             max_per_hour: 12,
             include_answer: false,
@@ -181,9 +181,15 @@ impl FeatureModule for NotifyPerson {
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
         let Settings { command, format, .. } = &self.settings;
         let sender = if command.is_empty() {
-            Sender::webhook(ctx.services().secret(WEBHOOK)?, ctx.services().network()?, *format)?
+            Sender::webhook(
+                ctx.services().secret(WEBHOOK)?,
+                ctx.services().network()?,
+                format.unwrap_or(BodyFormat::Json),
+            )?
         } else {
-            Sender::command(command.clone(), ctx.services().process()?, ctx.services().fs(HostCapability::WORKSPACE)?)
+            let (spawner, workspace) = (ctx.services().process()?, ctx.services().fs(HostCapability::WORKSPACE)?);
+            let (words, format) = (command.clone(), format.unwrap_or(BodyFormat::Text));
+            Sender::Command { words, spawner, workspace, format }
         };
         let live = Arc::new(Live {
             pod: ctx.pod_name().unwrap_or("NAME").to_owned(),

@@ -34,7 +34,7 @@ impl AnswerSchema {
 pub(super) fn correcting(problems: &[String]) -> String {
     let problems: Vec<String> = problems.iter().map(|problem| format!("- {problem}")).collect();
     format!(
-        "Your last message does not fit the JSON Schema it must be valid against:\n{}\nAnswer with the whole corrected \
+        "The last answer does not fit the JSON Schema it must be valid against:\n{}\nAnswer with the whole corrected \
          JSON document and nothing else.",
         problems.join("\n")
     )

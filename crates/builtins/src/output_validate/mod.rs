@@ -9,7 +9,7 @@ mod form;
 
 pub use form::AnswerSchema;
 
-use authority::{ChildExit, Job, Spawner, Workspace};
+use authority::{ChildExit, Job, Spawner, Workspace, shown};
 use form::correcting;
 use llm_worker::effect::Outcome;
 use pod::feature::{
@@ -179,9 +179,7 @@ impl Live {
 impl Command {
     async fn judge(&self, answer: &str, turn: u64) -> Result<Verdict<TurnEnd>, HookFailure> {
         if answer.len() > MAX_ANSWER || answer.contains('\0') {
-            return Ok(Verdict::again(format!(
-                "Your last message cannot be checked: shorten it to {MAX_ANSWER} bytes."
-            )));
+            return Ok(Verdict::again(format!("The last answer cannot be checked: shorten it to {MAX_ANSWER} bytes.")));
         }
         let mut words = self.words.iter().map(OsString::from).chain([OsString::from(answer)]);
         let program = words.next().unwrap_or_default();
@@ -197,8 +195,8 @@ impl Command {
         match ended.map_err(|error| HookFailure::new(error.to_string()))?.how {
             ChildExit::Exit(0) => Ok(Verdict::finish()),
             ChildExit::Exit(status) => Ok(Verdict::again(format!(
-                "Your last message did not pass a check (status {status}):\n{}\nCorrect it.",
-                String::from_utf8_lossy(&said).trim_end()
+                "The last answer did not pass a check (status {status}):\n{}\nCorrect it.",
+                shown(&said).trim_end()
             ))),
             ChildExit::Signal(_) | ChildExit::Deadline | ChildExit::Cancelled => {
                 Err(HookFailure::new("its command did not end by itself"))

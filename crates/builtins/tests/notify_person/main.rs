@@ -4,7 +4,7 @@
 
 mod rig;
 
-use builtins::notify_person::{AttemptLimits, DeliveryState, NotifyPerson, Settings, WaitKind};
+use builtins::notify_person::{AttemptLimits, BodyFormat, DeliveryState, NotifyPerson, Settings, WaitKind};
 use pod::record::{Record, TaskRunState};
 use rig::{Server, TOKEN, begins, deliveries, heard, open, pass, passes, pod, settings, turn};
 use std::fs;
@@ -114,6 +114,26 @@ fn a_command_is_run_for_a_hold_and_not_for_a_pause_of_a_person() {
     assert_eq!((suppressed.key.kind, suppressed.reason.as_deref()), (WaitKind::Held, Some("a person did it")));
     assert_eq!(fs::read_to_string(&told).unwrap(), text);
     drop(live.close());
+}
+
+// A command got the text alone, whatever `format` said.
+#[test]
+fn a_command_gets_the_format_of_the_settings() {
+    for (format, is_json) in [(None, false), (Some(BodyFormat::Text), false), (Some(BodyFormat::Json), true)] {
+        let command = settings(Some("printf '%s' \"$0\" > told.txt"));
+        let pod = pod(Settings { format, ..command }, AttemptLimits::USUAL, None);
+        let told = pod.project.join("told.txt");
+        let live = open(pod);
+        turn(&live);
+        passes(&live, 0, DeliveryState::Sent);
+        let told = fs::read_to_string(&told).unwrap();
+        let text = "pod session is idle after turn 1; attach with `yoi attach session`";
+        let json: Option<serde_json::Value> = serde_json::from_str(&told).ok();
+        let parts = json.map(|json| (json["text"].clone(), json["state"].clone(), json["turn"].clone()));
+        assert_eq!(parts, is_json.then(|| (text.into(), "idle".into(), 1.into())), "{told}");
+        assert!(is_json || told == text, "{told}");
+        drop(live.close());
+    }
 }
 
 // A run whose state could not be stored ended without a look to come, and an idle pod has no later cause for one.

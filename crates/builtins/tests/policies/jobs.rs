@@ -7,6 +7,7 @@ use builtins::policies;
 use llm_worker::{Item, ResultStatus};
 use pod::control::{Activity, HostMode, NewInput, PodStatus};
 use pod::feature::{FeatureModule, HostCapability};
+use pod::hook::ToolShape;
 use pod::record::{JobEndKind, Record};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -115,6 +116,30 @@ fn a_job_goes_on_across_turns_and_its_end_wakes_once() {
     turn(&again, 4).unwrap();
     again.until(|status| is_quiet(&again, status));
     assert_eq!(notices(&again.close().pod).len(), 1);
+}
+
+// A secret in a job's output was in the journal twice: in the notice of its end, and as the model read it.
+#[test]
+fn what_redact_replaces_is_in_no_text_of_a_feature() {
+    let prints = "printf 'first\\nsk-abc\\033[1m123 and sk-def456\\n'; printf ' 1%%\\r 2%%\\r99%%\\n'";
+    let answers = [call("JobStart", json!({"command": prints})), text("started"), text("told"), text("unused")];
+    let mut pod = stays(json!({}), &answers);
+    let redact = builtins::redact::ID;
+    let now: builtins::Now = Arc::new(|| std::time::UNIX_EPOCH);
+    let all = BTreeMap::from([(redact.clone(), settings(json!({"patterns": ["sk-[a-z]+[0-9]+"]})))]);
+    let module = policies::with_settings(&all, |id| *id == redact, &now).unwrap().remove(0);
+    pod.features.push((module, vec![HostCapability::hook::<ToolShape>(), HostCapability::ANY_RESULT]));
+    let live = live(pod);
+    turn(&live, 1).unwrap();
+    live.until(|status| status.turns == 2 && is_quiet(&live, status));
+    let over = live.close();
+    let [(_, notice)] = &notices(&over.pod)[..] else { panic!("{:?}", notices(&over.pod)) };
+    assert!(notice.ends_with("first\n[redacted] and [redacted]\n99%"), "{notice:?}");
+    for (_, record) in over.pod.records() {
+        let written = format!("{record:?}");
+        let own = written.contains("ToolStarted") || written.contains("ToolCall");
+        assert!(own || !written.contains("def456") && !written.contains("abc123"), "{written}");
+    }
 }
 
 #[test]

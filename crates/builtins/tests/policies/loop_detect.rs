@@ -1,12 +1,22 @@
-//! `loop-detect`: which call is refused, by which rule, and that a restored pod counts on.
+//! `loop-detect`: which call is refused, by which rule, that an input of a person ends a row, and when the turn ends.
 
-use crate::rig::{Call, counting, play, pod, points, refused, same, state, steps_of, turn, with};
+use crate::refused_updates::{Unheard, unheard};
+use crate::rig::{
+    BEGAN, Call, clock, counting, play, pod, points, refused, same, settings, state, steps_of, turn, with,
+};
 use builtins::loop_detect::ID;
+use builtins::policies;
+use llm_worker::CallId;
+use llm_worker::effect::Outcome;
+use pod::hook::{PreToolCall, ToolCallView};
 use pod::permission::{Rule, RuleDecision};
-use pod::record::Record;
+use pod::record::{Decision, Record};
 use serde_json::{Value, json};
+use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use testkit::{FnTool, PodUnderTest};
+use std::sync::atomic::AtomicU64;
+use testkit::{FnTool, ModelScript, PodUnderTest, shell_call, tool_call};
 
 const A: Call = ("A", "{}");
 const B: Call = ("B", "{}");
@@ -83,14 +93,91 @@ fn arguments_are_the_same_when_they_mean_the_same() {
     assert_eq!(refused(&turn(&pod, &calls)), [2]);
 }
 
+// The third of three inputs that asked for the same call was refused, which the person had asked for.
 #[test]
-fn a_restored_pod_counts_on() {
+fn an_input_of_a_person_ends_a_row() {
     let pod = still();
     assert!(refused(&turn(&pod, &[A, A])).is_empty());
-    assert_eq!(refused(&turn(&pod, &[A, B])), [0]);
-    let pod = still();
+    assert_eq!(refused(&turn(&pod, &[A, A, A])), [2]);
     assert!(refused(&turn(&pod, &[A, B, A, B, A])).is_empty());
-    assert_eq!(refused(&turn(&pod, &[B])), [0]);
+    assert!(refused(&turn(&pod, &[B])).is_empty());
+    // Steered into a turn, it ends one, too; without one, the row goes on.
+    let ask = |asked: &Asked, inputs: &[Option<u64>]| -> Vec<bool> {
+        inputs.iter().map(|input| asked.ask(ToolCallView { input: *input, ..tool_call("A", json!({})) })).collect()
+    };
+    assert_eq!(ask(&Asked::new(), &[Some(1), Some(1), Some(2), Some(2), Some(2)]), [true, true, true, true, false]);
+    assert_eq!(ask(&Asked::new(), &[Some(1), None, None]), [true, true, false]);
+    assert_eq!(ask(&Asked::new(), &[None, None, Some(1), Some(1)]), [true; 4]);
+}
+
+#[test]
+fn a_command_of_a_person_is_never_refused_nor_counted() {
+    let asked = Asked::new();
+    let call = |by_person| ToolCallView { by_person, input: Some(1), ..shell_call("ls") };
+    for (by_person, allowed) in [(true, true), (true, true), (true, true), (false, true), (true, true), (false, true)] {
+        assert_eq!(asked.ask(call(by_person)), allowed);
+    }
+    // What a model says about a command makes it no other one.
+    let told = |words: &str| ToolCallView {
+        arguments: json!({ "command": "ls", "description": words }).to_string().into(),
+        ..shell_call("ls")
+    };
+    let asked = Asked::new();
+    assert_eq!(["once", "twice", "a third time"].map(|words| asked.ask(told(words))), [true, true, false]);
+}
+
+// A model that repeated a refused call went on for 500 steps, and $41.
+#[test]
+fn the_tenth_refusal_ends_the_turn() {
+    for (calls, most) in [(vec![A; 30], 12), ([A, A, A, B].repeat(20), 40), ([A, B].repeat(20), 15)] {
+        let pod = still();
+        let steps: Vec<&[Call]> = calls.chunks(1).collect();
+        let run = play(&pod, &steps);
+        let Outcome::Aborted { reason } = &run.end().outcome else { panic!("{:?}", run.end()) };
+        assert!(reason.contains("builtin:loop-detect") && reason.contains("10 repeated calls"), "{reason}");
+        assert!(pod.script.requests().len() <= most, "{calls:?}");
+        // Another input begins anew.
+        pod.script.clear();
+        assert!(refused(&turn(&pod, &[A, A])).is_empty());
+    }
+    // Rare refusals in a long turn do not add up.
+    let asked = Asked::new();
+    for _ in 0..12 {
+        let others = [&["B", "C", "D", "E"].repeat(2)[..], &["B", "E", "C", "D", "B"]].concat();
+        let calls: Vec<&str> = ["A"; 3].into_iter().chain(others).collect();
+        let decided: Vec<_> = calls.iter().map(|name| asked.decide(tool_call(name, json!({})))).collect();
+        let is_refused = |decision: &Decision| matches!(decision, Decision::Refuse { .. });
+        assert_eq!(decided.iter().position(is_refused), Some(2));
+        assert_eq!(decided.iter().filter(|decision| **decision == Decision::Allow).count(), calls.len() - 1);
+    }
+}
+
+/// The feature's gate, asked about calls that no pod runs.
+struct Asked {
+    host: Unheard,
+    next: Cell<u64>,
+}
+
+impl Asked {
+    fn new() -> Self {
+        let all = BTreeMap::from([(ID, settings(json!({})))]);
+        let clock = clock(&Arc::new(AtomicU64::new(BEGAN)));
+        let module = policies::with_settings(&all, |other| *other == ID, &clock).unwrap().remove(0);
+        let pod = PodUnderTest::new(&ambient::claim(), ModelScript::new([]), Vec::new());
+        Self { host: unheard(module, pod), next: Cell::new(1) }
+    }
+
+    fn ask(&self, view: ToolCallView) -> bool {
+        self.decide(view) == Decision::Allow
+    }
+
+    fn decide(&self, view: ToolCallView) -> Decision {
+        let call = CallId::new(self.next.replace(self.next.get() + 1)).unwrap();
+        let Unheard { registry, runtime, callbacks, .. } = &self.host;
+        let view = ToolCallView { call, ..view };
+        let asked = registry.hooks().decide::<PreToolCall>(callbacks, || view);
+        runtime.block_on(asked).decision
+    }
 }
 
 #[test]
@@ -104,12 +191,11 @@ fn what_it_remembers_stays_small() {
     assert!(past.to_string().len() < 8_000, "{}", past.to_string().len());
 }
 
-// Whatever was started is remembered, and the next call is judged by what the log says.
+// Whatever was started is remembered, and the next input begins anew.
 #[test]
-fn killed_anywhere_it_judges_by_what_the_log_says() {
+fn killed_anywhere_it_remembers_what_the_log_says() {
     let whole = still();
     play(&whole, &[&[A], &[A], &[B]]).end();
-    let mut repeats = 0;
     for (name, nth) in points(&whole) {
         let pod = still();
         pod.points.kill(&name, nth);
@@ -118,13 +204,10 @@ fn killed_anywhere_it_judges_by_what_the_log_says() {
         pod.script.clear();
         // Opening it finds out how far the log goes.
         turn(&pod, &[]);
-        let (past, calls) = (state(&pod, &ID, "past"), pod.state().calls);
+        let past = state(&pod, &ID, "past");
         let remembered = past.as_object().map_or(0, serde_json::Map::len);
         let started = pod.records().iter().filter(|(_, record)| matches!(record, Record::ToolStarted(_))).count();
         assert!(remembered >= started, "{name} {nth}: {started} started, {past}");
-        let repeat = remembered == 2 && calls == 2;
-        assert_eq!(refused(&turn(&pod, &[A])) == [0], repeat, "{name} {nth}: {past}");
-        repeats += usize::from(repeat);
+        assert_eq!(refused(&turn(&pod, &[A, A, A])), [2], "{name} {nth}: {past}");
     }
-    assert!(repeats > 0);
 }

@@ -4,6 +4,8 @@ use crate::rig::{pod, settings};
 use authority::{Confinement, EnvPolicy, SandboxMode, Spawner};
 use builtins::output_validate::ID;
 use builtins::policies;
+use llm_worker::Shortfall;
+use llm_worker::effect::Outcome;
 use pod::control::{HostMode, NewInput, SubmitError};
 use pod::feature::HostCapability;
 use pod::hook::{MAX_OUTPUT_SCHEMA, PromptSubmit, TurnEnd};
@@ -57,6 +59,39 @@ fn an_answer_is_corrected_until_it_fits() {
     let told = inputs(&pod);
     assert!(told[1].contains("not one JSON document") && told[2].contains("/n: want integer"), "{told:?}");
     assert!(!format!("{:?}", pod.script.requests()[0]).contains("integer"), "the schema is not in the surface");
+}
+
+// A run whose answer never passed was `done`, with exit code 0.
+#[test]
+fn an_answer_that_is_never_accepted_is_not_done() {
+    let schema = json!({"type": "object", "required": ["n"]});
+    let table = [
+        (json!({ "schema": schema }), ["{}"; 4], true),
+        (json!({ "command": ["sh", "-c", "printf '\\033[31mno\\033[m\\n'; exit 3"] }), ["x"; 4], true),
+        (json!({ "schema": schema }), ["{}", "{}", "{}", "{\"n\":1}"], false),
+        (json!({ "command": ["true"] }), ["x"; 4], false),
+    ];
+    for (keys, answers, misses) in table {
+        let mut pod = validating(keys.clone(), &answers);
+        let confinement = Confinement { mode: SandboxMode::Off, read: Vec::new(), write: Vec::new() };
+        let env = EnvPolicy::from_vars(std::env::vars_os(), &[]).unwrap();
+        pod.spawner = Some(Spawner::new(&ambient::claim(), confinement, env, "s-1/1".to_owned()).unwrap());
+        let ran = pod.run("how many?");
+        let missed = Some(Shortfall::NotAccepted).filter(|_| misses);
+        assert_eq!((&ran.end().outcome, ran.end().shortfall), (&Outcome::Done, missed), "{keys}");
+        assert_eq!(pod.state().shortfall, missed, "{keys}");
+        let told = inputs(&pod);
+        assert!(
+            !told.concat().contains('\u{1b}') && told.len() == if keys["command"][0] == "true" { 1 } else { 4 },
+            "{told:?}"
+        );
+        // The next input has its own answer.
+        if keys["command"].is_null() {
+            pod.script.clear();
+            pod.script.add(ScriptedAnswer::text("{\"n\":2}"));
+            assert_eq!(pod.run("and now?").end().shortfall, None);
+        }
+    }
 }
 
 #[test]

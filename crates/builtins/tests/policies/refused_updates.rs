@@ -19,14 +19,14 @@ use testkit::{ModelScript, PodUnderTest};
 use tokio::runtime::{Builder, Runtime};
 
 /// A feature beside a pod that takes nothing up.
-struct Unheard {
-    registry: FeatureRegistry,
-    runtime: Runtime,
-    callbacks: Callbacks,
+pub(crate) struct Unheard {
+    pub(crate) registry: FeatureRegistry,
+    pub(crate) runtime: Runtime,
+    pub(crate) callbacks: Callbacks,
     _pod: (PodUnderTest, Opening),
 }
 
-fn unheard(module: Arc<dyn FeatureModule>, pod: PodUnderTest) -> Unheard {
+pub(crate) fn unheard(module: Arc<dyn FeatureModule>, pod: PodUnderTest) -> Unheard {
     let opening = pod.opening(pod.resume().unwrap()).unwrap();
     let id = module.descriptor().id;
     let grants = [
@@ -66,6 +66,8 @@ fn a_call_that_cannot_be_counted_is_refused() {
             effect: ToolEffect::ReadOnly,
             arguments: format!("{{\"n\":{n}}}").into(),
             touches: Vec::new(),
+            input: None,
+            by_person: false,
         };
         runtime.block_on(registry.hooks().decide::<PreToolCall>(&callbacks, || view)).decision
     };

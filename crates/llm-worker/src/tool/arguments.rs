@@ -1,18 +1,23 @@
-//! Parsing a model's raw argument text strictly: nothing is guessed.
+//! Parsing a model's raw argument text strictly: nothing is guessed. A number that is whole is an integer, however it is
+//! written.
 
 use super::ArgumentError;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Serialize, forward_to_deserialize_any};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use serde_json::value::RawValue;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
 /// The longest text of one problem: parsers quote the values they refuse.
 const PROBLEM_MAX: usize = 240;
 
+/// The most digits of an integer that is written with a point or an exponent.
+const MAX_DIGITS: usize = 64;
+
 /// Parses arguments and writes them back in canonical form, with defaults filled in, so that the arguments that are
-/// judged and shown are those that run. Unknown fields inside internally tagged or untagged enums are seen by
+/// judged and shown are those that run. Of what is read as it was written, integers have all of their digits. Unknown fields inside internally tagged or untagged enums are seen by
 /// `deny_unknown_fields` only.
 ///
 /// # Errors
@@ -24,8 +29,9 @@ pub fn parse_arguments<A: DeserializeOwned + Serialize>(tool: &str, raw: &str) -
     if !problems.0.is_empty() {
         return Err(problems.of(tool));
     }
+    let raw = canonical(raw).unwrap_or_else(|_not_json| raw.to_owned());
     let mut track = serde_path_to_error::Track::new();
-    let mut source = serde_json::Deserializer::from_str(raw);
+    let mut source = serde_json::Deserializer::from_str(&raw);
     let tracked = serde_path_to_error::Deserializer::new(&mut source, &mut track);
     let parsed = serde_ignored::deserialize(tracked, |path| {
         let at_top = matches!(path, serde_ignored::Path::Map { parent: serde_ignored::Path::Root, .. });
@@ -43,12 +49,52 @@ pub fn parse_arguments<A: DeserializeOwned + Serialize>(tool: &str, raw: &str) -
         Ok(mut value) => {
             // Sorted here, because `serde_json` may be built with another map type.
             value.sort_all_objects();
-            text = value.to_string();
-            check_objects(&serde_json::from_str(raw).unwrap_or_default(), &value, &mut String::new(), &mut problems);
+            let given: Value = serde_json::from_str(&raw).unwrap_or_default();
+            check_objects(&given, &value, &mut String::new(), &mut problems);
+            text = if given == value { raw } else { value.to_string() };
         }
         Err(error) => problems.add("", &format!("cannot be written back: {error}")),
     }
     if problems.0.is_empty() { Ok((arguments, text.into())) } else { Err(problems.of(tool)) }
+}
+
+/// JSON with sorted keys, without spaces, and with numbers as [`number`] has them.
+fn canonical(raw: &str) -> serde_json::Result<String> {
+    let text = serde_json::from_str::<&RawValue>(raw)?.get();
+    Ok(match text.bytes().next() {
+        Some(b'{') => {
+            let fields: BTreeMap<String, &RawValue> = serde_json::from_str(text)?;
+            let field = |(name, value): (&String, &&RawValue)| {
+                Ok(format!("{}:{}", serde_json::to_string(name)?, canonical(value.get())?))
+            };
+            format!("{{{}}}", fields.iter().map(field).collect::<serde_json::Result<Vec<_>>>()?.join(","))
+        }
+        Some(b'[') => {
+            let values: Vec<&RawValue> = serde_json::from_str(text)?;
+            let values = values.iter().map(|value| canonical(value.get()));
+            format!("[{}]", values.collect::<serde_json::Result<Vec<_>>>()?.join(","))
+        }
+        Some(b'-' | b'0'..=b'9') => number(text)?,
+        _ => serde_json::from_str::<Value>(text)?.to_string(),
+    })
+}
+
+/// A number: the digits of an integer, `3` for `3.0` and `1000` for `1e3`, and `0` for `-0`; a fraction as it reads.
+fn number(text: &str) -> serde_json::Result<String> {
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all = format!("{}{fraction}", whole.trim_start_matches('-'));
+    let digits = all.trim_start_matches('0').trim_end_matches('0');
+    let behind = (all.len() - all.trim_end_matches('0').len()) as i64 - fraction.len() as i64;
+    let zeros = exponent.parse::<i64>().ok().and_then(|exponent| exponent.checked_add(behind));
+    let zeros = zeros.and_then(|zeros| usize::try_from(zeros).ok());
+    let sign = if text.starts_with('-') { "-" } else { "" };
+    match zeros {
+        _ if digits.is_empty() => Ok("0".to_owned()),
+        _ if mantissa == text && fraction.is_empty() => Ok(text.to_owned()),
+        Some(zeros) if zeros + digits.len() <= MAX_DIGITS => Ok(format!("{sign}{digits}{}", "0".repeat(zeros))),
+        _ => Ok(serde_json::from_str::<Value>(text)?.to_string()),
+    }
 }
 
 /// Refuses an array instead of a struct, which serde reads as the fields in order.

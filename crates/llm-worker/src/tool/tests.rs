@@ -58,6 +58,55 @@ fn good_arguments_come_back_canonical_with_defaults() {
     assert_eq!(&*parse_arguments::<Nothing>("N", "{}").unwrap().1, "{}");
 }
 
+// codex#33452, warp#10596: models write `3.0` and `1e3` where the schema says `integer`; 3.0 is an integer in JSON Schema.
+// What a number is must not depend on how it is written, nor lose digits on its way.
+#[test]
+fn a_whole_number_is_an_integer_with_all_of_its_digits() {
+    let table = [
+        ("3.0", "3"),
+        ("5e0", "5"),
+        ("1e3", "1000"),
+        ("1E+3", "1000"),
+        ("10e-1", "1"),
+        ("1.50e1", "15"),
+        ("12.300e2", "1230"),
+        ("-7.00", "-7"),
+        ("-0", "0"),
+        ("-0.0e5", "0"),
+        ("0e99999999999999999999", "0"),
+        ("9007199254740993", "9007199254740993"),
+        ("9007199254740993.0", "9007199254740993"),
+        ("18446744073709551616", "18446744073709551616"),
+        ("-123456789012345678901234567890", "-123456789012345678901234567890"),
+        ("1.2345678901234567890123e22", "12345678901234567890123"),
+        ("1.5", "1.5"),
+        ("0.10", "0.1"),
+        ("15e-1", "1.5"),
+        ("1e-7", "1e-7"),
+        ("1e300", "1e+300"),
+    ];
+    for (written, read) in table {
+        let raw = format!("{{\"n\": [{written}], \"a\":{{\"m\":{written}}}}}");
+        let (_, text) = parse_arguments::<serde_json::Map<String, serde_json::Value>>("T", &raw).unwrap();
+        assert_eq!(&*text, format!("{{\"a\":{{\"m\":{read}}},\"n\":[{read}]}}"), "{written}");
+        let again = parse_arguments::<serde_json::Map<String, serde_json::Value>>("T", &text).unwrap().1;
+        assert_eq!(again, text);
+    }
+    for (written, limit) in [("7.0", 7), ("5e0", 5), ("4.2e1", 42), ("-0", 0), ("0.0", 0)] {
+        let raw = format!("{{\"path\":\"3.0\",\"limit\":{written}}}");
+        let (args, text) = parse_arguments::<Args>("T", &raw).unwrap();
+        assert_eq!((args.limit, args.path.as_str()), (limit, "3.0"), "{written}");
+        assert!(text.contains(&format!("\"limit\":{limit},")), "{text}");
+    }
+    for written in ["1.5", "-1.0", "4294967296.0", "1e300", "1e999"] {
+        let raw = format!("{{\"path\":\"a\",\"limit\":{written}}}");
+        assert!(parse_arguments::<Args>("T", &raw).is_err(), "{written}");
+    }
+    let deep = format!("{}{{\"n\":3.0}}{}", "{\"x\":".repeat(100), "}".repeat(100));
+    let (_, text) = parse_arguments::<serde_json::Map<String, serde_json::Value>>("T", &deep).unwrap();
+    assert!(text.contains("{\"n\":3}"));
+}
+
 #[test]
 fn bad_arguments_name_the_place_and_what_was_expected() {
     let cases: &[(&str, &[&str])] = &[

@@ -1,5 +1,6 @@
 //! One feature of a manifest, as data and as what the registry knows.
 
+use super::Lines;
 use crate::program::{ProgramTable, ToolProgram};
 use llm_worker::{ToolDefinition, ToolEffect};
 use pod::feature::{
@@ -12,6 +13,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use toml::Spanned;
 
 /// A feature as the manifest declares it, and the programs of its tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +48,7 @@ struct ToolTable {
     about: String,
     effect: ToolEffect,
     /// A table, or the same as JSON text.
-    schema: Value,
+    schema: Spanned<Value>,
     deadline_ms: Option<u64>,
     #[serde(default)]
     touches: Vec<TouchRule>,
@@ -61,6 +63,7 @@ impl DeclaredFeature {
         about: Option<About>,
         table: FeatureTable,
         rename: &BTreeMap<String, String>,
+        lines: &Lines<'_>,
     ) -> Result<Self, String> {
         let name = id.name().rsplit('/').next().unwrap_or_default().to_owned();
         let FeatureTable { display_name, tools, instructions, serves, rules, mut run } = table;
@@ -75,7 +78,9 @@ impl DeclaredFeature {
             let own = tool.name.clone();
             let program = run.remove(&own).ok_or_else(|| without_program(&name, &own, &run))?;
             let program = tool.program(program).map_err(|why| format!("run.{own}: {why}"))?;
+            let line = lines.number(tool.schema.span().start);
             let declared = tool.declaration(rename.get(&own).cloned())?;
+            declared.model_problem().map_or(Ok(()), |why| Err(format!("line {line}: {why}")))?;
             programs.insert(declared.name.clone(), program);
             builder = builder.foreign_tool(declared);
         }
@@ -113,16 +118,16 @@ fn without_program(feature: &str, tool: &str, run: &BTreeMap<String, ProgramTabl
 impl ToolTable {
     /// Reads the schema where it is text.
     fn with_schema(mut self) -> Result<Self, String> {
-        if let Value::String(text) = &self.schema {
-            self.schema =
-                serde_json::from_str(text).map_err(|error| format!("the schema of {}: {error}", self.name))?;
+        let schema = self.schema.get_mut();
+        if let Value::String(text) = schema {
+            *schema = serde_json::from_str(text).map_err(|error| format!("the schema of {}: {error}", self.name))?;
         }
-        self.schema.sort_all_objects();
+        schema.sort_all_objects();
         Ok(self)
     }
 
     fn program(&self, table: ProgramTable) -> Result<ToolProgram, String> {
-        let properties = self.schema.get("properties").and_then(Value::as_object);
+        let properties = self.schema.get_ref().get("properties").and_then(Value::as_object);
         ToolProgram::of(table, properties.unwrap_or(&Map::new()))
     }
 
@@ -133,7 +138,8 @@ impl ToolTable {
             return Err(format!("tool `{name}` touches `session`, which no program can"));
         }
         let name = other_name.unwrap_or(name);
-        let definition = ToolDefinition { name, description: about, schema: schema.to_string().into(), effect };
+        let definition =
+            ToolDefinition { name, description: about, schema: schema.into_inner().to_string().into(), effect };
         let declared = ToolDeclaration::of(definition);
         let deadline_ms = deadline_ms.unwrap_or(declared.deadline_ms);
         Ok(ToolDeclaration { deadline_ms, touches, category, ..declared })

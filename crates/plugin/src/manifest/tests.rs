@@ -125,6 +125,43 @@ fn a_schema_is_a_table_or_text() {
     assert!(with("schema = '{'").unwrap_err().contains("the schema of acme_find: EOF"));
 }
 
+// claude-code#45106, notion-mcp-server#341, mcpx#28: APIs of models refuse each request with such a tool, so that a pod
+// with it never answered; below the top level they take all of it.
+#[test]
+fn what_apis_of_models_refuse_is_refused_with_its_line() {
+    let table =
+        "schema = { type = \"object\", properties = { place = { type = \"string\" } }, required = [\"place\"] }";
+    let line = GOOD.lines().position(|line| line == table).unwrap() + 1;
+    let with = |schema: &str| feature("maps", &GOOD.replacen(table, &format!("schema = '{schema}'"), 1));
+    let any = r#"[{"type":"object","required":["place"]}]"#;
+    let named = |name: &str| format!(r#"{{"type":"object","properties":{{"place":{{}},"{name}":{{}}}}}}"#);
+    let mut bad: Vec<(String, &str)> = ["anyOf", "oneOf", "allOf"]
+        .map(|key| (format!(r#"{{"type":"object","properties":{{"place":{{}}}},"{key}":{any}}}"#), key))
+        .to_vec();
+    bad.push((r#"{"type":"object","properties":{"place":{}},"enum":[{}]}"#.to_owned(), "enum"));
+    bad.push((r#"{"type":"object","properties":{"place":{}},"not":{"required":["x"]}}"#.to_owned(), "not"));
+    let long = "x".repeat(65);
+    bad.extend(
+        ["filter[id]", "Account Number", "a/b", "$top", "名", "", &long].map(|name| (named(name), "a property")),
+    );
+    for (schema, says) in bad {
+        let why = with(&schema).unwrap_err();
+        assert!(why.starts_with(&format!("line {line}: ")) && why.contains(says), "{schema}: {why}");
+    }
+    let deep = format!(r#"{{"type":"object","properties":{{"place":{{"anyOf":{any},"properties":{{"a b":{{}}}}}}}}}}"#);
+    for schema in [
+        deep,
+        named("a.b-c_D9"),
+        named(&"x".repeat(64)),
+        r#"{"type":"object","properties":{"place":{"not":{}}}}"#.into(),
+    ] {
+        assert!(with(&schema).is_ok(), "{schema}: {:?}", with(&schema));
+    }
+    let renamed =
+        GOOD.replace("name = \"acme_find\"", "name = \"acme find\"").replace("run.acme_find", "run.'acme find'");
+    assert!(feature("maps", &renamed).unwrap_err().contains("tool name `acme find` is not"));
+}
+
 /// A schema is compiled later: a package that nobody granted costs little, whatever is in it.
 #[test]
 fn a_schema_is_not_compiled_by_reading() {

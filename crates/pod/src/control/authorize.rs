@@ -15,6 +15,7 @@ use crate::hook::{HookPoint, PreToolCall, ToolArguments, ToolCallView};
 use crate::permission::{CallFacts, Person, Policy, Proposal, Rule, RuleRef, SandboxState, says_what_changes};
 use crate::record::{ApprovalRequested, Decision, GateNote, ToolStarted, TransformNote, VerdictGiven};
 use crate::session::approvals::AllowedRule;
+use crate::session::fold::GoingOn;
 use asked::{Asks, definition_digest, sandbox_text};
 use authority::{Door, Redactor, SandboxMode, Shut, Workspace};
 use llm_worker::CallId;
@@ -169,6 +170,8 @@ pub(crate) struct Authorizer {
     permission: Arc<Permission>,
     callbacks: Callbacks,
     generation: u64,
+    /// What the turn goes on with.
+    going_on: Option<GoingOn>,
     /// `<session>/<epoch>`, the prefix of every idempotency key.
     key: Arc<str>,
     clock: Clock,
@@ -185,6 +188,7 @@ impl Authorizer {
             permission: core.permission.clone(),
             callbacks: core.callbacks.clone(),
             generation,
+            going_on: core.state.going_on,
             key: core.store.key.clone(),
             clock: core.store.clock.clone(),
             slots: Arc::new(Semaphore::new(SLOTS)),
@@ -245,8 +249,8 @@ impl Authorizer {
     /// Calls the transforms of arguments that parse; the model must correct those that do not.
     async fn rewrite(&self, call: CallView) -> (CallView, Vec<TransformNote>) {
         let Some(registered) = self.registry.tools().get(&call.name).cloned() else { return (call, Vec::new()) };
-        let (first, tool) = (call.clone(), registered.clone());
-        let work = async move { prepare(&tool, &first.arguments).ok().map(|p| view(&first, &tool, &p)) };
+        let (first, tool, on) = (call.clone(), registered.clone(), self.going_on);
+        let work = async move { prepare(&tool, &first.arguments).ok().map(|p| view(&first, &tool, &p, on)) };
         let Ok(Some(input)) = self.callbacks.run(DEADLINE, CancellationToken::new(), work).await else {
             return (call, Vec::new());
         };
@@ -358,7 +362,7 @@ fn add_touches(
     Ok(())
 }
 
-fn view(call: &CallView, registered: &RegisteredTool, prepared: &Prepared) -> ToolCallView {
+fn view(call: &CallView, registered: &RegisteredTool, prepared: &Prepared, on: Option<GoingOn>) -> ToolCallView {
     ToolCallView {
         call: call.id,
         tool: call.name.clone(),
@@ -366,6 +370,8 @@ fn view(call: &CallView, registered: &RegisteredTool, prepared: &Prepared) -> To
         effect: registered.definition.effect,
         arguments: prepared.canonical.clone(),
         touches: prepared.touches.clone(),
+        input: on.map(|on| on.input),
+        by_person: on.is_some_and(|on| on.run),
     }
 }
 
@@ -427,7 +433,7 @@ impl Authorizer {
             idempotency_key: format!("{}/{}", self.key, call.id),
             escalation: self.permission.sandbox.escalation(&prepared.touches),
         };
-        let view = Arc::new(view(call, tool, &prepared));
+        let view = Arc::new(view(call, tool, &prepared, self.going_on));
         Authorized { record, view, prepared, deadline: tool.deadline, door: tool.door.clone() }
     }
 }
@@ -492,6 +498,11 @@ impl Authorizer {
         let rules: Vec<_> = rules.iter().map(|allowed| Rule::from(&allowed.rule)).collect();
         let permission = Permission { policy: policy.with(&rules), workspace, sandbox, person };
         Self { permission: Arc::new(permission), ..self.clone() }
+    }
+
+    /// This authorizer for calls that this input leads to.
+    pub(crate) fn on(self, going_on: Option<GoingOn>) -> Self {
+        Self { going_on, ..self }
     }
 
     /// This authorizer with the rules of the pod as they are now.

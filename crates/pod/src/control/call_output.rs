@@ -2,14 +2,14 @@
 
 use crate::feature::sanitize;
 use crate::hook::Shaping;
-use crate::mailbox::live_output::{LiveOutput, whole_end, whole_start};
+use crate::mailbox::live_output::LiveOutput;
 use crate::mailbox::requests::{DriverRequest, MailboxSender};
 use crate::permission::{HostTerms, Remedy};
 use crate::record::{DirectoryMoved, FileChanged, Output, Record, Stored};
 use crate::session::changes::staged;
 use crate::session::kind_of_store;
 use async_trait::async_trait;
-use authority::{RedactedStream, Redactor};
+use authority::{RedactedStream, Redactor, Screen, shown};
 use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, LineRange};
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolError, ToolOutcome, ToolResult};
 use session_store::{BlobError, Blobs, Spool};
@@ -69,7 +69,48 @@ pub(crate) struct WholeResult {
     pub(crate) status: ResultStatus,
     pub(crate) summary: String,
     /// The content, or none if it was too long to be held and nothing of it may be kept.
-    pub(crate) content: Option<Vec<u8>>,
+    pub(crate) content: Option<Content>,
+}
+
+/// Output of a program as it came, and the words of its tool behind it.
+#[derive(Default)]
+pub(crate) struct Content {
+    bytes: Vec<u8>,
+    /// How many of them are output.
+    output: usize,
+}
+
+impl From<String> for Content {
+    fn from(words: String) -> Self {
+        Self { bytes: words.into_bytes(), output: 0 }
+    }
+}
+
+impl Content {
+    fn push(&mut self, bytes: &[u8], is_output: bool) {
+        self.bytes.extend_from_slice(bytes);
+        if is_output {
+            self.output = self.bytes.len();
+        }
+    }
+
+    /// As the model reads it.
+    pub(crate) fn shown(&self, redactor: &Redactor) -> String {
+        let (output, words) = self.parts();
+        let is_utf8 = |bytes| std::str::from_utf8(bytes).is_ok();
+        let text = readable(&shown(output), is_utf8(output), redactor);
+        let apart = if words.is_empty() { "" } else { apart(&text) };
+        format!("{text}{apart}{}", readable(&String::from_utf8_lossy(words), is_utf8(words), redactor))
+    }
+
+    /// Whether the output reads as it came.
+    fn is_shown(&self) -> bool {
+        shown(self.parts().0).as_bytes() == self.parts().0
+    }
+
+    fn parts(&self) -> (&[u8], &[u8]) {
+        self.bytes.split_at_checked(self.output).unwrap_or((&self.bytes, &[]))
+    }
 }
 
 /// The result of a call whose tool has ended.
@@ -92,20 +133,71 @@ impl EndedCall {
 enum Sink {
     /// Memory, for the hooks that see the whole output; then as another, or nothing if they may withhold it.
     Held {
-        bytes: Vec<u8>,
+        content: Content,
         may_withhold: bool,
     },
     /// Too long to be held: it is dropped.
     Dropped,
-    Small(Vec<u8>),
+    Small(Content),
     Large {
-        head: Vec<u8>,
-        tail: Vec<u8>,
+        shown: Box<Shown>,
         spool: Box<Spool>,
     },
     /// A write failed: the stored part is not the whole output.
     Broken(ToolError),
     Closed,
+}
+
+/// What is shown of a long output, which is stored as it came.
+#[derive(Default)]
+struct Shown {
+    screen: Screen,
+    /// The beginning; all, as long as it is not over [`INLINE`].
+    head: String,
+    tail: String,
+    total: u64,
+}
+
+impl Shown {
+    fn add(&mut self, bytes: &[u8], is_output: bool) {
+        if is_output || bytes.is_empty() {
+            self.screen.write(bytes);
+            let text = self.screen.take();
+            return self.push(&text);
+        }
+        let rest = self.screen.finish();
+        self.push(&rest);
+        self.push(apart(&self.tail));
+        self.push(&String::from_utf8_lossy(bytes));
+    }
+
+    fn push(&mut self, text: &str) {
+        self.total += text.len() as u64;
+        if self.head.len() <= INLINE {
+            self.head.push_str(text.get(..text.floor_char_boundary(INLINE + 4)).unwrap_or(text));
+        }
+        self.tail.push_str(suffix(text));
+        if self.tail.len() > 8 * TAIL_BYTES {
+            self.tail = suffix(&self.tail).to_owned();
+        }
+    }
+
+    /// All, or its beginning and its end around a line that says what is missing and how to get it.
+    fn finish(mut self, redactor: &Redactor, page: &str) -> String {
+        let rest = self.screen.finish();
+        self.push(&rest);
+        let readable = |text: &str| readable(text, !text.contains('\u{fffd}'), redactor);
+        match usize::try_from(self.total) {
+            Ok(0..=INLINE) => readable(&self.head),
+            _ => {
+                let (head, tail) = ends(&self.head, suffix(&self.tail));
+                let (missing, total) = (self.total.saturating_sub((head.len() + tail.len()) as u64), self.total);
+                let newline = if head.ends_with('\n') { "" } else { "\n" };
+                let mark = format!("{newline}[… {missing} of {total} bytes left out; {page}]\n");
+                format!("{}{mark}{}", readable(head), readable(tail))
+            }
+        }
+    }
 }
 
 impl CallOutput {
@@ -144,8 +236,8 @@ impl CallOutput {
         };
         let ToolOutcome { summary, content: overflow, .. } = ToolOutcome::of(status, &self.redactor.text(summary));
         let written = match &self.lock().sink {
-            Sink::Small(bytes) | Sink::Held { bytes, .. } => lossy(bytes.get(..INLINE).unwrap_or(bytes)),
-            Sink::Large { head, .. } => lossy(head),
+            Sink::Small(content) | Sink::Held { content, .. } => content.shown(&self.redactor),
+            Sink::Large { shown, .. } => readable(&shown.head, true, &self.redactor),
             Sink::Dropped | Sink::Broken(_) | Sink::Closed => String::new(),
         };
         let mut content = format!("{written}{overflow}{}", self.redactor.text(content));
@@ -178,7 +270,7 @@ impl CallOutput {
         };
         let content = if overflow.is_empty() { content } else { format!("{overflow}\n{content}") };
         match self.close(&content) {
-            Ok(Sink::Held { bytes, .. }) => EndedCall::Whole(WholeResult { status, summary, content: Some(bytes) }),
+            Ok(Sink::Held { content, .. }) => EndedCall::Whole(WholeResult { status, summary, content: Some(content) }),
             Ok(Sink::Dropped) => EndedCall::Whole(WholeResult { status, summary, content: None }),
             closed => self.kept(status, summary, closed),
         }
@@ -187,12 +279,15 @@ impl CallOutput {
     /// Bounds and keeps a result that the hooks have seen.
     pub(crate) fn keep(&self, WholeResult { status, summary, content }: WholeResult) -> (ToolOutcome, Option<Output>) {
         let ToolOutcome { summary, content: overflow, .. } = ToolOutcome::of(status, &summary);
-        let mut bytes = overflow.into_bytes();
-        bytes.extend((!bytes.is_empty()).then_some(b'\n'));
-        bytes.extend(content.unwrap_or_default());
-        let mut sink = Sink::Small(Vec::new());
-        let written = sink.write(&bytes, &self.blobs).map(|()| sink);
-        match self.kept(status, summary, written) {
+        let mut content = content.unwrap_or_default();
+        if !overflow.is_empty() {
+            content.bytes.splice(..0, format!("{overflow}\n").bytes());
+            content.output += if content.output > 0 { overflow.len() + 1 } else { 0 };
+        }
+        let mut sink = Sink::Small(Content::default());
+        let (output, words) = content.parts();
+        let written = sink.write(output, true, &self.blobs).and_then(|()| sink.write(words, false, &self.blobs));
+        match self.kept(status, summary, written.map(|()| sink)) {
             EndedCall::Kept(outcome, output) => (outcome, output),
             EndedCall::Whole(_) => (ToolOutcome::of(ResultStatus::Error, "its output was lost"), None),
         }
@@ -232,21 +327,26 @@ impl CallOutput {
     fn close(&self, content: &str) -> Result<Sink, ToolError> {
         // From here on the result is what there is to see.
         self.lock().live = None;
-        self.write_output(content.as_bytes())?;
         let Written { stream, sink, .. } = &mut *self.lock();
-        sink.write(&stream.finish(), &self.blobs)?;
+        sink.write(&stream.finish(), true, &self.blobs)?;
+        sink.write(self.redactor.text(content).as_bytes(), false, &self.blobs)?;
         Ok(std::mem::replace(sink, Sink::Closed))
     }
 
     fn bounded(&self, sink: Sink) -> Result<(String, Option<Output>), ToolError> {
         match sink {
-            Sink::Small(bytes) => Ok((lossy(&bytes), None)),
-            Sink::Large { head, tail, spool } => {
+            Sink::Small(content) => {
+                let text = content.shown(&self.redactor);
+                // Without room for it the result is all there is.
+                let raw = if content.is_shown() { None } else { self.blobs.put(&content.bytes).ok() };
+                Ok((text, raw.map(|blob| Output::from(Stored::from(blob)))))
+            }
+            Sink::Large { shown, spool } => {
                 let end = spool.finish().map_err(|e| refused(&e))?;
                 let output =
                     Output::from(Stored { gap: end.gap, whole: end.gap.map(|_| end.whole), ..end.blob.into() });
                 let page = (self.terms.remedy)(&Remedy::PageOutput(output.handle.clone()));
-                Ok((excerpt(&head, &tail, end.total, &page), Some(output)))
+                Ok((shown.finish(&self.redactor, &page), Some(output)))
             }
             Sink::Broken(error) => Err(error),
             Sink::Closed | Sink::Held { .. } | Sink::Dropped => Ok((String::new(), None)),
@@ -261,39 +361,39 @@ impl CallOutput {
 impl Sink {
     fn new(shaping: Shaping) -> Self {
         match shaping {
-            Shaping::None => Self::Small(Vec::new()),
-            Shaping::Whole => Self::Held { bytes: Vec::new(), may_withhold: false },
-            Shaping::MayWithhold => Self::Held { bytes: Vec::new(), may_withhold: true },
+            Shaping::None => Self::Small(Content::default()),
+            Shaping::Whole => Self::Held { content: Content::default(), may_withhold: false },
+            Shaping::MayWithhold => Self::Held { content: Content::default(), may_withhold: true },
         }
     }
 
+    fn spooled(kept: &Content, blobs: &Blobs) -> Result<Self, ToolError> {
+        let (mut spool, mut shown) = (blobs.spool().map_err(|e| refused(&e))?, Box::<Shown>::default());
+        spool.write(&kept.bytes).map_err(|e| refused(&e))?;
+        let (output, words) = kept.parts();
+        shown.add(output, true);
+        shown.add(words, false);
+        Ok(Self::Large { shown, spool: Box::new(spool) })
+    }
+
     /// After an error no more output is accepted.
-    fn write(&mut self, bytes: &[u8], blobs: &Blobs) -> Result<(), ToolError> {
+    fn write(&mut self, bytes: &[u8], is_output: bool, blobs: &Blobs) -> Result<(), ToolError> {
         match self {
-            Self::Held { bytes: held, .. } if held.len() + bytes.len() <= HELD => held.extend_from_slice(bytes),
+            Self::Held { content: held, .. } if held.bytes.len() + bytes.len() <= HELD => held.push(bytes, is_output),
             Self::Held { may_withhold: true, .. } => *self = Self::Dropped,
-            Self::Held { bytes: held, .. } => {
-                let mut plain = Self::Small(std::mem::take(held));
-                plain.write(bytes, blobs)?;
-                *self = plain;
+            Self::Held { content: kept, .. } => {
+                *self = Self::spooled(kept, blobs)?;
+                self.write(bytes, is_output, blobs)?;
             }
             Self::Dropped => {}
-            Self::Small(kept) if kept.len() + bytes.len() <= INLINE => kept.extend_from_slice(bytes),
+            Self::Small(kept) if kept.bytes.len() + bytes.len() <= INLINE => kept.push(bytes, is_output),
             Self::Small(kept) => {
-                let mut spool = blobs.spool().map_err(|e| refused(&e))?;
-                kept.extend_from_slice(bytes);
-                spool.write(kept).map_err(|e| refused(&e))?;
-                let head = kept.get(..HEAD_BYTES).unwrap_or(kept).to_vec();
-                let mut tail = std::mem::take(kept);
-                trim(&mut tail);
-                *self = Self::Large { head, tail, spool: Box::new(spool) };
+                *self = Self::spooled(kept, blobs)?;
+                self.write(bytes, is_output, blobs)?;
             }
-            Self::Large { tail, spool, .. } => {
+            Self::Large { shown, spool } => {
                 spool.write(bytes).map_err(|e| refused(&e))?;
-                tail.extend_from_slice(bytes.get(bytes.len().saturating_sub(TAIL_BYTES)..).unwrap_or(bytes));
-                if tail.len() > 8 * TAIL_BYTES {
-                    trim(tail);
-                }
+                shown.add(bytes, is_output);
             }
             Self::Broken(error) => return Err(error.clone()),
             Self::Closed => {
@@ -309,7 +409,7 @@ impl CallHost for CallOutput {
     fn write_output(&self, bytes: &[u8]) -> Result<(), ToolError> {
         let Written { stream, sink, live } = &mut *self.lock();
         let clean = stream.push(bytes);
-        let written = sink.write(&clean, &self.blobs);
+        let written = sink.write(&clean, true, &self.blobs);
         if let (Ok(()), Some(live)) = (&written, live) {
             live.write(&clean, &stream.settled());
         }
@@ -358,12 +458,22 @@ impl CallHost for CallOutput {
             LineRange::Tail { lines } => (session_store::LineWindow::Tail, lines),
         };
         let (stored, lines) = (&output.stored, usize::try_from(lines).unwrap_or(INLINE).min(INLINE));
-        let shown = self.blobs.view().lines(&stored.digest, stored.gap, window, lines, INLINE);
+        let mut screen = Screen::default();
+        let show = |block: &[u8]| match block {
+            [] => screen.finish().into_bytes(),
+            block => {
+                screen.write(block);
+                screen.take().into_bytes()
+            }
+        };
+        let shown = self.blobs.view().lines(&stored.digest, stored.gap, window, lines, INLINE, show);
         let mut shown = shown
             .map_err(|error| if matches!(error, BlobError::Missing(_)) { gone(handle) } else { refused(&error) })?;
         fit(&mut shown, window);
         let last = (shown.first + shown.lines.len() as u64).saturating_sub(1);
-        Ok(Excerpt { text: lossy(&shown.lines.join(&b'\n')), first: shown.first, last, total: shown.total })
+        let text = String::from_utf8_lossy(&shown.lines.join(&b'\n')).into_owned();
+        let text = readable(&text, !text.contains('\u{fffd}'), &self.redactor);
+        Ok(Excerpt { text, first: shown.first, last, total: shown.total })
     }
 
     async fn file_changing(&self, change: FileChange) -> Result<u64, ToolError> {
@@ -429,28 +539,28 @@ fn gone(handle: &str) -> ToolError {
     ToolError::new(ErrorKind::Unavailable, message)
 }
 
-fn trim(tail: &mut Vec<u8>) {
-    tail.drain(..tail.len().saturating_sub(TAIL_BYTES));
+/// What ends the last line of an output.
+fn apart(text: &str) -> &'static str {
+    if text.is_empty() || text.ends_with('\n') { "" } else { "\n" }
 }
 
-/// Decodes bytes as UTF-8, and marks invalid ones.
-fn lossy(bytes: &[u8]) -> String {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text.to_owned(),
-        Err(_) => format!("[not UTF-8; unreadable bytes are shown as \u{fffd}]\n{}", String::from_utf8_lossy(bytes)),
-    }
+/// The end of a text, from a character on.
+fn suffix(text: &str) -> &str {
+    text.get(text.ceil_char_boundary(text.len().saturating_sub(TAIL_BYTES))..).unwrap_or_default()
 }
 
-/// Head, a line that says what is missing and how to get it, tail; both cut at line ends if there are any.
-fn excerpt(head: &[u8], tail: &[u8], total: u64, page: &str) -> String {
-    let lines = memchr::memchr_iter(b'\n', head).take(HEAD_LINES).last();
-    let head = lines.and_then(|end| head.get(..=end)).unwrap_or_else(|| whole_end(head));
-    let tail = tail.get(tail.len().saturating_sub(TAIL_BYTES)..).unwrap_or(tail);
-    let lines_from = memchr::memchr(b'\n', tail).and_then(|at| tail.get(at + 1..)).filter(|t| !t.is_empty());
-    let tail = lines_from.unwrap_or_else(|| whole_start(tail));
-    let missing = total.saturating_sub((head.len() + tail.len()) as u64);
-    let newline = if head.ends_with(b"\n") { "" } else { "\n" };
-    format!("{}{newline}[… {missing} of {total} bytes left out; {page}]\n{}", lossy(head), lossy(tail))
+/// Without secrets that only showing it put together, and with a mark if it was not UTF-8.
+fn readable(text: &str, is_utf8: bool, redactor: &Redactor) -> String {
+    let mark = if is_utf8 { "" } else { "[not UTF-8; unreadable bytes are shown as \u{fffd}]\n" };
+    format!("{mark}{}", redactor.text(text))
+}
+
+/// Head and tail, both cut at line ends if there are any.
+fn ends<'a>(head: &'a str, tail: &'a str) -> (&'a str, &'a str) {
+    let head = head.get(..head.floor_char_boundary(HEAD_BYTES)).unwrap_or(head);
+    let lines = memchr::memchr_iter(b'\n', head.as_bytes()).take(HEAD_LINES).last();
+    let rest = tail.split_once('\n').map(|(_, rest)| rest).filter(|rest| !rest.is_empty());
+    (lines.and_then(|end| head.get(..=end)).unwrap_or(head), rest.unwrap_or(tail))
 }
 
 /// Removes lines until the rest fits with its line breaks, which the store does not count.

@@ -96,6 +96,8 @@ impl ClientTools {
             effect: tool.definition.effect,
             arguments: Arc::clone(&prepared.canonical),
             touches: prepared.touches.clone(),
+            input: None,
+            by_person: false,
         });
         let work = async move {
             match contained(&tool.feature, std::slice::from_ref(&tool.door), prepared.run(cx)).await {

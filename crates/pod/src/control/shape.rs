@@ -40,7 +40,7 @@ impl Shaper {
             return EndedCall::Kept(outcome, None);
         }
         let ToolOutcome { status, summary, content } = outcome;
-        EndedCall::Whole(WholeResult { status, summary, content: Some(content.into_bytes()) })
+        EndedCall::Whole(WholeResult { status, summary, content: Some(content.into()) })
     }
 
     /// Calls the hooks with the result, then bounds and keeps what they left. `answered_by` answered in place of the tool.
@@ -56,18 +56,20 @@ impl Shaper {
             EndedCall::Whole(whole) => whole,
         };
         let (status, by) = (whole.status, answered_by.map(|hook| hook.feature.as_str()));
-        let Some(bytes) = whole.content else {
+        let Some(raw) = whole.content else {
             let why = format!("its output has over {HELD} bytes, which are too many for a hook to see whole");
             return self.withheld(status, &why, Vec::new(), "; ask for less at a time");
         };
-        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let text = raw.shown(self.registry.redactor());
         let (last, mut done) = self.ask(status, ToolOutput { summary: whole.summary.clone(), content: text }, by).await;
         if let Some(why) = reason(&done) {
             return self.withheld(status, &why, done, "");
         }
         let changed = done.iter().any(|note| note.after.is_ok());
         let ToolOutput { summary, content } = last;
-        let content = if changed { content.into_bytes() } else { bytes };
+        // What a hook did not see, such as what was written over, is not kept where it could have withheld it.
+        let is_kept = !changed && self.shaping != Shaping::MayWithhold;
+        let content = if is_kept { raw } else { content.into() };
         if self.shaping == Shaping::MayWithhold && !warnings.is_empty() {
             let (told, more) = self.ask(status, lines(&warnings), by).await;
             if let Some(why) = reason(&more) {

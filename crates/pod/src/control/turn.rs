@@ -552,7 +552,8 @@ impl Running {
             self.tasks.judges.spawn(async move { (call.id, Box::new(stopped)) });
             return;
         }
-        let (id, authorizer) = (call.id, self.authorizer.with_rules(&core.state.approvals.rules));
+        let authorizer = self.authorizer.with_rules(&core.state.approvals.rules).on(core.state.going_on);
+        let id = call.id;
         self.tasks.judges.spawn(async move { (id, Box::new(authorizer.judge(call).await)) });
     }
 

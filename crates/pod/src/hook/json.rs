@@ -70,7 +70,7 @@ impl Shown for ErrorView {
 
 impl Shown for ToolCallView {
     fn shown(&self) -> Value {
-        let Self { call, tool, feature, effect, arguments, touches } = self;
+        let Self { call, tool, feature, effect, arguments, touches, input: _, by_person: _ } = self;
         let touches: Vec<_> = touches.iter().map(touch).collect();
         json!({
             "call": call, "tool": tool, "feature": feature, "effect": effect, "arguments": parsed(arguments),

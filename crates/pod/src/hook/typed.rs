@@ -467,6 +467,10 @@ pub struct ToolCallView {
     /// The arguments as they run: canonical JSON, defaults filled in.
     pub arguments: Arc<str>,
     pub touches: Vec<Touch>,
+    /// The newest input of a person that the model has read; none in a turn that no person asked for.
+    pub input: Option<u64>,
+    /// A person ran it as a command: no model asked for it.
+    pub by_person: bool,
 }
 
 /// A call that may run, as a [`ToolRun`] transform sees it.

@@ -295,7 +295,13 @@ impl SessionState {
             Record::VerdictGiven(VerdictGiven { decision: Decision::Pause { reason }, .. }) if self.turn_open => {
                 self.pause_due = Some(reason.clone());
             }
-            Record::VerdictGiven(VerdictGiven { turn: Some(turn), .. }) if *turn == self.turns => self.end_judged(),
+            Record::VerdictGiven(VerdictGiven { turn: Some(turn), decision, .. }) if *turn == self.turns => {
+                // Until the next turn, if there is one, has brought another answer.
+                if matches!(decision, Decision::Again { .. }) {
+                    self.shortfall = Some(Shortfall::NotAccepted);
+                }
+                self.end_judged();
+            }
             Record::Features(features) => self.installed(&features.report),
             Record::VerdictGiven(_)
             | Record::FeatureNote(_)

@@ -49,6 +49,7 @@ impl BlobView {
         window: LineWindow,
         lines: usize,
         max_bytes: usize,
+        mut show: impl FnMut(&[u8]) -> Vec<u8>,
     ) -> Result<BlobLines, BlobError> {
         let mut collector = Collector::new(window, lines, max_bytes);
         let mut seam = gap.map(|gap| gap.at);
@@ -61,13 +62,15 @@ impl BlobView {
                 }
                 Some(_) | None => (block, &[][..]),
             };
-            collector.block(before);
+            collector.block(&show(before));
             if before.len() < block.len() {
+                collector.block(&show(&[]));
                 collector.end_if_open();
-                collector.block(after);
+                collector.block(&show(after));
             }
             at += block.len() as u64;
         })?;
+        collector.block(&show(&[]));
         Ok(collector.finish())
     }
 

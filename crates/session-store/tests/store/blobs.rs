@@ -46,7 +46,7 @@ fn a_damaged_blob_is_never_read_and_heals_when_stored_again() {
     let damaged = BlobError::Damaged(blob.digest);
     assert_eq!(damaged.kind(), ErrorKind::Corrupt);
     assert_eq!(view.read(&blob.digest, 100), Err(damaged.clone()));
-    assert_eq!(view.lines(&blob.digest, None, LineWindow::Tail, 1, 100), Err(damaged.clone()));
+    assert_eq!(view.lines(&blob.digest, None, LineWindow::Tail, 1, 100, <[u8]>::to_vec), Err(damaged.clone()));
     assert_eq!(view.verify(&blob.digest), Err(damaged));
     opened.blobs.put(b"line one\nline two\n").unwrap();
     assert_eq!(view.verify(&blob.digest), Ok(blob.len));
@@ -131,7 +131,7 @@ fn windows_of_lines() {
     for (bytes, gap, window, lines, max_bytes, first, shown, total, cut) in cases {
         let blob = opened.blobs.put(bytes.as_bytes()).unwrap();
         let gap = gap.map(|at| StreamGap { at, dropped: 1 });
-        let got = view.lines(&blob.digest, gap, window, lines, max_bytes).unwrap();
+        let got = view.lines(&blob.digest, gap, window, lines, max_bytes, <[u8]>::to_vec).unwrap();
         let texts: Vec<_> = got.lines.iter().map(|line| std::str::from_utf8(line).unwrap()).collect();
         assert_eq!(
             (got.first, texts.as_slice(), got.total, got.cut),
@@ -140,7 +140,7 @@ fn windows_of_lines() {
         );
     }
     let blob = opened.blobs.put(&stream(MIB)).unwrap();
-    let got = view.lines(&blob.digest, None, LineWindow::From(60_000), 2, 99).unwrap();
+    let got = view.lines(&blob.digest, None, LineWindow::From(60_000), 2, 99, <[u8]>::to_vec).unwrap();
     assert_eq!((got.lines.concat(), got.total), (b"000000000059999000000000060000".to_vec(), 65_536));
 }
 

@@ -21,6 +21,8 @@ pub fn tool_call(tool: &str, arguments: Value) -> ToolCallView {
         effect: ToolEffect::Effectful,
         arguments: arguments.to_string().into(),
         touches: Vec::new(),
+        input: None,
+        by_person: false,
     }
 }
 

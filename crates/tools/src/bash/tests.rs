@@ -51,7 +51,7 @@ fn a_refused_path_is_recognised() {
 #[test]
 fn the_deadline_is_the_shorter_one_and_leaves_a_margin() {
     let judged = |timeout_s, host| {
-        let args = Args { command: "true".into(), timeout_s, escalate: None };
+        let args = Args { command: "true".into(), description: None, timeout_s, escalate: None };
         judge(&args, Duration::from_secs(host)).map(|deadline| deadline.as_secs()).ok()
     };
     let table = [(120, 600, Some(120)), (3600, 600, Some(595)), (120, 5, Some(5)), (0, 600, None), (3601, 9999, None)];
@@ -87,6 +87,37 @@ fn an_escalation_is_a_kind_and_a_bounded_reason() {
     assert!(with(&format!(r#"{{"to":"network","reason":"{}"}}"#, &long[1..])).is_ok());
 }
 
+// codex#33452 and others: models that learned another harness send `timeout` in milliseconds, and a `description`.
+#[test]
+fn arguments_from_habit_are_taken() {
+    let table = [
+        (r#"{"command":"x","timeout":120000}"#, r#"{"command":"x","timeout_s":120}"#),
+        (r#"{"command":"x","timeout":1500.0}"#, r#"{"command":"x","timeout_s":2}"#),
+        (r#"{"command":"x","timeout_ms":60000}"#, r#"{"command":"x","timeout_s":60}"#),
+        (r#"{"command":"x","timeout_s":7.0,"timeout":null}"#, r#"{"command":"x","timeout_s":7}"#),
+        (r#"{"command":"x","description":"Count"}"#, r#"{"command":"x","description":"Count","timeout_s":120}"#),
+    ];
+    for (raw, wanted) in table {
+        let (_, canonical) = llm_worker::tool::parse_arguments::<Args>(NAME, raw).unwrap();
+        assert_eq!(&*canonical, wanted);
+        assert_eq!(&*llm_worker::tool::parse_arguments::<Args>(NAME, wanted).unwrap().1, wanted);
+    }
+    for (raw, problem) in [
+        (r#"{"command":"x","timeout":-1}"#, "/timeout: invalid value"),
+        (r#"{"command":"x","timeout":1000,"timeout_ms":1}"#, "duplicate field"),
+        (r#"{"command":"x","description":1}"#, "/description: invalid type"),
+        (r#"{"command":"x","describe":"x"}"#, "/describe: unknown field"),
+    ] {
+        let error = llm_worker::tool::parse_arguments::<Args>(NAME, raw).unwrap_err().to_string();
+        assert!(error.contains(problem), "{raw}: {error}");
+    }
+    let schema = llm_worker::tool::canonical_schema::<Args>();
+    assert!(
+        schema.contains("description\":{") && !schema.contains("\"timeout\"") && !schema.contains("timeout_ms"),
+        "{schema}"
+    );
+}
+
 #[test]
 fn a_result_says_what_became_of_an_escalation() {
     let table = [
@@ -106,7 +137,7 @@ fn a_result_says_what_became_of_an_escalation() {
 #[test]
 fn bad_commands_are_refused() {
     for command in ["", " \n", "a\0b", &"x".repeat(MAX_COMMAND + 1)] {
-        let args = Args { command: command.to_owned(), timeout_s: 1, escalate: None };
+        let args = Args { command: command.to_owned(), description: None, timeout_s: 1, escalate: None };
         assert_eq!(judge(&args, Duration::from_secs(9)).unwrap_err().kind, ErrorKind::FixInput);
     }
 }

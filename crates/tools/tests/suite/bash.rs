@@ -31,7 +31,13 @@ fn run(project: &Project, mode: SandboxMode, call: Value) -> Option<(ToolResult,
     let host = Arc::new(FakeHost::default());
     let live = shell(project, mode)?;
     let result = block_on(bash::run(live.clone(), args(call), context(&host)));
-    Some((result, host.text()))
+    let text = format!("{}{}", host.text(), notes(&result));
+    Some((result, text))
+}
+
+/// The tool's own words, which stand behind the output.
+fn notes(result: &ToolResult) -> &str {
+    result.as_ref().map_or_else(|error| &error.content, |output| &output.content)
 }
 
 fn off(project: &Project, call: Value) -> (ToolResult, String) {
@@ -64,7 +70,7 @@ fn what_is_left_running_is_ended_and_named() {
     // In a session of its own: what dies with the call's group is counted only by a subreaper, which a test is not.
     let (result, text) = off(&p, json!({"command": "setsid sleep 61 & printf started"}));
     ok(result);
-    assert_eq!(text, "started\n[ended with the call: 1 process that still ran]\n");
+    assert_eq!(text, "started[ended with the call: 1 process that still ran]\n");
 }
 
 #[test]
@@ -142,7 +148,7 @@ fn the_sandbox_is_explained_where_it_stops_something() {
     let hooks = "echo 'pager = x' >> .git/config; echo y > .git/hooks/new; rm .git/hooks/old; echo z > .git/HEAD";
     let host = Arc::new(FakeHost::default());
     let live = shell(&p, mode).unwrap();
-    ok(block_on(bash::run(live.clone(), args(json!({"command": hooks})), context(&host))));
+    let result = block_on(bash::run(live.clone(), args(json!({"command": hooks})), context(&host)));
     let want = [
         "restored core.pager in .git/config, which a command changed: git would run it outside of the sandbox; no copy was kept: there is no place to keep it; help: a flag",
         "removed .git/hooks/new, which a command created: git would run it outside of the sandbox; no copy was kept: there is no place to keep it; help: a flag",
@@ -150,7 +156,7 @@ fn the_sandbox_is_explained_where_it_stops_something() {
     ];
     // The model and the person are told the same.
     assert_eq!(host.warnings(), want);
-    assert_eq!(host.text(), want.map(|text| format!("[{text}]\n")).concat());
+    assert_eq!(notes(&result), want.map(|text| format!("[{text}]\n")).concat());
     let (_, text) = run(&p, mode, json!({"command": "cat .git/config > /dev/null"})).unwrap();
     assert_eq!(text, "");
 }

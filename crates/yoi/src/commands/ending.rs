@@ -268,6 +268,10 @@ fn unmet(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<String
             let examples = pod.is_planner.then(|| "`yoi run -m offline help` prints examples of prompts".to_owned());
             (text, answer_hint(output, pod).or(examples))
         }
+        (_, None, Some(Shortfall::NotAccepted)) => {
+            let text = "the answer was not accepted: it misses the form or the check that the configuration asks for";
+            (text.to_owned(), pod.name.map(|name| format!("`yoi log {name}` shows what was wrong with it")))
+        }
         (AnswerForm::Free | AnswerForm::Fits { .. } | AnswerForm::Missing, None, None) => return None,
     })
 }

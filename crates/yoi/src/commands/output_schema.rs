@@ -6,6 +6,7 @@
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use builtins::output_validate::AnswerSchema;
+use llm_worker::Shortfall;
 use llm_worker::effect::Outcome;
 use pod::control::TurnEnd;
 use pod::hook::MAX_OUTPUT_SCHEMA;
@@ -63,10 +64,12 @@ impl AnswerForm {
         let Some(schema) = schema else { return Self::Free };
         match (&end.outcome, &end.answer) {
             // An answer that says that nothing was done is none.
-            (Outcome::Done, Some(answer)) if end.shortfall.is_none() => match schema.compiled.read(answer) {
-                Ok((text, value)) => Self::Fits { text: text.to_owned(), value },
-                Err(problems) => Self::Misfit(problems),
-            },
+            (Outcome::Done, Some(answer)) if matches!(end.shortfall, None | Some(Shortfall::NotAccepted)) => {
+                match schema.compiled.read(answer) {
+                    Ok((text, value)) => Self::Fits { text: text.to_owned(), value },
+                    Err(problems) => Self::Misfit(problems),
+                }
+            }
             (_, _) => Self::Missing,
         }
     }

@@ -14,6 +14,7 @@ use crate::project::Project;
 use crate::show::out;
 use authority::{ChildExit, Job, Scratch, Spawner};
 use llm_worker::ToolEffect;
+use llm_worker::tool::parse_arguments;
 use plugin::{Content, ToolProgram};
 use pod::schema::Schema;
 use serde::{Deserialize, Serialize};
@@ -210,13 +211,17 @@ impl Bench {
         let named = [program.program.clone().into()];
         let limited = self.spawner.limited(&named, program.network).map_err(|error| error.to_string())?;
         let spawner = limited.with_guarded_path();
+        // As a call has them.
+        let given = Value::Object(example.arguments.clone()).to_string();
+        let (_, arguments) =
+            parse_arguments::<Map<String, Value>>(&program.program, &given).map_err(|error| error.to_string())?;
         let job = Job {
             program: program.program.clone().into(),
-            args: program.words(&example.arguments, &self.copy)?,
+            args: program.words(&arguments, &self.copy)?,
             cwd: cwd.to_owned(),
             call: "test".to_owned(),
             deadline,
-            input: Value::Object(example.arguments.clone()).to_string().into_bytes(),
+            input: arguments.as_bytes().to_vec(),
         };
         let mut output = Vec::new();
         let write = |bytes: &[u8]| {

@@ -93,6 +93,7 @@ fn authorizer(runtime: &tokio::runtime::Runtime, gate: &Latch, gated: bool, rewr
         }),
         callbacks: Callbacks::with_grace(runtime.handle().clone(), GRACE),
         generation: 1,
+        going_on: None,
         key: "s/1".into(),
         clock: Arc::new(|| 0),
         slots: Arc::new(Semaphore::new(SLOTS)),

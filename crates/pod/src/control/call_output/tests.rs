@@ -126,24 +126,91 @@ fn output_is_inline_up_to_the_bound_and_cut_above_it() {
     }
 }
 
+// copilot-cli#3191, cline#13346: each state of a progress bar was paid for, and colours were read as text. The output
+// stays as it came; all that a model reads of it, page by page too, is what a terminal shows in the end.
+#[test]
+fn an_output_is_read_as_it_is_shown_and_kept_as_it_came() {
+    let scene = Scene::new();
+    let bar = |states: usize| (0..states).map(|n| format!("\r{n:>7} of {states}")).collect::<String>();
+    let long = bar(4_000);
+    let lines: String = (0..4_000).map(|n| format!("\u{1b}[32mline\u{1b}[m {n}\r\n")).collect();
+    let up: String = (0..3_000).map(|n| format!("a {n}\nb {n}\n\u{1b}[2A")).collect();
+    let table: [(&str, &str, &str, &str); 6] = [
+        ("colours", "\u{1b}[31mred\u{1b}[m\n", "red\n", "red"),
+        ("a bar", " 1%\r 2%\r100%\n", "100%\n", "100%"),
+        ("a long bar", &format!("{long}\nend\u{1b}["), "   3999 of 4000\nend", "   3999 of 4000\nend"),
+        ("two lines", &format!("{up}\u{1b}[2Bend"), "a 2999\nb 2999\nend", "a 2999\nb 2999\nend"),
+        ("many lines", &lines, "line 0\nline 1\n", "line 0\nline 1\nline 2"),
+        ("a note", "\u{1b}[31mred\u{1b}]0;title", "red", "red"),
+    ];
+    for (what, written, first, page) in table {
+        for size in [7, 1000, usize::MAX] {
+            let pieces: Vec<&[u8]> = written.as_bytes().chunks(size.min(written.len())).collect();
+            let (outcome, output) = scene.wrote(&pieces);
+            assert!(outcome.content.starts_with(first), "{what}: {:.80}", outcome.content);
+            assert!(!outcome.content.contains(['\u{1b}', '\r']), "{what}");
+            assert_eq!(outcome.content.contains("left out"), what == "many lines", "{what}");
+            let output = output.unwrap();
+            assert_eq!(scene.whole(&output), written.as_bytes(), "{what}");
+            let handle = output.handle.clone();
+            let excerpt =
+                scene.output(vec![output]).read_output(&handle, LineRange::From { from: 1, lines: 3 }).unwrap();
+            assert_eq!(excerpt.text, page, "{what}");
+        }
+    }
+    // The tool's own words are not the program's: they begin a line, and nothing hides them.
+    let said = |written: &str| {
+        let output = scene.output(Vec::new());
+        output.write_output(written.as_bytes()).unwrap();
+        let result = ToolOutput { summary: "ok".into(), content: "[a note]\r\n".into() };
+        kept(output.finish(Ok(result), false)).0.content
+    };
+    assert_eq!(said("\u{1b}[1mx\u{1b}Pand so on\n"), "x\n[a note]\r\n");
+    assert_eq!(said("one\ntwo\n\u{1b}[2A"), "one\ntwo\n[a note]\r\n");
+    assert!(said(&format!("{lines}\u{1b}]0;")).ends_with("line 3999\n[a note]\r\n"));
+}
+
+/// Codes inside of a secret do not bring it to the model.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "a secret of a test")]
+fn a_secret_that_is_put_together_is_replaced() {
+    let scene = Scene::new();
+    let key = Secret::new(&ambient::claim(), "KEY", "k3y-of-a-provider".to_owned());
+    let redactor = Redactor::new([&key]).unwrap();
+    let many = "line\n".repeat(INLINE / 4);
+    for before in ["", &many] {
+        let output = scene.watched(Vec::new(), redactor.clone(), Shaping::None, None);
+        output
+            .write_output(format!("{before}k3y-of-\u{1b}[1ma-provider\nk3y-of-a-prX\u{8}ovider\n").as_bytes())
+            .unwrap();
+        let (outcome, output) = kept(output.finish(Ok(ToolOutput::default()), false));
+        let shown = "‹secret KEY›\n‹secret KEY›";
+        assert!(outcome.content.ends_with(&format!("{shown}\n")), "{before:.9}");
+        let output = output.unwrap();
+        let reader = scene.watched(vec![output.clone()], redactor.clone(), Shaping::None, None);
+        let page = reader.read_output(&output.handle, LineRange::Tail { lines: 2 }).unwrap();
+        assert_eq!(page.text, shown);
+    }
+}
+
 /// However much is written, no more than some kilobytes are held, and head, tail and total are right.
 #[test]
 fn a_gigabyte_is_held_in_kilobytes() {
     let scene = Scene::new();
     let output = scene.output(Vec::new());
     // A thousand megabytes in a debug build would take minutes; the bound does not depend on the number.
-    let block = [b'x'; 1 << 20];
-    for written in 0..160_u64 {
-        output.write_output(&block).unwrap();
-        let super::Sink::Large { head, tail, .. } = &output.lock().sink else { panic!("{written}") };
-        let held = head.capacity() + tail.capacity();
+    let block = format!("{:>1023}\n", "x").repeat(1 << 10);
+    for written in 0..70_u64 {
+        output.write_output(block.as_bytes()).unwrap();
+        let super::Sink::Large { shown, .. } = &output.lock().sink else { panic!("{written}") };
+        let held = shown.head.capacity() + shown.tail.capacity();
         assert!(held < 4 << 20, "{held} bytes held after {written} MiB");
     }
     let (outcome, output) = kept(output.finish(Ok(ToolOutput::default()), false));
     let output = output.unwrap();
-    assert_eq!(output.stored.total(), 160 << 20);
+    assert_eq!(output.stored.total(), 70 << 20);
     assert!(output.stored.gap.is_some() && output.stored.bytes == 64 << 20, "{:?}", output.stored);
-    assert!(outcome.content.contains(&format!("of {} bytes", 160 << 20)), "{:.80}", outcome.content);
+    assert!(outcome.content.contains(&format!("of {} bytes", 70 << 20)), "{:.80}", outcome.content);
 }
 
 #[test]

@@ -5,11 +5,15 @@ use super::super::core::Core;
 use super::super::gates;
 use super::super::pipeline::ActorCommit;
 use super::{AfterTurn, Running, TurnStage};
-use crate::hook::{GateOutcome, HookPoint, MAX_AGAIN, TurnEnd, TurnEndView};
+use crate::feature::escape_line;
+use crate::hook::{GateOutcome, HookPoint, MAX_AGAIN, MAX_REASON, TurnEnd, TurnEndView};
 use crate::mailbox::events::Event;
 use crate::record::{Again, Decision, HoldCause, InputId, InputQueued, Record, Resumed, Suspended, VerdictGiven};
 use llm_worker::effect::Outcome;
 use tokio::task::JoinSet;
+
+/// The lines that say why an answer was not accepted; what to do follows.
+const REASON_LINES: usize = 3;
 
 impl Running {
     /// Calls the gates at the end of the turn, if there are any. A turn that waits for a person has not ended: the next one
@@ -71,10 +75,11 @@ impl Running {
                     records.push(queued.into());
                 }
                 Ok(None) => {
-                    let text = format!(
-                        "hooks made the model continue its work on this input {MAX_AGAIN} times, which is the limit"
-                    );
-                    core.outbox.show(Event::warning(text));
+                    let by = gates.runs.iter().find(|run| matches!(run.decision, Decision::Again { .. }));
+                    let by = by.map(|run| run.feature.to_string()).unwrap_or_default();
+                    let why = words.lines().take(REASON_LINES).collect::<Vec<_>>().join(" ");
+                    let text = format!("{by} does not accept the answer, also after {MAX_AGAIN} corrections: {why}");
+                    core.outbox.show(Event::warning(escape_line(&text, MAX_REASON)));
                 }
                 Err(limit) => after.limit = Some(limit),
             }

@@ -17,6 +17,8 @@ use std::time::Duration;
 pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(60);
 /// Longest schema, in bytes.
 pub(super) const MAX_SCHEMA: usize = 64 * 1024;
+/// Keywords that APIs of models refuse at the top level of a schema; below a property they take them.
+const REFUSED_AT_TOP: [&str; 5] = ["anyOf", "oneOf", "allOf", "enum", "not"];
 /// Longest text about a schema that does not compile, in bytes.
 const MAX_DEFECT: usize = 512;
 /// The longest deadline that a key may set: an hour of work and ten seconds to report its end.
@@ -204,10 +206,27 @@ impl ToolDeclaration {
         self.name.len() + self.about.len() + self.schema.len()
     }
 
+    /// What APIs of models refuse, with every request that has the tool: a name, or a part of the schema's top level.
+    #[must_use]
+    pub fn model_problem(&self) -> Option<String> {
+        if !tool_name_fits(&self.name) {
+            let name = escape_line(&self.name, MAX_NAME);
+            return Some(format!("tool name `{name}` is not 1 to 64 bytes of [A-Za-z0-9_-]"));
+        }
+        let schema = serde_json::from_str::<serde_json::Value>(&self.schema).ok()?;
+        let of = |what: String| Some(format!("the schema of tool `{}` {what}, which APIs of models refuse", self.name));
+        if let Some(key) = REFUSED_AT_TOP.into_iter().find(|key| schema.get(key).is_some()) {
+            return of(format!("has `{key}` at its top level"));
+        }
+        let mut names = schema.get("properties")?.as_object()?.keys();
+        let name = names.find(|name| !tool_name_fits(&name.replace('.', "_")))?;
+        of(format!("names a property `{}`, not 1 to 64 bytes of [A-Za-z0-9_.-]", escape_line(name, MAX_NAME)))
+    }
+
     pub(crate) fn problem(&self, requested: &[HostCapability]) -> Option<String> {
         let Self { name, about, schema, deadline_ms, needs, foreign, touches, .. } = self;
-        if !tool_name_fits(name) {
-            return Some(format!("tool name `{}` is not 1 to 64 bytes of [A-Za-z0-9_-]", escape_line(name, MAX_NAME)));
+        if let Some(problem) = self.model_problem() {
+            return Some(problem);
         }
         if let Err(problem) = check(&format!("the description of tool `{name}`"), about, MAX_TEXT, Lines::Many) {
             return Some(problem);

@@ -52,6 +52,17 @@ impl ToolContribution {
         F: Fn(Value, ToolContext) -> R + Send + Sync + 'static,
         R: Future<Output = ToolResult> + Send + 'static,
     {
+        let run = move |text: Arc<str>, cx| run(serde_json::from_str(&text).unwrap_or_default(), cx);
+        Self::of_text(feature_id, declared, run)
+    }
+
+    /// The same with the arguments as JSON text, in which integers have all of their digits.
+    #[must_use]
+    pub fn of_text<F, R>(feature_id: FeatureId, declared: &ToolDeclaration, run: F) -> Self
+    where
+        F: Fn(Arc<str>, ToolContext) -> R + Send + Sync + 'static,
+        R: Future<Output = ToolResult> + Send + 'static,
+    {
         let tool = Declared { definition: declared.definition(), run: Arc::new(run) };
         Self::new(feature_id, Arc::new(tool), declared.needs.clone())
     }
@@ -74,7 +85,7 @@ struct Declared<F> {
 
 impl<F, R> Tool for Declared<F>
 where
-    F: Fn(Value, ToolContext) -> R + Send + Sync + 'static,
+    F: Fn(Arc<str>, ToolContext) -> R + Send + Sync + 'static,
     R: Future<Output = ToolResult> + Send + 'static,
 {
     fn definition(&self) -> &ToolDefinition {
@@ -82,9 +93,9 @@ where
     }
 
     fn prepare(&self, raw: &str) -> Result<Prepared, ArgumentError> {
-        let (arguments, canonical) = parse_arguments::<Map<String, Value>>(&self.definition.name, raw)?;
-        let run = Arc::clone(&self.run);
-        let run = move |cx| -> ToolFuture { Box::pin(async move { run(Value::Object(arguments), cx).await }) };
+        let (_, canonical) = parse_arguments::<Map<String, Value>>(&self.definition.name, raw)?;
+        let (run, arguments) = (Arc::clone(&self.run), Arc::clone(&canonical));
+        let run = move |cx| -> ToolFuture { Box::pin(async move { run(arguments, cx).await }) };
         Ok(Prepared::new(canonical, Vec::new(), run))
     }
 }

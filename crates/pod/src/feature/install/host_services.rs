@@ -117,6 +117,20 @@ impl FeatureServiceProvider<'_> {
         })
     }
 
+    /// Has the host replace what matches these patterns in all texts of features that it writes and shows: notifications,
+    /// alerts, notes, reasons, output of jobs. Results of calls are for a hook that sees them whole.
+    ///
+    /// # Errors
+    /// `Denied` without a grant for the results of every tool.
+    pub fn redact(&mut self, patterns: &[regex::Regex]) -> Result<(), FeatureInstallError> {
+        let redactor = &self.services.redactor;
+        self.stage.call("services.redact", "*", |stage| {
+            stage.granted(&HostCapability::ANY_RESULT)?;
+            redactor.add_patterns(patterns);
+            Ok(())
+        })
+    }
+
     /// The handle for connecting to the granted hosts, under one door; it lists the hosts.
     ///
     /// # Errors

@@ -104,6 +104,8 @@ fn transformed(says: Vec<(&'static str, Box<Says>)>, times: usize) -> (Value, Ve
             effect: ToolEffect::ReadOnly,
             arguments: json!({ "n": 1 }).to_string().into(),
             touches: Vec::new(),
+            input: None,
+            by_person: false,
         };
         let done = hooks.transform::<ToolArguments>(&callbacks, "T", view, Arc::clone(&recheck));
         let (view, new) = runtime.block_on(done);

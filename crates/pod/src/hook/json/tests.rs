@@ -19,6 +19,8 @@ fn call() -> Arc<ToolCallView> {
         effect: ToolEffect::Effectful,
         arguments: r#"{"path":"a.md"}"#.into(),
         touches: vec![Touch::Write("a.md".into()), Touch::RemoteWrite("press.example".to_owned())],
+        input: None,
+        by_person: false,
     })
 }
 

@@ -1,7 +1,7 @@
 //! The end of a job's output, in memory: a flood costs no disk, and nothing is left to remove.
 
-use authority::Redactor;
 use authority::text::{Lines, escape_within};
+use authority::{Redactor, shown};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -41,7 +41,8 @@ impl JobLog {
         // The end of a secret whose beginning is gone would not be recognised.
         let cut = if is_whole { 0 } else { redactor.cut(&bytes) };
         let all = String::from_utf8_lossy(bytes.get(cut..).unwrap_or_default());
-        let clean = redactor.text(&all);
+        let last = shown(redactor.text(&all).as_bytes()).into_owned();
+        let clean = redactor.text(&last);
         // What is escaped gets longer, so it is cut before and after.
         let text = escape_within(suffix(&clean, max), Lines::Many, usize::MAX);
         let text = suffix(&text, max);

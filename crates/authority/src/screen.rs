@@ -1,0 +1,417 @@
+//! What a terminal shows of an output in the end: carriage returns, backspaces and cursor movements are applied, and escape
+//! sequences are gone. The memory does not depend on the output: what is far behind the cursor is final.
+
+use crate::text::escape_lines;
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+/// The last lines, which a program can still write over.
+const ROWS: usize = 100;
+/// Characters of a line that can be written over: what is before them is final.
+const CELLS: usize = 4096;
+/// A cursor moves to this column and this line of an empty screen, as on one of the usual size.
+const WIDTH: usize = 80;
+const HEIGHT: usize = 24;
+/// The mode of programs that use all of a terminal.
+const SECOND_SCREEN: &str = "?1049";
+/// Characters of a sequence's parameters; longer ones mean nothing.
+const PARAMETERS: usize = 64;
+/// Characters of a string for the terminal, such as a picture; what follows is text.
+const STRING: usize = 1 << 20;
+
+/// The bytes as a terminal shows them in the end; what misleads besides is escaped, and what is not UTF-8 replaced.
+#[must_use]
+pub fn shown(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if bytes.iter().all(|byte| is_plain(*byte)) => Cow::Borrowed(text),
+        _ => {
+            let mut screen = Screen::default();
+            screen.write(bytes);
+            Cow::Owned(screen.finish())
+        }
+    }
+}
+
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~' | b'\n' | b'\t')
+}
+
+/// An output that comes in pieces of any size.
+#[derive(Debug, Default)]
+pub struct Screen {
+    rows: VecDeque<Row>,
+    row: usize,
+    column: usize,
+    /// What is below the second screen, which leaves nothing behind: its rows, and that of the cursor.
+    main: Option<(VecDeque<Row>, usize)>,
+    reads: Reads,
+    /// The beginning of a character.
+    partial: Vec<u8>,
+    done: String,
+}
+
+#[derive(Debug, Default)]
+struct Row {
+    cells: Vec<char>,
+    /// Written over: blanks at its end are not of the program.
+    is_edited: bool,
+}
+
+/// What the next character belongs to.
+#[derive(Debug, Default)]
+enum Reads {
+    #[default]
+    Text,
+    Escape,
+    /// A sequence of which only the end matters, as that of a character set.
+    Rest,
+    Control(String),
+    /// A string for the terminal: whether a line end ends it, and its length.
+    String(bool, usize),
+}
+
+impl Screen {
+    /// Adds a piece.
+    pub fn write(&mut self, bytes: &[u8]) {
+        let bytes = match self.partial.is_empty() {
+            true => Cow::Borrowed(bytes),
+            false => Cow::Owned([&std::mem::take(&mut self.partial), bytes].concat()),
+        };
+        let mut left = bytes.len();
+        for chunk in bytes.utf8_chunks() {
+            let rest = self.pass(chunk.valid());
+            self.add(rest);
+            left -= chunk.valid().len() + chunk.invalid().len();
+            let is_cut = || std::str::from_utf8(chunk.invalid()).is_err_and(|error| error.error_len().is_none());
+            match chunk.invalid() {
+                [] => {}
+                rest if left == 0 && is_cut() => self.partial = rest.to_vec(),
+                _ => self.add("\u{fffd}"),
+            }
+        }
+    }
+
+    /// The lines that are final since the last time.
+    pub fn take(&mut self) -> String {
+        std::mem::take(&mut self.done)
+    }
+
+    /// Ends the output; returns all that was not taken.
+    pub fn finish(&mut self) -> String {
+        if !std::mem::take(&mut self.partial).is_empty() {
+            self.add("\u{fffd}");
+        }
+        let (mut rows, _) = self.main.take().unwrap_or_default();
+        rows.append(&mut self.rows);
+        while rows.len() > 1 && rows.back().is_some_and(|row| row.is_edited && row.text().is_empty()) {
+            rows.pop_back();
+        }
+        let last = rows.pop_back().unwrap_or_default();
+        rows.iter().for_each(|row| self.emit(row, "\n"));
+        self.emit(&last, "");
+        *self = Self { done: self.take(), ..Self::default() };
+        self.take()
+    }
+
+    /// Takes plain lines that are final at once, as most of a long output are.
+    fn pass<'a>(&mut self, text: &'a str) -> &'a str {
+        let plain = text.bytes().position(|byte| !is_plain(byte)).unwrap_or(text.len());
+        let (plain, _) = text.split_at(plain);
+        let last = plain.rmatch_indices('\n').nth(ROWS);
+        let (Some((first, _)), Some((last, _))) = (plain.match_indices('\n').next(), last) else { return text };
+        if !matches!(self.reads, Reads::Text) || self.row + 1 < self.rows.len() || first == last {
+            return text;
+        }
+        let (line, _) = text.split_at(first + 1);
+        self.add(line);
+        while self.row > 0 {
+            self.scroll();
+        }
+        if self.main.is_none() {
+            self.done.push_str(text.get(first + 1..=last).unwrap_or_default());
+        }
+        text.get(last + 1..).unwrap_or_default()
+    }
+
+    fn add(&mut self, mut text: &str) {
+        while !text.is_empty() {
+            if matches!(self.reads, Reads::Text) {
+                // Those of two bytes begin with the second.
+                let plain = text.bytes().position(|byte| byte < b' ' || matches!(byte, 0x7f | 0xc2));
+                let (run, rest) = text.split_at(plain.unwrap_or(text.len()));
+                self.put(run);
+                text = rest;
+            }
+            let mut rest = text.chars();
+            if let Some(c) = rest.next() {
+                self.read(c);
+            }
+            text = rest.as_str();
+        }
+    }
+
+    fn read(&mut self, c: char) {
+        self.reads = match (std::mem::take(&mut self.reads), c) {
+            (_, '\u{1b}') => Reads::Escape,
+            (Reads::String(_, _), '\u{7}' | '\u{9c}' | '\u{18}' | '\u{1a}') => Reads::Text,
+            (Reads::String(by_line, length), _) if length < STRING && !(by_line && c == '\n') => {
+                Reads::String(by_line, length + 1)
+            }
+            (Reads::Escape, '[') => Reads::Control(String::new()),
+            (Reads::Escape, ']') => Reads::String(true, 0),
+            (Reads::Escape, 'P' | 'X' | '^' | '_') => Reads::String(false, 0),
+            (Reads::Escape | Reads::Rest, ' '..='/') => Reads::Rest,
+            (Reads::Escape, '0'..='~') => return self.escape(c),
+            (Reads::Rest, '0'..='~') => Reads::Text,
+            (Reads::Control(mut parameters), ' '..='?') => {
+                if parameters.len() < PARAMETERS {
+                    parameters.push(c);
+                }
+                Reads::Control(parameters)
+            }
+            (Reads::Control(parameters), '@'..='~') => return self.control(&parameters, c),
+            _ => return self.character(c),
+        };
+    }
+
+    fn character(&mut self, c: char) {
+        match c {
+            '\n' | '\u{b}' | '\u{c}' | '\u{84}' | '\u{85}' => self.next_row(),
+            '\r' => self.column = 0,
+            '\u{8}' => self.column = self.column.saturating_sub(1),
+            '\u{9b}' => self.reads = Reads::Control(String::new()),
+            '\u{9d}' => self.reads = Reads::String(true, 0),
+            '\u{90}' | '\u{98}' | '\u{9e}' | '\u{9f}' => self.reads = Reads::String(false, 0),
+            '\u{7}' | '\u{e}' | '\u{f}' | '\u{7f}'..='\u{9f}' => {}
+            _ => self.put(c.encode_utf8(&mut [0; 4])),
+        }
+    }
+
+    fn escape(&mut self, c: char) {
+        match c {
+            'D' | 'E' => self.next_row(),
+            'M' => self.row = self.row.saturating_sub(1),
+            'c' => self.clear(),
+            _ => {}
+        }
+    }
+
+    fn control(&mut self, parameters: &str, c: char) {
+        let mut numbers = parameters.split(';').map(|number| number.parse::<usize>().unwrap_or(0).min(CELLS));
+        let (first, second) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        let (count, last) = (first.max(1), self.rows.len().saturating_sub(1));
+        match c {
+            'A' | 'F' => self.row = self.row.saturating_sub(count),
+            'B' | 'E' => self.row = (self.row + count).min(last.max(self.row)),
+            'C' => self.move_to(self.column + count),
+            'D' => self.column = self.column.saturating_sub(count),
+            'G' => self.move_to(count - 1),
+            'H' | 'f' => {
+                self.row = (count - 1).min(last.max(HEIGHT - 1));
+                self.move_to(second.max(1) - 1);
+            }
+            'J' if first >= 2 => self.clear(),
+            'J' | 'K' => self.erase(first, c == 'J'),
+            'h' if parameters == SECOND_SCREEN && self.main.is_none() => {
+                self.main = Some((std::mem::take(&mut self.rows), self.row));
+                self.row = 0;
+            }
+            'l' if parameters == SECOND_SCREEN => {
+                if let Some(main) = self.main.take() {
+                    (self.rows, self.row) = main;
+                    self.column = 0;
+                }
+            }
+            _ => {}
+        }
+        if matches!(c, 'E' | 'F') {
+            self.column = 0;
+        }
+    }
+
+    fn move_to(&mut self, column: usize) {
+        let written = self.rows.get(self.row).map_or(0, |row| row.cells.len());
+        self.column = column.min(written.max(WIDTH - 1));
+    }
+
+    fn clear(&mut self) {
+        self.rows.clear();
+        (self.row, self.column) = (0, 0);
+    }
+
+    /// Erases what is behind the cursor (0), before it (1), or all of its line (2); with `below`, the lines below it, too.
+    fn erase(&mut self, which: usize, below: bool) {
+        self.reach();
+        if let Some(row) = self.rows.get_mut(self.row) {
+            row.is_edited = true;
+            match which {
+                0 => row.cells.truncate(self.column),
+                1 => row.cells.iter_mut().take(self.column + 1).for_each(|cell| *cell = ' '),
+                _ => row.cells.clear(),
+            }
+        }
+        if below && which == 0 {
+            self.rows.truncate(self.row + 1);
+        }
+    }
+
+    /// Adds the rows down to that of the cursor.
+    fn reach(&mut self) {
+        while self.rows.len() <= self.row {
+            self.rows.push_back(Row { is_edited: !self.rows.is_empty(), ..Row::default() });
+        }
+    }
+
+    fn next_row(&mut self) {
+        self.reach();
+        (self.row, self.column) = (self.row + 1, 0);
+        if self.row == self.rows.len() {
+            self.rows.push_back(Row::default());
+        }
+        if self.rows.len() > ROWS {
+            self.scroll();
+        }
+    }
+
+    /// The first row is final.
+    fn scroll(&mut self) {
+        if let Some(first) = self.rows.pop_front() {
+            self.emit(&first, "\n");
+        }
+        self.row = self.row.saturating_sub(1);
+    }
+
+    fn put(&mut self, mut run: &str) {
+        self.reach();
+        while let Some(row) = self.rows.get_mut(self.row).filter(|_| !run.is_empty()) {
+            let over = row.cells.len().saturating_sub(self.column).min(CELLS);
+            let (piece, rest) = run.split_at(run.floor_char_boundary(CELLS));
+            let mut piece = piece.chars();
+            for (cell, c) in row.cells.iter_mut().skip(self.column).zip(piece.by_ref().take(over)) {
+                *cell = c;
+                row.is_edited = true;
+                self.column += 1;
+            }
+            if piece.as_str().is_empty() {
+                run = rest;
+                continue;
+            }
+            row.cells.resize(self.column, ' ');
+            row.cells.extend(piece);
+            self.column = row.cells.len();
+            run = rest;
+            if self.column >= CELLS {
+                self.cut();
+            }
+        }
+    }
+
+    /// What is before the cursor is final, also in its line.
+    fn cut(&mut self) {
+        while self.row > 0 {
+            self.scroll();
+        }
+        let row = self.rows.front_mut().map(|row| Row { cells: std::mem::take(&mut row.cells), is_edited: false });
+        self.emit(&row.unwrap_or_default(), "");
+        self.column = 0;
+    }
+
+    /// Adds a row to what is final, if it is not of the second screen.
+    fn emit(&mut self, row: &Row, end: &str) {
+        if self.main.is_none() {
+            self.done.push_str(&escape_lines(&row.text()));
+            self.done.push_str(end);
+        }
+    }
+}
+
+impl Row {
+    fn text(&self) -> String {
+        let cells = self.cells.iter().rposition(|cell| !self.is_edited || *cell != ' ').map_or(0, |last| last + 1);
+        self.cells.iter().take(cells).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_pieces(bytes: &[u8], size: usize) -> String {
+        let (mut screen, mut text) = (Screen::default(), String::new());
+        for piece in bytes.chunks(size) {
+            screen.write(piece);
+            text += &screen.take();
+        }
+        text + &screen.finish()
+    }
+
+    // cline#13346, copilot-cli#3191: a model paid for each state of a progress bar, and read colours as text.
+    #[test]
+    fn an_output_is_shown_as_it_is_last() {
+        let table: &[(&str, &str)] = &[
+            ("plain\n\ttext  \n", "plain\n\ttext  \n"),
+            ("one\r\ntwo  \r\n", "one\ntwo  \n"),
+            (" 10%\r 20%\r100%\n", "100%\n"),
+            ("downloading\rdone       \n", "done\n"),
+            ("longer text\rlong\n", "longer text\n"),
+            ("get 10%\r\u{1b}[Kget 9%\u{1b}[K\nend", "get 9%\nend"),
+            ("\u{1b}[31mred\u{1b}[0m \u{1b}[1;38;5;9mbold\u{1b}[m \u{9b}4mC1\u{9b}m\n", "red bold C1\n"),
+            ("\u{1b}]0;title\u{7}a\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{1b}\\\n", "alink\n"),
+            ("\u{1b}]0;a title that never ends\nseen\n", "\nseen\n"),
+            ("\u{1b}Pq#0;2;0\n#1~~\u{1b}\\picture\n\u{1b}_Gf=1;AAAA\u{1b}\\x\n", "picture\nx\n"),
+            ("\u{1b}(0\u{e}text\u{f}\u{1b}(B\u{1b}=\u{1b}#8\u{1b}%G\n", "text\n"),
+            ("cut at the end\u{1b}", "cut at the end"),
+            ("cut at the end\u{1b}[38;5", "cut at the end"),
+            ("cut at the end\u{1b}]0;ti", "cut at the end"),
+            ("abc\u{8}\u{8}XY\u{8} \u{8}\n", "aX\n"),
+            ("b\u{8}bo\u{8}old\u{8}\u{8}\u{8}\u{8}\u{8}\n", "bold\n"),
+            ("a\nb\nc\n\u{1b}[2A\r\u{1b}[2KB\u{1b}[1B\rC\nend\n", "a\nB\nC\nend\n"),
+            ("x: 1\ny: 1\n\u{1b}[2Fx: 2\n\u{1b}[Ey: 2\n", "x: 2\ny: 1\ny: 2\n"),
+            ("old\n\u{1b}[999A\u{1b}[Jnew\n", "new\n"),
+            ("old\nold\n\u{1b}[H\u{1b}[2Jnew\n", "new\n"),
+            ("\u{1b}[?25lshell\n\u{1b}[?1049h\u{1b}[Heditor\n~\n\u{1b}[?1049lback\n", "shell\nback\n"),
+            ("left\n\u{1b}[?1049lin\n", "left\nin\n"),
+            ("\u{1b}[60GOK\u{1b}[999Cx\n", &format!("{:59}OK{:18}x\n", "", "")),
+            ("bell\u{7} nul\0 zero\u{200b} turned\u{202e}\n", "bell nul\\u{0} zero\\u{200b} turned\\u{202e}\n"),
+            ("pr\u{fc}fe ©\r\u{feff}p\n", "\\u{feff}p\u{fc}fe ©\n"),
+            ("\n\n", "\n\n"),
+            ("", ""),
+        ];
+        for (output, last) in table {
+            assert_eq!(shown(output.as_bytes()), *last, "{output:?}");
+            for size in [1, 2, 3, 7] {
+                assert_eq!(in_pieces(output.as_bytes(), size), *last, "{output:?} in pieces of {size}");
+            }
+        }
+        assert_eq!(shown(b"a\xff\xe2\x82"), "a\u{fffd}\u{fffd}");
+    }
+
+    #[test]
+    fn what_is_far_above_is_final_and_all_of_it_is_there() {
+        let many: String = (0..10_000).map(|n| format!("line {n}\n")).collect();
+        let up = format!("{many}\u{1b}[5000A\rLINE");
+        for size in [1, 4096, 1 << 20] {
+            assert_eq!(in_pieces(up.as_bytes(), size), many.replace("line 9901\n", "LINE 9901\n"), "{size}");
+        }
+        let long = "é".repeat(3 * CELLS + 5);
+        assert_eq!(in_pieces(format!("a\n{long}\nb").as_bytes(), 1000), format!("a\n{long}\nb"));
+    }
+
+    /// Whatever a program writes, memory is bounded, and no part of the output costs as much as all before it.
+    #[test]
+    fn a_hostile_output_is_held_in_kilobytes() {
+        let wide = "x".repeat(CELLS - 1);
+        for part in ["\u{1b}[1K", "\u{1b}[999;999Hx\n", "\u{1b}[", "9;", "\u{1b}P", "y\n", "é"] {
+            let mut screen = Screen::default();
+            screen.write(wide.as_bytes());
+            screen.write(b"\r");
+            for _ in 0..200 {
+                screen.write(part.repeat(50).as_bytes());
+                screen.take();
+            }
+            assert!(screen.rows.len() <= ROWS, "{part:?}: {}", screen.rows.len());
+            assert!(screen.rows.iter().all(|row| row.cells.len() <= CELLS), "{part:?}");
+            assert!(screen.done.len() + screen.partial.len() < 64 * 1024, "{part:?}");
+        }
+    }
+}
