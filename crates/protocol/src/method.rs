@@ -634,5 +634,9 @@ pub struct Shutdown {
 }
 
 /// It is done, and durable if it is a record.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Done {}
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Done {
+    /// Why nothing changed, if nothing did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unchanged: Option<String>,
+}

@@ -21,7 +21,7 @@ pub struct Status {
     /// Why the disk refused the newest commit; the pod tries again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<String>,
-    /// Why a turn that is due does not begin yet.
+    /// Why the running turn waits for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_wait: Option<ModelRetry>,
     /// What waits for a person, by number.
@@ -195,8 +195,11 @@ pub struct ApprovalStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelRetry {
     pub reason: String,
-    /// Seconds until then, rounded up.
+    /// Seconds until then, rounded up; 0 while an attempt is under way.
     pub retry_in_s: u64,
+    /// When the first attempt had failed, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_ms: Option<u64>,
 }
 
 /// Why no turn begins.

@@ -13,6 +13,10 @@ use std::time::{Duration, SystemTime};
 pub struct RetryPolicy {
     /// The number of all attempts, the first included; at least 1.
     pub attempts: u32,
+    /// Of these, the attempts that may have brought a part of an answer, which the provider may charge for.
+    pub begun: u32,
+    /// No attempt begins when this time has passed since the first one failed.
+    pub total: Duration,
     /// The wait after the first failure; doubled after each.
     pub first: Duration,
     /// The longest wait chosen by this policy.
@@ -22,31 +26,50 @@ pub struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Five attempts over about ten seconds: enough for a short overload, without a long wait for a server that is
-    /// down.
+    /// About three minutes: enough for an overload or the restart of a server. A server that lets requests time out gets
+    /// two of them.
     pub const USUAL: Self = Self {
-        attempts: 5,
+        attempts: 20,
+        begun: 5,
+        total: Duration::from_secs(180),
         first: Duration::from_millis(500),
         longest: Duration::from_secs(30),
         patience: Duration::from_secs(120),
     };
 
-    /// The decision after attempt number `attempt` (from 1). `jitter` in 0..1 shortens this policy's waits by up to
+    /// Whether the attempt after these is the last one.
+    pub(crate) fn is_last(&self, failed: Attempts) -> bool {
+        failed.attempt + 1 >= self.attempts || failed.begun + 1 >= self.begun
+    }
+
+    /// The decision after these attempts. `jitter` in 0..1 shortens this policy's waits by up to
     /// half, so that many clients do not retry at once. A wait that the endpoint asked for is kept exactly, if it is longer.
-    pub(crate) fn after(&self, attempt: u32, failure: &Failure, jitter: f64) -> RetryDecision {
+    pub(crate) fn after(&self, failed: Attempts, failure: &Failure, jitter: f64) -> RetryDecision {
+        let Attempts { attempt, begun, elapsed } = failed;
         if !failure.passing() {
             return RetryDecision::GiveUp;
         }
         if let Some(asked) = failure.wait().filter(|asked| *asked > self.patience) {
             return RetryDecision::TooLong(asked);
         }
-        if attempt >= self.attempts {
+        if attempt >= self.attempts || begun >= self.begun || elapsed >= self.total {
             return RetryDecision::GiveUp;
         }
         let doubled = self.first.saturating_mul(2u32.saturating_pow(attempt.saturating_sub(1)));
         let own = doubled.min(self.longest).mul_f64(1.0 - jitter.clamp(0.0, 1.0) / 2.0);
         RetryDecision::Again(failure.wait().unwrap_or_default().max(own))
     }
+}
+
+/// The failed attempts of a request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Attempts {
+    /// The number of the newest one, from 1.
+    pub(crate) attempt: u32,
+    /// How many brought a part of an answer.
+    pub(crate) begun: u32,
+    /// The time since the first one failed.
+    pub(crate) elapsed: Duration,
 }
 
 #[derive(Debug, PartialEq, Eq)]

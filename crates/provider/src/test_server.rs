@@ -35,7 +35,7 @@ pub(crate) fn config(name: &str, base_url: &str, net: Net, key: &str) -> (Config
         key: Some(Secret::new(&ambient::claim(), "TEST_API_KEY", key.to_owned())),
         key_source: None,
         timeouts: Timeouts { connect: long, first_byte: long, between_bytes: long, ..Timeouts::USUAL },
-        retry: RetryPolicy::USUAL,
+        retry: RetryPolicy { attempts: 5, ..RetryPolicy::USUAL },
         pacing,
         max_output: None,
         price: None,

@@ -209,7 +209,8 @@ impl LivePod {
             Activity::Idle if status.held.is_some() => true,
             Activity::Idle => {
                 let state = self.folded(status.folded);
-                let owed = state.is_interrupted() || state.notices.values().any(|n| n.wake);
+                let owed =
+                    state.is_interrupted() || state.is_resumed_at_limit() || state.notices.values().any(|n| n.wake);
                 status.queued.is_empty() && !owed
             }
             Activity::Working { .. } | Activity::Closing => false,

@@ -171,7 +171,7 @@ impl Model for ModelScript {
         let answer = self.answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let Some(ScriptedAnswer(beats)) = answer else {
             let message = "the script has no answer left".to_owned();
-            return Err(ModelError { kind: ErrorKind::Unavailable, message, help: None });
+            return Err(ModelError { kind: ErrorKind::FixInput, message, help: None });
         };
         for beat in beats {
             match beat {

@@ -94,7 +94,9 @@ impl Files {
         let shown = || self.workspace.show(at.path());
         match self.seen.known(at.path(), blake3::hash(&before.bytes)) {
             ReadState::Current => Ok(()),
-            ReadState::Never => Err(fix(format!("{} has not been read in this pod; Read it first", shown()))),
+            ReadState::Never => {
+                Err(fix(format!("{} has not been read since this pod started; Read it first", shown())))
+            }
             ReadState::Changed => Err(fix(format!("{} has changed since it was read; Read it again first", shown()))),
         }
     }

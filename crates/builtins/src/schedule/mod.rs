@@ -54,7 +54,7 @@ const DELIVER: TaskKey = TaskKey::new("deliver", ToolEffect::Idempotent)
 const CREATE: ToolKey<CreateArgs> = ToolKey::new(
     "ScheduleCreate",
     ToolEffect::Effectful,
-    "Set a prompt that wakes you later: at a time, in some minutes, or by a cron expression; answers its id.",
+    "Set a prompt that wakes you later: at a time, in some minutes or seconds, or by a cron expression; answers its id.",
 )
 .touching(|_| vec![Touch::Session])
 .for_clients();
@@ -198,6 +198,8 @@ struct CreateArgs {
     at: Option<String>,
     #[serde(default)]
     in_minutes: Option<u32>,
+    #[serde(default)]
+    in_seconds: Option<u32>,
     /// Minute, hour, day of the month, month, day of the week.
     #[serde(default)]
     cron: Option<String>,
@@ -286,19 +288,15 @@ impl Live {
     fn timing(&self, args: &CreateArgs, now: u64) -> Result<Timing, String> {
         let time_zone = args.time_zone.as_ref().unwrap_or(&self.time_zone).clone();
         let zone = Zone::parse(&time_zone)?;
-        let at_ms = match (&args.at, args.in_minutes, &args.cron) {
-            (None, None, Some(expression)) => {
+        let at_ms = match (&args.at, args.in_minutes, args.in_seconds, &args.cron) {
+            (None, None, None, Some(expression)) => {
                 Cron::parse(expression, &time_zone)?;
                 return Ok(Timing::Cron { expression: expression.clone(), time_zone });
             }
-            (None, Some(minutes), None) if (1..=MAX_MINUTES).contains(&minutes) => {
-                now.saturating_add(u64::from(minutes) * 60_000)
-            }
-            (None, Some(minutes), None) => {
-                return Err(format!("`in_minutes` is {minutes}; expected 1 to {MAX_MINUTES}"));
-            }
-            (Some(at), None, None) => zone.read(at)?,
-            _ => return Err("give one of `at`, `in_minutes` and `cron`".to_owned()),
+            (None, Some(minutes), None, None) => passed("in_minutes", minutes, MAX_MINUTES, now, 60_000)?,
+            (None, None, Some(seconds), None) => passed("in_seconds", seconds, MAX_MINUTES * 60, now, 1000)?,
+            (Some(at), None, None, None) => zone.read(at)?,
+            _ => return Err("give one of `at`, `in_minutes`, `in_seconds` and `cron`".to_owned()),
         };
         if at_ms <= now {
             return Err(format!("{} has passed; it is {}", zone.show(at_ms), zone.show(now)));
@@ -310,4 +308,10 @@ impl Live {
         let now = (self.now)().duration_since(UNIX_EPOCH).unwrap_or_default();
         u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
     }
+}
+
+/// The time after this many units of so many milliseconds.
+fn passed(key: &str, count: u32, most: u32, now: u64, unit_ms: u64) -> Result<u64, String> {
+    let in_range = (1..=most).contains(&count).then(|| now.saturating_add(u64::from(count) * unit_ms));
+    in_range.ok_or_else(|| format!("`{key}` is {count}; expected 1 to {most}"))
 }

@@ -103,6 +103,8 @@ fn prompts_are_set_listed_and_cancelled() {
         ("ScheduleCancel", json!({"id": 4}), "4 cancelled\nx"),
         ("ScheduleCreate", json!({"text": "y", "in_minutes": 1}), "5 set, due 2026-09-21 16:14:20 +02:00"),
         ("ScheduleCancel", json!({"id": 5}), "5 cancelled\ny"),
+        ("ScheduleCreate", json!({"text": "z", "in_seconds": 2}), "6 set, due 2026-09-21 16:13:22 +02:00"),
+        ("ScheduleCancel", json!({"id": 6}), "6 cancelled\nz"),
     ];
     for (tool, arguments, expected) in table {
         let answer = host.call(tool, arguments.clone());
@@ -125,7 +127,10 @@ fn what_cannot_be_set_is_refused_with_the_next_step() {
     let cases = [
         ("ScheduleCreate", json!({"text": "x"}), "give one of"),
         ("ScheduleCreate", json!({"text": "x", "in_minutes": 1, "cron": "* * * * *"}), "give one of"),
+        ("ScheduleCreate", json!({"text": "x", "in_minutes": 1, "in_seconds": 1}), "give one of"),
         ("ScheduleCreate", json!({"text": "x", "in_minutes": 0}), "expected 1 to"),
+        ("ScheduleCreate", json!({"text": "x", "in_seconds": 0}), "`in_seconds` is 0; expected 1 to"),
+        ("ScheduleCreate", json!({"text": "x", "in_seconds": 31_622_401}), "expected 1 to 31622400"),
         ("ScheduleCreate", json!({"text": "x", "at": "2026-09-21 14:13"}), "has passed; it is 2026-09-21 14:13:20"),
         ("ScheduleCreate", json!({"text": "x", "at": "soon"}), "`soon` is not a time"),
         ("ScheduleCreate", json!({"text": "x", "cron": "0 0 30 2 *"}), "no month"),
@@ -152,6 +157,19 @@ fn what_cannot_be_set_is_refused_with_the_next_step() {
     let module = module(json!({}), &denied.clock());
     let answer = denied.install(Shared(module)).call("ScheduleCreate", json!({"text": "x", "in_minutes": 1}));
     assert!(answer.text().contains("may not run background tasks"), "{answer:?}");
+}
+
+// A prompt in two seconds came after a minute.
+#[test]
+fn a_prompt_in_seconds_comes_after_them() {
+    for seconds in [1, 2, 90] {
+        let live = live(stays(json!({}), &sets(json!({"text": "Look.", "in_seconds": seconds}))));
+        goes(&live).unwrap();
+        live.advance(Duration::from_secs(seconds - 1));
+        assert_eq!(live.ask(live.client().status()).unwrap().turns, 1, "{seconds}");
+        live.advance(Duration::from_secs(1));
+        assert_eq!(delivered(&live, 2).len(), 1, "{seconds}");
+    }
 }
 
 #[test]

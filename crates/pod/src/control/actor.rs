@@ -22,7 +22,6 @@ use super::client::{Client, Command, Reply, client};
 use super::commit::Batch;
 use super::core::{Core, Fatal};
 use super::limits::RunLimits;
-use super::model_backoff::{ModelBackoff, ModelPause};
 use super::pipeline::{ActorCommit, CommitResult};
 use super::queue::{self, TakeRule};
 use super::stream::{Stream, StreamEvent};
@@ -63,7 +62,6 @@ pub struct Actor {
     /// The clients that wait for an [`ActorCommit::Client`], in the order of the commits.
     replies: VecDeque<Reply<()>>,
     turn_block: TurnBlock,
-    model_backoff: ModelBackoff,
     /// Limits of a turn whose input sets none.
     limits: RunLimits,
     /// The gates at the end of the newest turn were not asked before the pod was opened.
@@ -114,7 +112,7 @@ enum DriverEvent {
     ObserversFlushed(Result<(), JoinError>),
     Retry,
     TurnBlockEnded,
-    ModelPauseEnded,
+    SendAgain,
     ApprovalEnded,
     Shown,
 }
@@ -136,7 +134,6 @@ impl Actor {
             approval_ends: ApprovalEnds::default(),
             replies: VecDeque::new(),
             turn_block: TurnBlock::default(),
-            model_backoff: ModelBackoff::default(),
             limits,
             owes_end_gates,
             opened_at,
@@ -223,7 +220,7 @@ impl Actor {
         self.ask()?;
         let rests = match &self.at {
             At::Idle(_) => true,
-            At::Turn(turn) => turn.is_waiting(),
+            At::Turn(turn) => turn.is_waiting() || turn.waits_for_model(),
             At::Between => false,
         };
         let waits = self.core.stays && rests && self.core.pipeline.is_empty();
@@ -251,14 +248,16 @@ impl Actor {
         due.into_iter().try_for_each(|(approval, answer)| turn.answer(core, approval, answer))
     }
 
-    /// The turn waits for a person: clients that want to know are told, and a pod that closes does not wait.
+    /// The turn waits for a person: clients that want to know are told. A pod that closes waits neither for a person nor
+    /// for a model that cannot be reached.
     fn ask(&mut self) -> Result<(), Fatal> {
         let Self { core, at, submissions, closing, .. } = self;
         let At::Turn(turn) = at else { return Ok(()) };
-        if !turn.is_waiting() {
+        if turn.is_waiting() {
+            submissions.asked(|| turn.waiting(core));
+        } else if !turn.waits_for_model() {
             return Ok(());
         }
-        submissions.asked(|| turn.waiting(core));
         if matches!(closing, Closing::Asked(_)) && !turn.is_cancelled() {
             turn.leave()?;
             turn.advance(core)?;
@@ -269,17 +268,6 @@ impl Actor {
     /// Whether the records of the start are on their way.
     fn starts(&self) -> bool {
         self.core.pipeline.starts()
-    }
-
-    /// The inputs of the turn that begins now; none if no turn begins.
-    fn next_turn(&self) -> Option<Vec<InputId>> {
-        if self.model_backoff.pause().is_some() { None } else { self.due_turn() }
-    }
-
-    /// The pause that keeps a turn from beginning. A pod in which no turn is due waits for nothing.
-    fn waits_for_model(&self) -> Option<&ModelPause> {
-        let pause = self.model_backoff.pause()?;
-        (matches!(self.at, At::Idle(_)) && self.due_turn().is_some()).then_some(pause)
     }
 
     /// Whether a turn may begin, as far as the pod is open and the log is not about to change what is due.
@@ -293,8 +281,8 @@ impl Actor {
         is_open && !pipeline.changes_queue()
     }
 
-    /// The inputs of the turn that is to begin, as soon as the model can be reached.
-    fn due_turn(&self) -> Option<Vec<InputId>> {
+    /// The inputs of the turn that begins now; none if no turn begins.
+    fn next_turn(&self) -> Option<Vec<InputId>> {
         let Core { state, stays, .. } = &self.core;
         if !self.may_begin() {
             return None;
@@ -304,7 +292,6 @@ impl Actor {
 
     /// Waits for the next event. Every branch is cancel-safe.
     async fn next(&mut self, cancel: &CancellationToken) -> DriverEvent {
-        let model_at = self.waits_for_model().map(|pause| pause.until);
         let Self {
             core,
             at,
@@ -320,12 +307,13 @@ impl Actor {
         } = self;
         let (room, behind) = (!core.outbox.is_full(), !core.outbox.is_empty());
         let (mut accepts_requests, mut suspended, mut cancellable) = (core.accepts_feature_requests(), false, false);
-        let (mut tasks, mut stream, mut approval_at) = (None, None, None);
+        let (mut tasks, mut stream, mut approval_at, mut model_at) = (None, None, None, None);
         match at {
             At::Turn(turn) => {
                 accepts_requests &= turn.accepts_feature_requests();
                 suspended = turn.suspended();
                 cancellable = !turn.is_cancelled();
+                model_at = turn.retry_at();
                 (tasks, stream) = turn.parts();
                 approval_at = approval_ends.look_at(&core.store.clock);
             }
@@ -348,7 +336,7 @@ impl Actor {
             Some(flushed) = observer_flush.join_next() => DriverEvent::ObserversFlushed(flushed),
             () = outbox.progress(), if behind => DriverEvent::Shown,
             () = sleep_until(retry_at) => DriverEvent::Retry,
-            () = sleep_until(model_at) => DriverEvent::ModelPauseEnded,
+            () = sleep_until(model_at) => DriverEvent::SendAgain,
             () = sleep_until(task_at) => DriverEvent::TaskDue,
             () = sleep_until(approval_at) => DriverEvent::ApprovalEnded,
         }
@@ -360,10 +348,12 @@ impl Actor {
             (DriverEvent::Committed(done), _) => {
                 let accepted = core.state.inputs;
                 let result = core.commit_ended(done)?;
-                if core.state.inputs > accepted {
-                    self.model_backoff.end_pause();
-                }
+                let is_new = core.state.inputs > accepted;
                 self.committed(result)?;
+                // Whoever sends an input is there to wait for its answer.
+                if let (true, At::Turn(turn)) = (is_new, &mut self.at) {
+                    turn.try_now()?;
+                }
             }
             (DriverEvent::Cancelled, At::Turn(turn)) => turn.cancel(None)?,
             (DriverEvent::Asked(Some(command)), _) => self.asked(command)?,
@@ -392,17 +382,14 @@ impl Actor {
                     turn.resume()?;
                 }
             }
+            (DriverEvent::SendAgain, At::Turn(turn)) => turn.try_now()?,
             (DriverEvent::Task(result), At::Turn(turn)) => turn.task_result(core, result)?,
             (DriverEvent::Stream(event), At::Turn(turn)) => turn.streamed(core, event)?,
             (
-                DriverEvent::Cancelled
-                | DriverEvent::TurnBlockEnded
-                | DriverEvent::ModelPauseEnded
-                | DriverEvent::ApprovalEnded
-                | DriverEvent::Shown,
+                DriverEvent::Cancelled | DriverEvent::TurnBlockEnded | DriverEvent::ApprovalEnded | DriverEvent::Shown,
                 _,
             )
-            | (DriverEvent::Task(_) | DriverEvent::Stream(_), At::Idle(_) | At::Between) => {}
+            | (DriverEvent::Task(_) | DriverEvent::Stream(_) | DriverEvent::SendAgain, At::Idle(_) | At::Between) => {}
         }
         Ok(())
     }

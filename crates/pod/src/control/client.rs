@@ -451,7 +451,7 @@ impl Client {
     /// ends that came from a full context. Returns once that is durable.
     ///
     /// # Errors
-    /// The disk refused, or the pod has ended.
+    /// Nothing can leave the context of an idle pod, the disk refused, or the pod has ended.
     pub async fn compact(&self, drop_turns: bool, by: Option<Who>) -> Result<(), SubmitError> {
         let (reply, done) = oneshot::channel();
         self.ask(Command::Compact(CompactRequested { drop_turns, by }, reply), done).await

@@ -1,72 +1,77 @@
-//! The pause before a pod that stays begins another turn by itself, after a turn that failed because the model could not
-//! be reached: without it, every waiting input would fail in the same way, one after the other. It is kept in memory
-//! only, so a restart tries at once. Does not depend on the queue.
+//! The wait of a turn for a model that could not be reached: why, since when, and when its request is sent again. It is
+//! kept in memory only: a restart goes on with the turn and tries at once. Does not depend on the turn machine.
 
-use super::turn_end::TurnEnd;
-use llm_worker::ErrorKind;
-use llm_worker::effect::Outcome;
+use super::status::ModelWait;
+use llm_worker::ModelEvent;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The pause after the first failure. The request was retried already.
+/// The pause after the first failure. The model's client has tried several times already.
 const FIRST_PAUSE: Duration = Duration::from_secs(30);
 
-/// The pauses double up to this one: a night without a network costs about four turns an hour.
+/// The pauses double up to this one: a night without a network costs about four requests an hour.
 const MAX_PAUSE: Duration = Duration::from_secs(15 * 60);
 
-/// How often the model could not be reached, and what follows.
+/// What failed since the model answered last.
 #[derive(Default)]
 pub(super) struct ModelBackoff {
-    /// Turns that failed because of it since the model answered last.
-    failures: u32,
-    pause: Option<ModelPause>,
+    /// Pauses since then.
+    pauses: u32,
+    /// When the first of these attempts had failed, milliseconds since 1970.
+    since_ms: Option<u64>,
+    /// None while an answer arrives.
+    next: Option<NextAttempt>,
 }
 
-pub(super) struct ModelPause {
-    /// Why the model could not be reached, for people.
-    pub(super) reason: String,
-    pub(super) until: Instant,
+struct NextAttempt {
+    reason: String,
+    at: Instant,
 }
 
 impl ModelBackoff {
-    /// A turn has ended: begins a pause if the model could not be reached in it. Returns the pause.
-    pub(super) fn turn_ended(&mut self, end: &TurnEnd) -> Option<Duration> {
-        if has_answered(end) {
-            self.failures = 0;
+    /// The number of the attempt that failed, from 1, and the pause behind it.
+    pub(super) fn next_pause(&mut self) -> (u32, Duration) {
+        let pause = FIRST_PAUSE.saturating_mul(1 << self.pauses.min(8)).min(MAX_PAUSE);
+        self.pauses = self.pauses.saturating_add(1);
+        (self.pauses, pause)
+    }
+
+    /// Follows the attempts. Only a whole answer ends the row of failures: a server that cuts each answer is no reason to
+    /// ask it more often.
+    pub(super) fn take(&mut self, event: &ModelEvent, now_us: u64) {
+        match event {
+            ModelEvent::Retrying { delay, why, .. } => {
+                self.since_ms.get_or_insert(now_us / 1000);
+                self.next = Some(NextAttempt { reason: why.clone(), at: Instant::now() + *delay });
+            }
+            ModelEvent::Stop(_) => *self = Self::default(),
+            ModelEvent::Text(_)
+            | ModelEvent::Reasoning(_)
+            | ModelEvent::Sealed(_)
+            | ModelEvent::CallStarted { .. }
+            | ModelEvent::CallArguments { .. }
+            | ModelEvent::Usage(_)
+            | ModelEvent::Shortfall(_) => self.next = None,
         }
-        self.pause = None;
-        let Outcome::ModelFailed { kind: ErrorKind::Retry | ErrorKind::Unavailable, message, .. } = &end.outcome else {
-            return None;
-        };
-        let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(8)).min(MAX_PAUSE);
-        self.failures = self.failures.saturating_add(1);
-        self.pause = Some(ModelPause { reason: message.clone(), until: Instant::now() + pause });
-        Some(pause)
     }
 
-    /// The next turn may begin at once. If it fails, too, its pause is longer.
-    pub(super) fn end_pause(&mut self) {
-        self.pause = None;
+    /// No attempt is under way or due.
+    pub(super) fn attempt_ended(&mut self) {
+        self.next = None;
     }
 
-    /// The pause, while it lasts.
-    pub(super) fn pause(&self) -> Option<&ModelPause> {
-        self.pause.as_ref().filter(|pause| Instant::now() < pause.until)
+    /// When the next attempt is due.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.next.as_ref().map(|next| next.at)
     }
-}
 
-/// Whether the model answered a request of this turn: each one before the last was answered.
-fn has_answered(end: &TurnEnd) -> bool {
-    match end.outcome {
-        Outcome::Done | Outcome::MaxTokens | Outcome::Refused | Outcome::Empty => true,
-        Outcome::StepLimit | Outcome::CostLimit | Outcome::TokenLimit | Outcome::TimeLimit | Outcome::ContextLimit => {
-            end.steps > 0
-        }
-        Outcome::ModelFailed { .. }
-        | Outcome::Cancelled
-        | Outcome::Aborted { .. }
-        | Outcome::Interrupted
-        | Outcome::Waiting => end.steps > 1,
+    /// The wait, for people.
+    pub(super) fn wait(&self) -> Option<ModelWait> {
+        let NextAttempt { reason, at } = self.next.as_ref()?;
+        let left = at.saturating_duration_since(Instant::now());
+        // Rounded up: nothing comes before.
+        let retry_in_s = left.as_secs() + u64::from(left.subsec_nanos() > 0);
+        Some(ModelWait { reason: reason.clone(), retry_in_s, since_ms: self.since_ms })
     }
 }
 

@@ -10,8 +10,8 @@ pub const MAX_QUEUED: usize = 64;
 /// Which turns begin, and which inputs they take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TakeRule {
-    /// A pod that stays: one input, one turn. A turn without an input begins for a notification that wakes the pod, and
-    /// for work that was interrupted.
+    /// A pod that stays: one input, one turn. A turn without an input begins for a notification that wakes the pod, for
+    /// work that was interrupted, and for work that a limit ended once the pod is resumed.
     Stay,
     /// A run does what is submitted to it: one input, one turn. What an earlier start accepted, up to this input, comes
     /// with the first one.
@@ -61,7 +61,7 @@ fn first(queue: &InputQueue) -> Option<InputId> {
 /// notifications, too, so they alone begin one only if no input waits.
 fn is_owed(state: &SessionState) -> bool {
     let woken = state.queued.is_empty() && state.notices.values().any(|notice| notice.wake);
-    state.is_interrupted() || woken
+    state.is_interrupted() || state.is_resumed_at_limit() || woken
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub struct PodStatus {
     pub activity: Activity,
     /// Why no turn begins, or why the running one waits.
     pub held: Option<Hold>,
-    /// Why a turn that is due does not begin yet.
+    /// Why the running turn waits for the model.
     pub model_wait: Option<ModelWait>,
     /// Why the disk refused the newest commit; the pod tries again.
     pub disk: Option<String>,
@@ -80,12 +80,14 @@ impl BackgroundTaskView {
     }
 }
 
-/// The model could not be reached; a pod that stays tries again by itself.
+/// The model could not be reached; the pod tries again by itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelWait {
     pub reason: String,
-    /// Seconds until then, rounded up.
+    /// Seconds until then, rounded up; 0 while an attempt is under way.
     pub retry_in_s: u64,
+    /// When the first attempt had failed, in milliseconds since 1970.
+    pub since_ms: Option<u64>,
 }
 
 /// What the actor does.

@@ -62,6 +62,9 @@ pub enum SubmitError {
     /// The text cannot be pinned, with the reason.
     #[error("{0}")]
     NotPinned(String),
+    /// What was asked for is so already, or cannot be made so: the reason.
+    #[error("{0}")]
+    Unchanged(String),
     /// Past calls could not be judged.
     #[error("the past calls could not be judged: {0}")]
     Unjudged(String),
@@ -115,7 +118,8 @@ impl SubmitError {
             | Self::NoPin(_)
             | Self::NoJob(_)
             | Self::NoRun(_)
-            | Self::NotPinned(_) => ErrorKind::FixInput,
+            | Self::NotPinned(_)
+            | Self::Unchanged(_) => ErrorKind::FixInput,
             Self::Closed
             | Self::Disk(_)
             | Self::Required(_)

@@ -18,6 +18,7 @@ mod used_up;
 mod view_change;
 
 use self::answering::{Answering, Reviewing};
+pub(super) use self::view_change::frees_any;
 use super::approvals::ApprovalAnswer;
 use super::authorize::{Authorization, Authorized, Authorizer};
 use super::budget::Budget;
@@ -26,6 +27,7 @@ use super::calls::{CallEvent, Calls, Done};
 use super::commit::{Batch, Journaled, Note, Turn, TurnInfo};
 use super::core::{Core, Fatal};
 use super::limits::{MAX_ARGUMENTS, RunLimits};
+use super::model_backoff::ModelBackoff;
 use super::person_command;
 use super::pipeline::{ActorCommit, CommitResult};
 use super::pod_budget::PodLimits;
@@ -78,6 +80,7 @@ pub(super) struct Running {
     pod_limits: PodLimits,
     stage: TurnStage,
     stream: Option<Stream>,
+    backoff: ModelBackoff,
     answering: Answering,
     tasks: TurnTasks,
     authorizer: Authorizer,
@@ -153,7 +156,7 @@ pub(super) struct AfterTurn {
 /// The work that a turn waits for: gates, authorizations and calls.
 pub(super) struct TurnTasks {
     gates: JoinSet<GateOutcome>,
-    /// Gates that see an answer or a failure, and the wait before a request is sent again.
+    /// Gates that see an answer or a failure, and hooks that are asked about a change of the view.
     reviews: JoinSet<Reviewing>,
     judges: JoinSet<(CallId, Box<Authorization>)>,
     answers: JoinSet<Box<Answered>>,
@@ -260,6 +263,7 @@ impl Running {
             pod_limits: core.pod_limits,
             stage: TurnStage::Machine,
             stream: None,
+            backoff: ModelBackoff::default(),
             answering: Answering::default(),
             tasks,
             authorizer: Authorizer::new(core, generation),
@@ -342,7 +346,7 @@ impl Running {
 
     /// What the turn does, for people.
     pub(super) fn activity(&self, core: &Core) -> Activity {
-        if self.turn.is_held() && self.holds {
+        if (self.turn.is_held() || self.waits_for_model()) && self.holds {
             return Activity::Paused { turn: self.info.number };
         }
         let (turn, requests) = (self.info.number, core.state.spent().since(self.before).requests);
@@ -466,6 +470,7 @@ impl Running {
                     core.outbox.show(Event::warning(words));
                     return Ok(());
                 }
+                self.backoff.take(&event, (core.store.clock)());
                 let again = matches!(event, ModelEvent::Retrying { .. });
                 if let ModelEvent::Retrying { attempt, delay, .. } = &event {
                     warn!(parent: &self.step_span, attempt, ?delay, "the request failed and is sent again");
@@ -475,8 +480,7 @@ impl Running {
                 self.turn.handle(Input::Model(event))?;
                 if let Some(stop) = self.spent_limit(core).filter(|_| again) {
                     self.stream = None;
-                    let error = self.limit_reached(core, &stop);
-                    self.turn.handle(Input::ModelFailed(error))?;
+                    self.give_up(self.limit_reached(core, &stop))?;
                 }
             }
             StreamEvent::Whole => {
@@ -485,6 +489,7 @@ impl Running {
             }
             StreamEvent::Failed(error) => {
                 self.stream = None;
+                self.backoff.attempt_ended();
                 warn!(parent: &self.step_span, kind = ?error.kind, "the request failed");
                 self.failed(core, error)?;
             }
@@ -528,7 +533,7 @@ impl Running {
             Effect::Judge(call) => self.judge(core, call),
             Effect::Run(run) => self.tasks.calls.wait(run.id(), run.into_start()),
             Effect::CancelModel => {
-                self.stream = None;
+                (self.stream, self.backoff) = (None, ModelBackoff::default());
                 self.answering.drop_answer();
                 self.tasks.reviews = JoinSet::new();
                 self.info.budget.attempt_failed();

@@ -49,7 +49,11 @@ pub(super) fn status(status: PodStatus, pod: &str, host: &Host, clients: usize) 
         step,
         held,
         disk: status.disk,
-        model_wait: status.model_wait.map(|ModelWait { reason, retry_in_s }| ModelRetry { reason, retry_in_s }),
+        model_wait: status.model_wait.map(|ModelWait { reason, retry_in_s, since_ms }| ModelRetry {
+            reason,
+            retry_in_s,
+            since_ms,
+        }),
         approvals: status.approvals.iter().map(|open| approval(open)).collect(),
         queued: status.queued.iter().map(queued).collect(),
         notices: status.notices as u64,
@@ -285,7 +289,8 @@ pub(super) fn error(error: &SubmitError) -> Error {
         | SubmitError::NoPin(_)
         | SubmitError::NoJob(_)
         | SubmitError::NoRun(_)
-        | SubmitError::NotPinned(_) => ErrorKind::Params,
+        | SubmitError::NotPinned(_)
+        | SubmitError::Unchanged(_) => ErrorKind::Params,
         SubmitError::ReadOnly(_) => ErrorKind::NotAllowed,
         SubmitError::Busy | SubmitError::TooMany(_) => ErrorKind::Busy,
         SubmitError::NotWaiting(_) => ErrorKind::NotWaiting,

@@ -5,6 +5,7 @@ use super::convert;
 use super::tail::Tail;
 use super::{HostActions, ServedPod};
 use crate::control::{Client, Event, OutputFollower, SubmitError};
+use llm_worker::effect::Delta;
 use protocol::MAX_DRAFT;
 use protocol::error::{Error, ErrorKind};
 use protocol::event::PodEnded;
@@ -248,7 +249,8 @@ impl Following {
             },
             Ok(()) = self.host.changed(), if self.transient.is_some() => Change::Reloaded,
             event = received(&mut self.transient) => match event {
-                Ok(Event::Suspended { .. }) | Err(RecvError::Lagged(_)) => Change::Other,
+                Ok(Event::Suspended { .. } | Event::Delta { delta: Delta::Retrying { .. }, .. })
+                | Err(RecvError::Lagged(_)) => Change::Other,
                 Ok(Event::Record { .. } | Event::Delta { .. } | Event::Alert(_)) => Change::None,
                 Err(RecvError::Closed) => Change::Ended,
             },

@@ -105,8 +105,10 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
             Ok(())
         }
     };
-    done.map_err(refused)?;
-    answer(&Done {})
+    match done {
+        Err(SubmitError::Unchanged(why)) => answer(&Done { unchanged: Some(why) }),
+        done => answer(&done.map(|()| Done::default()).map_err(refused)?),
+    }
 }
 
 async fn call_tool(client: &Client, call: CallTool, by: Option<Who>) -> Answer {

@@ -82,6 +82,9 @@ pub struct Pruned {
     /// items that left, the first call and the last one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub gap: String,
+    /// In the place of `gap`, for all gaps with calls behind the first one. Records that do not have it repeat `gap`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub next_gap: String,
     /// The text of a mark in a gap without calls.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub bare_gap: String,
@@ -147,6 +150,11 @@ impl Pruned {
     pub const LAST: &'static str = "{last}";
     /// Stands for the number of items of a gap.
     pub const ITEMS: &'static str = "{items}";
+
+    /// A change of a view that has no gap.
+    pub(crate) fn without_gaps(self) -> Self {
+        Self { gap: String::new(), next_gap: String::new(), bare_gap: String::new(), ..self }
+    }
 }
 
 /// Body of `pinned`: a text that stays in the context until it is unpinned, word for word.

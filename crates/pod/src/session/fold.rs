@@ -195,6 +195,12 @@ impl SessionState {
         matches!(self.last_outcome, Some(Outcome::Interrupted | Outcome::Waiting)) && !is_over
     }
 
+    /// Whether a limit ended the newest turn, and the pod was resumed since: a turn without an input goes on with it.
+    #[must_use]
+    pub fn is_resumed_at_limit(&self) -> bool {
+        self.last_outcome.as_ref().is_some_and(is_limit) && !self.turn_open && self.held.is_none()
+    }
+
     /// The tokens of the next request, for a model with this window; none before there is a surface.
     #[must_use]
     pub fn context(&self, window: Option<u64>) -> Option<ContextUsage> {
@@ -319,7 +325,12 @@ impl SessionState {
             }
             Record::Resumed(resumed) => {
                 self.held.take_if(|hold| resumed.cause == Some(hold.cause));
-                self.budget_since.renew(self.spent(), &resumed.more);
+                let spent = self.spent();
+                self.budget_since.renew(spent, &resumed.more);
+                // What goes on has its limits once more.
+                if let Some(on) = self.going_on.as_mut().filter(|_| self.last_outcome.as_ref().is_some_and(is_limit)) {
+                    on.since = spent;
+                }
             }
             Record::SurfaceSet(s) => {
                 if s.surface.generation != self.surface_generation + 1 {
@@ -378,8 +389,9 @@ impl SessionState {
                 if self.turn_open || started.turn != self.turns + 1 {
                     return illegal("another turn is open, or its number does not follow the last one");
                 }
+                let goes_on = self.is_interrupted() || self.is_resumed_at_limit();
                 (self.turns, self.turn_open) = (started.turn, true);
-                if !self.is_interrupted() {
+                if !goes_on {
                     (self.going_on, self.output_schema) = (None, None);
                     self.standing.inputs.clear();
                 }
@@ -412,8 +424,13 @@ impl SessionState {
             }
             Record::CompactRequested(wish) => {
                 self.compact_due = Some(wish.clone());
-                let is_full = self.last_outcome == Some(Outcome::ContextLimit) && !self.turn_open;
-                self.held.take_if(|hold| is_full && hold.cause == HoldCause::Budget);
+                // It may be the provider that says so.
+                let is_full = matches!(
+                    self.last_outcome,
+                    Some(Outcome::ContextLimit | Outcome::ModelFailed { kind: ErrorKind::Exhausted, .. })
+                );
+                let ends = is_full && !self.turn_open;
+                self.held.take_if(|hold| ends && hold.cause == HoldCause::Budget && hold.budget.is_none());
             }
             Record::Pinned(pinned) => {
                 if let Err(why) = self.standing.pin(pinned) {
@@ -731,6 +748,11 @@ impl SessionState {
         self.context.add(&item, tool.filter(|name| tools.iter().any(|tool| tool.name == *name)));
         item
     }
+}
+
+/// Whether a limit of the pod or of its input ended a turn; what its next request would contain has no part in that.
+fn is_limit(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::StepLimit | Outcome::CostLimit | Outcome::TokenLimit | Outcome::TimeLimit)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::canaries::{Place, lost, planted};
 use crate::fixtures::{pod, sound, verified};
 use crate::views::{prunes, reader};
 use llm_worker::projection::neutral::NeutralRequest;
-use llm_worker::{Item, ToolEffect, ToolOutput};
+use llm_worker::{Item, StopReason, ToolEffect, ToolOutput};
 use testkit::{FnTool, ModelScript, PodUnderTest, ScriptedAnswer};
 
 const VARIABLE: &str = "YOI_TEST_STEPS";
@@ -102,4 +102,24 @@ fn a_long_session_in_a_small_window_loses_nothing() {
     assert_eq!((found.wrong, found.requests, found.bodies), (None, sent as u64, sent as u64));
     sound(&pod, "a long session");
     println!("{steps} steps, {rounds} rounds, {sent} requests, {changes} changes of the view");
+}
+
+// A turn of 310 to 342 steps with a word beside each call was held as too large, with 27,000 tokens of 32,000.
+#[test]
+fn a_word_beside_each_call_does_not_end_a_turn_that_fits() {
+    const STEPS: usize = 450;
+    let mut pod = pod(Vec::new(), vec![archive(), reader()]);
+    pod.limits.max_steps = u32::MAX;
+    let said = |step: usize| {
+        let answer = ScriptedAnswer::new().say(&format!("step {step}: on it")).call(0, "Look", "{}");
+        answer.stop(StopReason::ToolUse)
+    };
+    let answers: Vec<_> = (1..STEPS).map(said).chain([ScriptedAnswer::text("done")]).collect();
+    let requests = run(&mut pod, "look at all of it", answers);
+    assert_eq!(requests.len(), STEPS);
+    let words = |item: &&Item| matches!(item, Item::Assistant { .. });
+    assert_eq!(requests.last().unwrap().items.iter().filter(words).count(), STEPS - 1, "every word stays");
+    let changes = prunes(&pod).len();
+    assert!(changes < STEPS / 4, "{changes} changes of the view");
+    sound(&pod, "a turn of many words");
 }

@@ -1,8 +1,9 @@
-//! A model that cannot be reached: a pod that stays does not end the turn of every waiting input one after the other.
+//! A model that cannot be reached: a pod that stays holds the turn, and sends its request again until it is answered.
 
 use crate::fixtures::{live as opened, pod, sound};
+use crate::staying::until;
 use llm_worker::effect::Outcome;
-use llm_worker::{ErrorKind, ModelError};
+use llm_worker::{ErrorKind, Item, ModelError};
 use pod::control::{Activity, HostMode, ModelWait, NewInput, PodStatus, SubmitError};
 use pod::feature::*;
 use pod::record::HoldCause;
@@ -33,63 +34,142 @@ fn new(text: &str) -> NewInput {
     NewInput { text: text.to_owned(), ..NewInput::default() }
 }
 
-/// Hands in this many inputs at once, and waits until the turn of the first one has failed.
-fn failed_once(live: &LivePod, inputs: usize) -> PodStatus {
-    live.ask(async {
-        let client = live.client();
-        client.pause(None).await.unwrap();
-        for input in 0..inputs {
-            client.send(new(&format!("{input}"))).await.unwrap();
-        }
-        client.resume(None).await.unwrap();
-    });
-    live.until(|status| matches!(status.last_outcome, Some(Outcome::ModelFailed { .. })))
+/// Sends these inputs at once, and waits until the request of the first one has failed.
+fn failing(live: &LivePod, inputs: &[&str]) -> PodStatus {
+    live.ask(live.client().pause(None)).unwrap();
+    for text in inputs {
+        live.ask(live.client().send(new(text))).unwrap();
+    }
+    live.ask(live.client().resume(None)).unwrap();
+    waiting(live, 1)
 }
 
-fn waits(seconds: u64) -> Option<ModelWait> {
-    Some(ModelWait { reason: REASON.to_owned(), retry_in_s: seconds })
+/// Waits until requests have failed this often, all in all.
+fn waiting(live: &LivePod, pauses: usize) -> PodStatus {
+    let failed = || live.pod.points.came().iter().filter(|point| *point == "model:waits").count();
+    live.ask(until(&live.client(), |status| failed() == pauses && status.model_wait.is_some()));
+    live.ask(live.client().status()).unwrap()
 }
 
+fn left(status: &PodStatus) -> Option<u64> {
+    status.model_wait.as_ref().map(|wait| wait.retry_in_s)
+}
+
+fn sent(live: &LivePod) -> usize {
+    live.pod.script.bodies().len()
+}
+
+// Five attempts in 7 s ended the turn of an unattended pod for good: it was idle, and a resume changed nothing.
 #[test]
-fn one_turn_after_each_pause_until_the_model_answers() {
+fn the_request_is_sent_again_after_each_pause_until_the_model_answers() {
     let live = opened(stays(5, 2));
-    let mut status = failed_once(&live, 7);
-    for (turns, pause) in [(1, 30), (2, 60), (3, 120), (4, 240), (5, 480)] {
-        assert_eq!((status.turns, status.requests, &status.model_wait), (turns, turns, &waits(pause)));
+    let mut status = failing(&live, &["0", "1"]);
+    let since_ms = status.model_wait.as_ref().unwrap().since_ms;
+    assert!(since_ms.is_some());
+    for (failures, pause) in [(1, 30), (2, 60), (3, 120), (4, 240), (5, 480)] {
+        let wait = ModelWait { reason: REASON.to_owned(), retry_in_s: pause, since_ms };
+        assert_eq!((status.turns, status.requests, &status.model_wait), (1, 1, &Some(wait)));
+        assert_eq!((status.activity, status.queued.len()), (Activity::Working { turn: 1, requests: 1 }, 1));
         live.advance(Duration::from_secs(pause - 1));
         status = live.ask(live.client().status()).unwrap();
-        assert_eq!((status.turns, status.queued.len() as u64, &status.model_wait), (turns, 7 - turns, &waits(1)));
-        // It is the timer that begins the next turn, and no question.
-        let mut folded = live.client().folded();
-        folded.borrow_and_update();
+        assert_eq!((left(&status), sent(&live)), (Some(1), failures));
         live.advance(Duration::from_secs(1));
-        live.ask(folded.changed()).unwrap();
-        status = live.until(|status| status.turns > turns && status.activity == Activity::Idle);
+        if failures < 5 {
+            status = waiting(&live, failures + 1);
+        }
     }
-    // The one that was answered ended the pauses.
     status = live.settled();
-    assert_eq!((status.turns, status.requests, status.model_wait), (7, 7, None));
+    assert_eq!((status.turns, status.requests, status.model_wait), (2, 2, None));
     let over = live.close();
-    // The failed inputs are in the history of the request that was answered.
-    assert_eq!(over.pod.script.requests()[5].items.len(), 7, "six inputs and the environment");
+    let bodies = over.pod.script.bodies();
+    assert!(bodies.len() == 7 && bodies[..6].iter().all(|body| *body == bodies[0]), "nothing is asked twice");
     sound(&over.pod, "a model that could not be reached");
 }
 
 #[test]
 fn a_new_input_a_resume_and_a_restart_try_at_once() {
     let live = opened(stays(3, 3));
-    assert_eq!(failed_once(&live, 4).requests, 1);
+    assert_eq!(left(&failing(&live, &["one", "two"])), Some(30));
     live.ask(live.client().send(new("are you there?"))).unwrap();
-    let status = live.until(|status| status.requests == 2 && status.model_wait.is_some());
-    assert_eq!((status.queued.len(), status.model_wait), (3, waits(60)));
+    assert_eq!(left(&waiting(&live, 2)), Some(60));
     live.ask(live.client().resume(None)).unwrap();
-    let status = live.until(|status| status.requests == 3 && status.model_wait.is_some());
-    assert_eq!((status.queued.len(), status.model_wait), (2, waits(120)));
-    // Nothing is in the log about it.
+    let status = waiting(&live, 3);
+    assert_eq!((left(&status), status.queued.len(), sent(&live)), (Some(120), 2, 3));
+    // Nothing is in the log about it: the pod leaves the turn, and the next start goes on with it.
     let again = opened(live.close().pod);
     let status = again.settled();
-    assert_eq!((status.turns, status.requests, status.last_outcome), (5, 5, Some(Outcome::Done)));
-    sound(&again.close().pod, "a restart");
+    assert_eq!((status.turns, status.requests, status.last_outcome), (4, 4, Some(Outcome::Done)));
+    let pod = again.close().pod;
+    let users = |item: &&Item| matches!(item, Item::User { .. });
+    assert_eq!(pod.restored().items.iter().filter(users).count(), 3);
+    sound(&pod, "a restart");
+}
+
+#[test]
+fn a_pause_holds_the_attempts_and_a_cancel_ends_the_turn() {
+    let live = opened(stays(2, 2));
+    let client = live.client();
+    failing(&live, &["one"]);
+    live.ask(client.pause(None)).unwrap();
+    live.ask(until(&client, |status| status.activity == Activity::Paused { turn: 1 }));
+    live.advance(Duration::from_secs(3600));
+    assert_eq!((sent(&live), left(&live.ask(client.status()).unwrap())), (1, Some(0)));
+    live.ask(client.resume(None)).unwrap();
+    assert_eq!(left(&waiting(&live, 2)), Some(60));
+    live.ask(client.cancel(None));
+    let status = live.settled();
+    assert_eq!((status.last_outcome, status.model_wait), (Some(Outcome::Cancelled), None));
+    assert_eq!(status.held.map(|hold| hold.cause), Some(HoldCause::Cancel));
+    live.ask(client.send(new("two"))).unwrap();
+    let status = live.settled();
+    assert_eq!((status.turns, status.last_outcome, sent(&live)), (2, Some(Outcome::Done), 3));
+    sound(&live.close().pod, "a turn that was cancelled while it waited for the model");
+}
+
+#[test]
+fn a_limit_of_the_input_ends_the_wait() {
+    let mut pod = stays(9, 0);
+    pod.limits.max_wall = Some(Duration::from_secs(60));
+    let live = opened(pod);
+    failing(&live, &["one"]);
+    live.advance(Duration::from_secs(30));
+    waiting(&live, 2);
+    live.advance(Duration::from_secs(60));
+    let status = live.settled();
+    assert!(matches!(status.last_outcome, Some(Outcome::ModelFailed { kind: ErrorKind::Exhausted, .. })));
+    assert_eq!((status.held.map(|hold| hold.cause), status.model_wait), (Some(HoldCause::Budget), None));
+    sound(&live.close().pod, "a wait that used up the time");
+}
+
+#[test]
+fn a_kill_in_the_wait_loses_nothing() {
+    for nth in 0..3 {
+        let pod = stays(3, 2);
+        pod.points.kill("model:waits", nth);
+        let live = opened(pod);
+        live.ask(live.client().pause(None)).unwrap();
+        for text in ["one", "two"] {
+            live.ask(live.client().send(new(text))).unwrap();
+        }
+        live.ask(live.client().resume(None)).unwrap();
+        for (failed, pause) in [30, 60].into_iter().enumerate().take(nth) {
+            waiting(&live, failed + 1);
+            live.try_advance(Duration::from_secs(pause));
+        }
+        let pod = live.wait().pod;
+        pod.revive();
+        let live = opened(pod);
+        let failures = 2 - nth;
+        for (nth, pause) in [30, 60].into_iter().enumerate().take(failures) {
+            waiting(&live, nth + 1);
+            live.advance(Duration::from_secs(pause));
+        }
+        let status = live.settled();
+        assert_eq!((status.turns, status.last_outcome), (3, Some(Outcome::Done)), "{nth}");
+        let pod = live.close().pod;
+        assert_eq!(pod.script.bodies().len(), 5, "{nth}");
+        sound(&pod, "a kill in the wait");
+    }
 }
 
 const NOTIFY: HostCapability = HostCapability::EmitModelNotification { max_bytes: 40, per_turn: 9 };
@@ -108,17 +188,16 @@ fn waker(sink: &Sink) -> Arc<dyn FeatureModule> {
 }
 
 #[test]
-fn a_notification_that_wakes_waits_too_and_without_anything_due_nothing_is_waited_for() {
+fn a_notification_that_wakes_waits_too() {
     let sink = Sink::default();
-    let mut pod = stays(1, 1);
+    let mut pod = stays(1, 2);
     pod.features.push((waker(&sink), vec![NOTIFY]));
     let live = opened(pod);
-    let status = failed_once(&live, 1);
-    assert_eq!((status.turns, status.model_wait), (1, None));
+    failing(&live, &["one"]);
     let sink = sink.lock().unwrap().clone().unwrap();
     live.ask(sink.wake_model("it is time")).unwrap();
     let status = live.ask(live.client().status()).unwrap();
-    assert_eq!((status.notices, status.turns, status.model_wait), (1, 1, waits(30)));
+    assert_eq!((status.notices, status.turns, left(&status), sent(&live)), (1, 1, Some(30), 1));
     live.advance(Duration::from_secs(30));
     let status = live.settled();
     assert_eq!((status.notices, status.turns, status.last_outcome), (0, 2, Some(Outcome::Done)));
@@ -145,7 +224,9 @@ fn a_model_that_refuses_the_pod_costs_one_turn() {
         let mut pod = pod(vec![fails(kind), ScriptedAnswer::text("here"), ScriptedAnswer::text("here")], Vec::new());
         pod.mode = HostMode::Stay { missing: None };
         let mut live = opened(pod);
-        failed_once(&live, 3);
+        for text in ["0", "1", "2"] {
+            live.ask(live.client().send(new(text))).unwrap();
+        }
         let status = live.settled();
         let held = status.held.unwrap();
         assert_eq!((status.turns, status.queued.len(), held.cause, held.reason.as_str()), (1, 2, cause, REASON));

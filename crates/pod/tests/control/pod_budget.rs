@@ -70,22 +70,23 @@ fn the_budget_of_a_pod_ends_a_turn_and_holds_the_pod_until_a_person_grants_it_on
         assert_eq!(run.held.as_deref(), Some(&first));
         assert_eq!((first.cause, first.budget), (HoldCause::Budget, Some(BudgetScope::Run)));
         assert_eq!(first.reason, "the run reached its limit of 2 steps; it used 2 steps, 22 tokens and 0s");
-        // A run's budget is fresh for the next input.
+        // The turn goes on, and its run has its budget once more.
         client.resume(None).await.unwrap();
-        let second = client.send(input("two")).await.unwrap().end().await.unwrap();
-        assert_eq!((second.outcome, second.steps), (Outcome::StepLimit, 1));
+        until(&client, |status| status.requests == 3 && status.held.is_some()).await;
         let used_up = held(&client).await;
         assert_eq!((used_up.cause, used_up.budget), (HoldCause::Budget, Some(BudgetScope::Pod)));
         assert_eq!(used_up.reason, "the pod reached its limit of 3 steps; it used 3 steps, 33 tokens and 0s");
         // Inputs wait, and a resume alone is refused.
-        let waits = client.send(input("three")).await.unwrap();
+        client.send(input("two")).await.unwrap();
         let refused = client.resume(None).await.unwrap_err();
         assert!(matches!(&refused, SubmitError::Budget(reason) if *reason == used_up.reason), "{refused:?}");
         assert_eq!(held(&client).await, used_up);
         client.grant_more(Some(person())).await.unwrap();
-        assert_eq!(waits.end().await.unwrap().steps, 2);
+        until(&client, |status| status.requests == 5 && status.held.is_some()).await;
+        assert_eq!(held(&client).await.budget, Some(BudgetScope::Run));
         client.resume(None).await.unwrap();
-        assert_eq!(client.send(input("four")).await.unwrap().end().await.unwrap().steps, 1);
+        until(&client, |status| status.requests == 6 && status.held.is_some()).await;
+        assert_eq!(client.status().await.unwrap().queued.len(), 1, "it comes after the turn that a limit ended");
         let again = held(&client).await.reason;
         assert_eq!(again, "the pod reached its limit of 3 steps again; it used 6 steps, 66 tokens and 0s");
         client.close("done").await;
@@ -103,12 +104,11 @@ fn only_what_is_used_up_is_granted_once_more() {
     pod.pod_limits.max_tokens = Some(50);
     let ((), end) = pod.serve(Outbox::unwatched(), async |client| {
         client.send(input("one")).await.unwrap().end().await.unwrap();
-        client.grant_more(None).await.unwrap();
-        let end = client.send(input("two")).await.unwrap().end().await.unwrap();
-        assert_eq!((end.outcome, end.steps), (Outcome::StepLimit, 2));
-        client.grant_more(None).await.unwrap();
-        let end = client.send(input("three")).await.unwrap().end().await.unwrap();
-        assert_eq!((end.outcome, end.steps), (Outcome::TokenLimit, 1));
+        for (requests, ends) in [(4, Outcome::StepLimit), (5, Outcome::TokenLimit)] {
+            client.grant_more(None).await.unwrap();
+            until(&client, |status| status.requests == requests && status.held.is_some()).await;
+            assert_eq!(client.status().await.unwrap().last_outcome, Some(ends));
+        }
         let tokens = held(&client).await;
         assert_eq!(tokens.reason, "the pod reached its limit of 50 tokens; it used 5 steps, 55 tokens and 0s");
         client.close("done").await;
@@ -169,7 +169,7 @@ fn higher_limits_of_a_reload_count_at_once() {
             .reload(Reload { limits, pod_limits, permission, price: None, context_window: None, context_policy })
             .await;
         client.resume(None).await.unwrap();
-        assert_eq!(client.send(input("two")).await.unwrap().end().await.unwrap().steps, 2);
+        until(&client, |status| status.requests == 3 && status.held.is_some()).await;
         client.close("done").await;
     });
     end.result.unwrap();

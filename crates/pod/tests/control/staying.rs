@@ -42,7 +42,7 @@ fn kinds_from(pod: &PodUnderTest, first: &str) -> Vec<String> {
 }
 
 /// Waits until this holds of the pod.
-async fn until(client: &Client, wanted: impl Fn(&PodStatus) -> bool) {
+pub(crate) async fn until(client: &Client, wanted: impl Fn(&PodStatus) -> bool) {
     let began = Instant::now();
     loop {
         let status = client.status().await.unwrap();
@@ -326,6 +326,7 @@ fn a_limit_on_tokens_holds_the_pod_and_counts_for_each_input_anew() {
     let answers = vec![
         ScriptedAnswer::calls(&[("Echo", "{}")]),
         ScriptedAnswer::calls(&[("Echo", "{}")]),
+        ScriptedAnswer::text("one"),
         ScriptedAnswer::text("two"),
     ];
     let mut pod = stays(answers, vec![echo("Echo", ToolEffect::ReadOnly)]);
@@ -335,6 +336,7 @@ fn a_limit_on_tokens_holds_the_pod_and_counts_for_each_input_anew() {
         until(&client, |status| status.held.is_some() && is_idle(status)).await;
         let held = client.status().await.unwrap().held.unwrap();
         client.resume(None).await.unwrap();
+        until(&client, |status| status.requests == 3 && status.last_outcome == Some(Outcome::Done)).await;
         let second = client.send(input("two")).await.unwrap().end().await.unwrap();
         client.close("done").await;
         (first, held, second)
@@ -353,7 +355,7 @@ fn a_limit_on_tokens_holds_the_pod_and_counts_for_each_input_anew() {
 #[test]
 fn a_limit_on_time_holds_the_pod_and_counts_for_each_input_anew() {
     let call = || ScriptedAnswer::calls(&[("Slow", "{}")]);
-    let mut pod = stays(vec![call(), call(), ScriptedAnswer::text("two")], Vec::new());
+    let mut pod = stays(vec![call(), call(), ScriptedAnswer::text("one"), ScriptedAnswer::text("two")], Vec::new());
     add_slow(&mut pod, 30);
     pod.limits.max_wall = Some(Duration::from_secs(60));
     let ((first, held, second), end) = pod.serve(Outbox::unwatched(), async |client| {
@@ -361,6 +363,7 @@ fn a_limit_on_time_holds_the_pod_and_counts_for_each_input_anew() {
         until(&client, |status| status.held.is_some() && is_idle(status)).await;
         let held = client.status().await.unwrap().held.unwrap();
         client.resume(None).await.unwrap();
+        until(&client, |status| status.requests == 3 && status.last_outcome == Some(Outcome::Done)).await;
         let second = client.send(input("two")).await.unwrap().end().await.unwrap();
         client.close("done").await;
         (first, held, second)
@@ -373,4 +376,53 @@ fn a_limit_on_time_holds_the_pod_and_counts_for_each_input_anew() {
     );
     assert_eq!((second.outcome, second.steps), (Outcome::Done, 1));
     sound(&pod, "a limit on time");
+}
+
+// `yoi resume` ended the hold of a limit, and the turn that it had ended was not continued, as the text said.
+#[test]
+fn a_resume_continues_the_turn_that_a_limit_ended() {
+    let call = || ScriptedAnswer::calls(&[("Echo", r#"{"n":1}"#)]);
+    let slow = || ScriptedAnswer::calls(&[("Slow", "{}")]);
+    type Limit = fn(&mut PodUnderTest);
+    let cases: [(Outcome, ScriptedAnswer, Limit); 4] = [
+        (Outcome::StepLimit, call(), |pod| pod.limits.max_steps = 1),
+        (Outcome::TokenLimit, call(), |pod| pod.limits.max_tokens = Some(11)),
+        (Outcome::TimeLimit, slow(), |pod| pod.limits.max_wall = Some(Duration::from_secs(20))),
+        (Outcome::StepLimit, call(), |pod| pod.pod_limits.max_steps = Some(1)),
+    ];
+    for (nth, (limit, first, limited)) in cases.into_iter().enumerate() {
+        let echo = echo("Echo", ToolEffect::Effectful);
+        let mut pod = stays(vec![first, ScriptedAnswer::text("all done")], vec![echo.clone()]);
+        add_slow(&mut pod, 20);
+        limited(&mut pod);
+        let is_of_pod = nth == 3;
+        let (end, over) = pod.serve(Outbox::unwatched(), async |client| {
+            let end = client.send(input("one")).await.unwrap().end().await.unwrap();
+            client.close("a restart changes nothing").await;
+            end
+        });
+        over.result.unwrap();
+        assert_eq!(end.outcome, limit);
+        let ((), over) = pod.serve(Outbox::unwatched(), async |client| {
+            let held = client.status().await.unwrap();
+            assert_eq!((held.turns, held.held.map(|hold| hold.cause)), (1, Some(HoldCause::Budget)), "{limit:?}");
+            let resumed = if is_of_pod { client.grant_more(None).await } else { client.resume(None).await };
+            resumed.unwrap();
+            until(&client, |status| status.last_outcome == Some(Outcome::Done)).await;
+            client.close("done").await;
+        });
+        over.result.unwrap();
+        let state = over.state;
+        assert_eq!((state.turns, state.requests, state.last_answer.as_deref()), (2, 2, Some("all done")), "{limit:?}");
+        assert_eq!(state.going_on.map(|on| on.input), Some(1), "{limit:?}");
+        assert_eq!(users(&pod), ["one"]);
+        let request = pod.script.requests().pop().unwrap();
+        assert!(
+            matches!(request.items.last(), Some(llm_worker::Item::ToolResult { .. })),
+            "{:?}",
+            request.items.last()
+        );
+        assert!(echo.ran().len() <= 1, "no act is repeated");
+        sound(&pod, "a turn that was continued");
+    }
 }

@@ -7,7 +7,7 @@ pub use list::{MAX_MODELS, list_models};
 
 use crate::decode::{Decode, DecodeError};
 use crate::failure::{Failure, FailureCause, HelpTerms, KeyStatus, RequestContext, RetryAdvice};
-use crate::retry::{Pacing, RetryDecision, RetryPolicy, advice};
+use crate::retry::{Attempts, Pacing, RetryDecision, RetryPolicy, advice};
 use crate::vendor_error::VendorError;
 use async_trait::async_trait;
 use authority::{Net, Secret};
@@ -21,6 +21,7 @@ use llm_worker::{Body, ErrorKind, Model, ModelError, ModelEvent, ModelRequest, P
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use tokio::time::Instant;
 
 /// The configuration of one model.
 pub struct Config {
@@ -157,15 +158,19 @@ impl<W: Wire> Endpoint<W> {
     }
 
     async fn attempts(&self, body: &Body, events: &EventSink) -> Result<(), ModelError> {
-        let (mut attempt, mut was_empty) = (1, false);
+        let (mut failed, mut failed_at, mut was_empty) = (Attempts::default(), None, false);
         loop {
-            let may_be_empty = was_empty || attempt >= self.retry.attempts;
-            let failure = match self.attempt(body, events, may_be_empty).await {
+            let may_be_empty = was_empty || self.retry.is_last(failed);
+            let mut heard = Heard { events, began: false, text: false, calls: false, told: false };
+            let failure = match self.attempt(body, &mut heard, may_be_empty).await {
                 Ok(()) => return Ok(()),
                 Err(failure) => failure.without(exposed(self.key.as_ref()).unwrap_or_default()),
             };
-            let is_empty = failure.cause == FailureCause::Empty;
-            let delay = match self.retry.after(attempt, &failure, (self.pacing.jitter)()) {
+            failed.attempt += 1;
+            failed.begun += u32::from(heard.began);
+            failed.elapsed = failed_at.get_or_insert_with(Instant::now).elapsed();
+            let (attempt, is_empty) = (failed.attempt, failure.cause == FailureCause::Empty);
+            let delay = match self.retry.after(failed, &failure, (self.pacing.jitter)()) {
                 RetryDecision::Again(delay) if !(is_empty && was_empty) => delay,
                 RetryDecision::Again(_) | RetryDecision::GiveUp => {
                     return Err(failure.into_error(attempt, &self.place()));
@@ -176,26 +181,24 @@ impl<W: Wire> Endpoint<W> {
             let sent = events.send(ModelEvent::Retrying { attempt, delay, why: failure.message }).await;
             sent.map_err(|_| receiver_gone().into_error(attempt, &self.place()))?;
             (self.pacing.sleep)(delay).await;
-            attempt += 1;
         }
     }
 
     /// Sends once. `may_be_empty`: an answer without text and calls is an answer.
-    async fn attempt(&self, body: &Body, events: &EventSink, may_be_empty: bool) -> Result<(), Failure> {
+    async fn attempt(&self, body: &Body, heard: &mut Heard<'_>, may_be_empty: bool) -> Result<(), Failure> {
         let key = exposed(self.key.as_ref())?;
         let mut headers = headers::<W>(self.client.base(), key)?;
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let upload = Upload::new(body.chunks().cloned().map(Bytes::from_owner));
         let request = HttpRequest { method: Method::POST, path: W::PATH, headers, body: Some(upload) };
-        let mut heard = Heard { events, text: false, calls: false, told: false };
-        let mut answer = self.watched(&mut heard, self.client.send(&request)).await?;
+        let mut answer = self.watched(heard, self.client.send(&request)).await?;
         if !answer.status.is_success() {
             return Err(refusal(&self.client, answer, (self.pacing.now)()).await);
         }
         let mut page = answer.header("content-type").is_some_and(|kind| kind.starts_with("text/html"));
         let (mut decoder, mut any, mut cut) = (W::Decoder::default(), false, false);
         while !decoder.done() && !page && !cut {
-            match self.watched(&mut heard, answer.next()).await? {
+            match self.watched(heard, answer.next()).await? {
                 Some(piece) => {
                     page = !any && piece.trim_ascii_start().starts_with(b"<");
                     any = true;
@@ -292,6 +295,8 @@ impl<W: Wire> Endpoint<W> {
 /// What arrived of an answer, and who is told.
 struct Heard<'a> {
     events: &'a EventSink,
+    /// A part of an answer came, which may be paid for.
+    began: bool,
     text: bool,
     calls: bool,
     /// People know that nothing arrives.
@@ -300,6 +305,7 @@ struct Heard<'a> {
 
 impl Heard<'_> {
     fn note(&mut self, events: &[ModelEvent]) {
+        self.began |= !events.is_empty();
         self.text |= events.iter().any(|event| matches!(event, ModelEvent::Text(text) if !text.trim().is_empty()));
         self.calls |= events.iter().any(|event| matches!(event, ModelEvent::CallStarted { .. }));
     }

@@ -84,7 +84,7 @@ fn a_directory_is_moved_with_all_it_holds_and_made_known_first() {
     assert_eq!(*s.host.moved.lock().unwrap(), [moved("a/x", "b/x")]);
     // A file that comes to the old place is another one.
     s.project.put("a/x/f", b"f");
-    assert!(failed(s.write("a/x/f", "new"), FIX).contains("not been read in this pod"));
+    assert!(failed(s.write("a/x/f", "new"), FIX).contains("not been read since this pod started"));
     // What cannot be is told to nobody; what fails nevertheless is told back.
     for (from, to) in [("b/none", "b/y"), ("b/x", "b/taken")] {
         assert_eq!(go(from, to, &s.host).unwrap_err().kind, FIX, "{from}");
@@ -119,8 +119,8 @@ fn the_host_is_told_before_the_file_changes() {
 #[test]
 fn what_was_not_seen_is_not_overwritten() {
     let s = Session::new(&[("f", b"old\n"), ("bin", b"a\0b")]);
-    assert!(failed(s.write("f", "new"), FIX).contains("not been read in this pod"));
-    assert!(failed(s.replace("f", "old", "new"), FIX).contains("not been read in this pod"));
+    assert!(failed(s.write("f", "new"), FIX).contains("not been read since this pod started"));
+    assert!(failed(s.replace("f", "old", "new"), FIX).contains("not been read since this pod started"));
     s.read("f");
     // Somebody else's change, of the same length and in the same instant.
     s.project.put("f", b"OLD\n");

@@ -78,7 +78,10 @@ pub(super) fn state(
             Some(0) => "; next attempt now".to_owned(),
             Some(seconds) => format!("; next attempt in {}", duration(Duration::from_secs(seconds))),
         };
-        return (format!("waiting for the model: {}{when}", wait.reason), Tone::Refused);
+        let passed =
+            |since_ms| format!(" for {}", duration(Duration::from_secs(now_ms.saturating_sub(since_ms) / 1000)));
+        let since = wait.since_ms.map(passed).unwrap_or_default();
+        return (format!("waiting for the model{since}: {}{when}", wait.reason), Tone::Refused);
     }
     match status.state {
         State::Working | State::Waiting => {

@@ -407,10 +407,11 @@ fn a_budget_that_is_used_up_waits_for_the_person() {
 #[test]
 fn the_time_to_the_next_attempt_is_counted_down() {
     let mut attached = Story::new().attached();
-    attached.status.model_wait = Some(ModelRetry { reason: "the server is busy".to_owned(), retry_in_s: 62 });
+    attached.status.model_wait =
+        Some(ModelRetry { reason: "the server is busy".to_owned(), retry_in_s: 62, since_ms: Some(BEGIN - 90_000) });
     let mut screen = Screen::begin(&attached, Role::Driver, Theme::Plain);
     for (after_ms, says, wait) in [
-        (0, "busy; next attempt in 1 min 2 s", Some(1000)),
+        (0, "waiting for the model for 1 min 30 s: the server is busy; next attempt in 1 min 2 s", Some(1000)),
         (999, "busy; next attempt in 1 min 2 s", Some(1)),
         (2500, "busy; next attempt in 1 min", Some(500)),
         (61_000, "busy; next attempt in 1 s", Some(1000)),

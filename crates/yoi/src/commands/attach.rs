@@ -26,7 +26,7 @@ use client::attachment::Attachment;
 use client::cmd_id::cmd_id;
 use client::connection::hello;
 use protocol::event::{Event, EventKind, PodEnded};
-use protocol::method::{Ask, Attach, Cancel, Compact, GetStatus, Pause, Pin, Resume, Role, SendInput, Unpin};
+use protocol::method::{Ask, Attach, Cancel, Compact, Done, GetStatus, Pause, Pin, Resume, Role, SendInput, Unpin};
 use protocol::status::{DeliveryMode, Status};
 use session_store::Owner;
 use std::convert::Infallible;
@@ -337,7 +337,7 @@ impl<'a> Session<'a> {
     }
 
     /// Asks for something, and says what that does, given the state before.
-    async fn tell<A: Ask>(
+    async fn tell<A: Ask<Answer = Done>>(
         &mut self,
         ask: A,
         done: impl FnOnce(&str, &Status) -> String,
@@ -347,7 +347,10 @@ impl<'a> Session<'a> {
             Err(failure) => return Ok(Err(failure)),
         };
         let told = self.ask(ask).await?;
-        Ok(told.map(|_| note(&done(self.name, &before))))
+        Ok(told.map(|told| match told.unchanged {
+            Some(why) => note(&compact::nothing_changed(self.name, &why)),
+            None => note(&done(self.name, &before)),
+        }))
     }
 }
 

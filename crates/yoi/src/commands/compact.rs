@@ -16,10 +16,16 @@ pub(crate) fn run(args: &CompactArgs, env: &Env) -> Result<Exit, Failure> {
     block_on(async {
         let mut pod = live(&pods, &name, "yoi compact").await?;
         let before = pod.status().await?;
-        pod.tell(|cmd_id| Compact { drop_turns: args.drop_turns, cmd_id }).await?;
-        out::line(&done(&name, &before, args.drop_turns));
+        let told = pod.tell(|cmd_id| Compact { drop_turns: args.drop_turns, cmd_id }).await?;
+        let unchanged = told.unchanged.map(|why| nothing_changed(&name, &why));
+        out::line(&unchanged.unwrap_or_else(|| done(&name, &before, args.drop_turns)));
         Ok(Exit::Done)
     })?
+}
+
+/// Why a command changed nothing.
+pub(super) fn nothing_changed(name: &str, why: &str) -> String {
+    format!("{name}: {why}; nothing changed")
 }
 
 /// What the wish does, given the state before.

@@ -31,7 +31,7 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 # base_url = "http://127.0.0.1:8080/v1"
 # key = { env = "LOCAL_KEY" }           # or { file = "~/.keys/local" } or { command = ["pass", "show", "local"] }
 # timeouts = { connect_s = 10, first_byte_s = 300, between_bytes_s = 120 }
-# attempts = 5                          # maximum number of attempts for one request, 1 to 20
+# attempts = 20                         # maximum number of attempts for one request, 1 to 20; they end after about 3 minutes
 
 # [models."local/x"]                    # a model, by its full name
 # price = { input = 0.5, output = 1.5, cached_input = 0.05, cache_write = 0.6 }  # US dollars per million tokens

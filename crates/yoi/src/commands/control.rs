@@ -40,10 +40,16 @@ pub(crate) fn cancel(args: &PodArgs, env: &Env) -> Result<Exit, Failure> {
     tell(&args.name, env, "yoi cancel", |cmd_id| Cancel { input: None, cmd_id }, cancelled)
 }
 
+/// The cause of a hold that a person asked for.
+const PERSON: &str = "person";
+
 /// What a pause does, given the state before.
 pub(super) fn paused(name: &str, before: &Status) -> String {
     match before.state {
         State::Working => format!("{name} will be held before its next request; `yoi resume {name}` continues it"),
+        State::Held if before.held.as_ref().is_some_and(|held| held.cause == PERSON) => {
+            format!("{name} was held already; nothing changed; `yoi resume {name}` continues it")
+        }
         State::Idle | State::Waiting | State::Held | State::Stopping | State::Unknown => {
             format!("{name} is held; `yoi resume {name}` continues it")
         }
@@ -52,9 +58,11 @@ pub(super) fn paused(name: &str, before: &Status) -> String {
 
 /// What the end of a hold does, given the state before.
 pub(super) fn resumed(name: &str, before: &Status) -> String {
-    match before.held {
-        Some(_) => format!("{name} is resumed"),
-        None => format!("{name} was not held"),
+    match (&before.held, &before.model_wait) {
+        (Some(_), _) => format!("{name} is resumed"),
+        (None, Some(wait)) if wait.retry_in_s > 1 => format!("{name} asks the model again now"),
+        (None, Some(_)) => format!("{name} was not held; it asks the model again already"),
+        (None, None) => format!("{name} was not held; nothing changed"),
     }
 }
 
@@ -62,7 +70,12 @@ pub(super) fn resumed(name: &str, before: &Status) -> String {
 pub(super) fn cancelled(name: &str, before: &Status) -> String {
     match before.state {
         State::Working | State::Waiting => format!("the turn of {name} is being cancelled"),
-        State::Idle | State::Held | State::Stopping | State::Unknown => format!("{name} has no running turn"),
+        State::Idle | State::Held | State::Stopping | State::Unknown if before.turn.is_none() => {
+            format!("{name} has no running turn; nothing changed")
+        }
+        State::Idle | State::Held | State::Stopping | State::Unknown => {
+            format!("the turn of {name} is being cancelled")
+        }
     }
 }
 
@@ -164,7 +177,7 @@ async fn asked(live: &mut LiveClient, now: bool) -> Result<bool, Failure> {
         return Ok(false);
     }
     match live.tell(|cmd_id| Shutdown { now, cmd_id }).await {
-        Ok(()) => Ok(true),
+        Ok(_done) => Ok(true),
         Err(failure) => match failure.exit {
             Exit::Unavailable => Ok(true),
             Exit::Busy => Ok(false),

@@ -187,15 +187,12 @@ fn is_limit(outcome: &Outcome) -> bool {
 fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<String>)> {
     let FinishedRun { end: TurnEnd { outcome, held: at_limit, .. }, ending, .. } = ended;
     // A limit holds a pod that stays.
-    let held = pod.name.filter(|_| pod.live && is_limit(outcome));
-    let held = held.map(|name| format!("`yoi resume {name}` ends the hold; then ")).unwrap_or_default();
     let go_on = |or: &str| match pod.name {
+        Some(name) if pod.live && is_limit(outcome) => format!("`yoi resume {name}` continues the turn{or}"),
         // The built-in planner does not understand "continue".
-        Some(_) | None if pod.is_planner && !or.is_empty() => {
-            format!("{held}{}", or.trim_start_matches(", or "))
-        }
+        Some(_) | None if pod.is_planner && !or.is_empty() => or.trim_start_matches(", or ").to_owned(),
         Some(_) | None if pod.is_planner => "run the command again".to_owned(),
-        Some(name) if pod.live => format!("{held}continue with `yoi send {name} \"continue\"`{or}"),
+        Some(name) if pod.live => format!("continue with `yoi send {name} \"continue\"`{or}"),
         Some(name) if pod.named => format!("continue with `yoi run --pod {name} \"continue\"`{or}"),
         Some(_) => format!("continue with `yoi run -c \"continue\"`{or}"),
         None => format!("run the command again{or}"),

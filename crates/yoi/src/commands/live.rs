@@ -1,15 +1,19 @@
 //! Live pods as commands meet them: connected to by name, and the words for what stands in the way.
 
+use crate::commands::status::drop_turns;
 use crate::exit::{Exit, Failure};
 use crate::hosting::session_location::{now, open_failure};
 use crate::pods::Pods;
 use crate::show::escape::line;
 use crate::show::question::end;
 use crate::socket::{LiveClient, Reached, hold};
+use client::model::is_context_full;
 use pod::record::{HoldCause, InputId};
 use protocol::method::Role;
 use protocol::status::{ApprovalStatus, ModelRetry, State, Status};
 use session_store::OpenError;
+use std::time::Duration;
+use tui::duration;
 
 /// Characters of the reason why a model could not be reached.
 pub(crate) const WHY: usize = 120;
@@ -59,6 +63,7 @@ pub(crate) fn waits(status: &Status, name: &str) -> Option<String> {
     };
     let end = match hold(held).map(|hold| hold.cause) {
         Some(HoldCause::Required) => format!("`yoi start {name}` is run with the key"),
+        _ if is_context_full(status) => format!("`{}`", drop_turns(name)),
         _ if held.budget.as_deref() == Some("pod") => format!("`yoi resume {name} --more`"),
         _ => format!("`yoi resume {name}`"),
     };
@@ -75,7 +80,13 @@ pub(crate) fn approval_line(approval: &ApprovalStatus, chars: usize) -> String {
 
 /// What a pod waits for whose model could not be reached, and for how long.
 pub(crate) fn model_wait(wait: &ModelRetry) -> String {
-    format!("for the model: {}; the next attempt is in {} s", line(&wait.reason, WHY), wait.retry_in_s)
+    let next = match wait.retry_in_s {
+        0 => "the next attempt is under way".to_owned(),
+        seconds => format!("the next attempt is in {seconds} s"),
+    };
+    let passed = |since_ms: u64| duration(Duration::from_secs((now() / 1000).saturating_sub(since_ms) / 1000));
+    let since = wait.since_ms.map(|since_ms| format!("; no answer for {}", passed(since_ms))).unwrap_or_default();
+    format!("for the model: {}; {next}{since}", line(&wait.reason, WHY))
 }
 
 /// What failed while the end of an input's turn was waited for.

@@ -84,10 +84,14 @@ pub(super) struct PodRow {
     context_percent: Option<u64>,
 }
 
+/// The state of a pod that works, and whose model cannot be reached.
+const NO_MODEL: &str = "waiting";
+
 impl PodRow {
     /// The state, for people.
     pub(super) fn shown(&self) -> &'static str {
         match self.state {
+            "working" if self.model_wait.is_some() => NO_MODEL,
             "held" if self.held.as_ref().is_some_and(|hold| hold.cause == HoldCause::Budget) => WAITING,
             "stopped" if !self.approvals.is_empty() => WAITING,
             "stopped" if !self.queued => self.outcome.unwrap_or(self.state),
@@ -100,7 +104,7 @@ impl PodRow {
         match self.shown() {
             WAITING => 0,
             "crashed" | "damaged" => 1,
-            "held" => 2,
+            "held" | NO_MODEL => 2,
             "working" | "running" | "stopping" => 3,
             "idle" => 4,
             _ => 5,
@@ -290,7 +294,7 @@ fn tone(state: &str) -> Tone {
     match state {
         WAITING => Tone::Waiting,
         "crashed" | "damaged" | "failed" => Tone::Failed,
-        "held" => Tone::Refused,
+        "held" | NO_MODEL => Tone::Refused,
         "working" | "running" | "stopping" => Tone::Strong,
         "done" => Tone::Ok,
         _ => Tone::Dim,

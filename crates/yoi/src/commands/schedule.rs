@@ -47,7 +47,10 @@ fn creation(new: &ScheduleAddArgs, env: &Env) -> Result<Value, Failure> {
     let mut add = |key: &str, value: Option<Value>| arguments.extend(value.map(|value| (key.to_owned(), value)));
     add("at", at.clone().map(Value::from));
     // A prompt does not come earlier than was asked for.
-    add("in_minutes", after.map(|after| after.as_secs().div_ceil(60).into()));
+    let seconds = after.map(|after| after.as_millis().div_ceil(1000));
+    let is_minutes = seconds.is_some_and(|seconds| seconds.is_multiple_of(60));
+    add("in_minutes", seconds.filter(|_| is_minutes).map(|seconds| json!(seconds / 60)));
+    add("in_seconds", seconds.filter(|_| !is_minutes).map(|seconds| json!(seconds)));
     add("cron", cron.clone().map(Value::from));
     add("time_zone", time_zone.clone().map(Value::from));
     Ok(arguments.into())

@@ -27,7 +27,9 @@ use pod::record::{BudgetScope, HoldCause};
 use pod::session::approvals::AllowedRule;
 use pod::session::fold::{Hold, SessionState};
 use pod::session::summary::Summary;
-use protocol::status::{ApprovalStatus, BackgroundTaskStatus, ContextStatus, DeliveryMode, JobStatus, Queued, Status};
+use protocol::status::{
+    ApprovalStatus, BackgroundTaskStatus, ContextStatus, DeliveryMode, JobStatus, Queued, State, Status,
+};
 use serde_json::{Value, json};
 use session_store::{ReadError, Reader};
 use std::time::Duration;
@@ -219,8 +221,7 @@ impl Found {
         self.approval_lines().into_iter().for_each(|(what, text)| add(what, text));
         self.rule_lines().into_iter().for_each(|(what, text)| add(what, text));
         if let Some(held) = self.held() {
-            let is_full = is_context_full(&held, self.summary.state.last_outcome.as_ref());
-            let next = next_step(&held, is_full, &self.name, self.is_hosted());
+            let next = next_step(&held, self.summary.state.last_outcome.as_ref(), &self.name, self.is_hosted());
             add("held", held.reason);
             add("", next);
         }
@@ -341,7 +342,8 @@ impl Found {
     }
 
     fn state_line(&self) -> String {
-        let state = self.state();
+        let waits = self.live.as_ref().is_some_and(|live| live.state == State::Working && live.model_wait.is_some());
+        let state = if waits { "waiting for the model" } else { self.state() };
         match self.live.as_ref().and_then(|live| live.turn.zip(Some(live.step.unwrap_or_default()))) {
             Some((turn, 0)) => format!("{state} (turn {turn})"),
             Some((turn, step)) => format!("{state} (turn {turn}, step {step})"),
@@ -401,12 +403,12 @@ pub(crate) fn drop_turns(name: &str) -> String {
 }
 
 /// What ends a hold.
-fn next_step(hold: &Hold, is_full: bool, name: &str, live: bool) -> String {
+fn next_step(hold: &Hold, last: Option<&Outcome>, name: &str, live: bool) -> String {
     if hold.budget == Some(BudgetScope::Pod) {
         return more_budget(Some(name), live);
     }
     match (hold.cause, live) {
-        _ if is_full => {
+        _ if is_context_full(hold, last) => {
             let start = if live { String::new() } else { format!("run `yoi start {name}`, then ") };
             format!("{start}`{}` continues it without the oldest turns", drop_turns(name))
         }
@@ -414,6 +416,9 @@ fn next_step(hold: &Hold, is_full: bool, name: &str, live: bool) -> String {
         (HoldCause::Required, _) => format!("run `yoi start {name}` again once the key is set"),
         (HoldCause::Cancel, true) => format!("`yoi send {name} \"INPUT\"` or `yoi resume {name}` continues it"),
         (HoldCause::Bug, true) => format!("`yoi log {name}` shows the last turns; `yoi resume {name}` tries again"),
+        (HoldCause::Budget, true) if matches!(last, Some(Outcome::ModelFailed { .. })) => {
+            format!("`yoi resume {name}` ends the hold, and `yoi send {name} \"continue\"` then continues the turn")
+        }
         (HoldCause::Person | HoldCause::Budget | HoldCause::Gate, true) => format!("`yoi resume {name}` continues it"),
         (_, false) => format!("run `yoi start {name}`, then `yoi resume {name}`"),
     }

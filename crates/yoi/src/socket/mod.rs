@@ -141,8 +141,8 @@ impl LiveClient {
     }
 
     /// Asks for something that changes the pod, which is answered when it is done.
-    pub(crate) async fn tell<A: Ask<Answer = Done>>(&mut self, ask: impl FnOnce(String) -> A) -> Result<(), Failure> {
-        self.ask(&ask(cmd_id())).await.map(drop)
+    pub(crate) async fn tell<A: Ask<Answer = Done>>(&mut self, ask: impl FnOnce(String) -> A) -> Result<Done, Failure> {
+        self.ask(&ask(cmd_id())).await
     }
 
     /// Why the pod that was asked to stop did not end in good order, if it says so. For when it has ended: it does not

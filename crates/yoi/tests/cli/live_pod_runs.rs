@@ -120,7 +120,7 @@ fn a_run_is_a_client_of_a_live_pod() {
 
 #[test]
 fn flags_that_make_a_pod_are_refused_and_limits_are_kept() {
-    let mut stays = Stays::start(&[waiting(), json!({ "text": "{\"n\":1}" })]);
+    let mut stays = Stays::start(&[waiting(), json!({ "text": "through" }), json!({ "text": "{\"n\":1}" })]);
     let flags = ["-m", "offline", "--read-only", "--allow", "Bash"];
     let refused = stays.scene.yoi(&[&["run", "--pod", "p"][..], &flags, &["x"]].concat()).ends(2);
     refused.says(&["p is running", "--model, --read-only and --allow apply only when a pod starts", "yoi stop p"]);
@@ -129,11 +129,13 @@ fn flags_that_make_a_pod_are_refused_and_limits_are_kept() {
     let limited = stays.client(&["run", "--pod", "p", "--max-steps", "1", "go"]);
     reached(&stays.scene.file("started"));
     stays.release();
-    let help = "`yoi resume p` ends the hold; then continue with `yoi send p \"continue\"`, or raise --max-steps";
+    let help = "`yoi resume p` continues the turn, or raise --max-steps";
     finish(limited).ends(4).says(&["the step limit was reached", help]);
     // The limit holds the pod until a resume.
     assert_eq!(stays.status()["held"]["cause"], "budget");
-    stays.scene.yoi(&["resume", "p"]).ends(0);
+    stays.scene.yoi(&["resume", "p"]).ends(0).prints(&["p is resumed"]);
+    while stays.status()["last_outcome"]["outcome"] != "done" {}
+    assert_eq!((&stays.status()["turns"], &stays.status()["requests"]), (&json!(2), &json!(2)));
     let fits = stays.scene.yoi(&["run", "--pod", "p", "--output-schema", &schema, "give n"]).ends(0);
     assert_eq!(fits.out, "{\"n\":1}\n");
     stays.stop();
@@ -144,7 +146,7 @@ fn flags_that_make_a_pod_are_refused_and_limits_are_kept() {
 fn a_limit_of_the_planner_in_a_live_pod_suggests_no_continue() {
     let mut stays = Stays::with(Scene::new(), "offline");
     let limited = stays.scene.yoi(&["run", "--pod", "p", "--max-steps", "1", "list the files"]).ends(4);
-    limited.says(&["help: `yoi resume p` ends the hold; then raise --max-steps"]);
+    limited.says(&["help: `yoi resume p` continues the turn, or raise --max-steps"]);
     stays.scene.yoi(&["resume", "p"]).ends(0);
     stays.scene.yoi(&["run", "--pod", "p", "list the files"]).ends(0);
     stays.stop();
@@ -228,24 +230,30 @@ fn files_are_undone_between_turns() {
     stays.stop();
 }
 
+// Five attempts in 7 s ended the turn of an unattended pod: it was idle, and `yoi resume` said that it was not held.
 #[test]
 fn a_pod_that_waits_for_its_model_says_so_and_a_resume_tries_at_once() {
-    let mut stays = Stays::start(&[waiting(), json!({ "error": { "message": "no route to the model" } })]);
-    let first = stays.client(&["send", "p", "--wait", "first"]);
-    reached(&stays.scene.file("started"));
-    stays.scene.yoi(&["send", "p", "second"]).ends(0);
-    stays.release();
-    finish(first).ends(5);
+    let mut stays = Stays::start(&[json!({ "error": { "message": "no route to the model" } })]);
+    stays.scene.yoi(&["send", "p", "first"]).ends(0);
+    while stays.status()["model_wait"].is_null() {}
     let status = stays.status();
-    assert_eq!((&status["state"], &status["model_wait"]["reason"]), (&json!("idle"), &json!("no route to the model")));
-    assert!((1..=30).contains(&status["model_wait"]["retry_in_s"].as_u64().unwrap()), "{status}");
+    let wait = &status["model_wait"];
+    assert_eq!((&status["state"], &wait["reason"]), (&json!("working"), &json!("no route to the model")));
+    assert!((1..=30).contains(&wait["retry_in_s"].as_u64().unwrap()) && wait["since_ms"].is_u64(), "{status}");
     let shown = "for the model: no route to the model; the next attempt is in ";
-    stays.scene.yoi(&["status", "p"]).ends(0).prints(&[&format!("waiting   {shown}")]);
-    stays.scene.yoi(&["ls"]).ends(0).prints(&["idle", &format!("waiting {shown}")]);
+    stays.scene.yoi(&["status", "p"]).ends(0).prints(&[
+        "state     waiting for the model (turn 1, step 1)",
+        &format!("waiting   {shown}"),
+        "; no answer for ",
+    ]);
+    stays.scene.yoi(&["ls"]).ends(0).prints(&["waiting", &format!("waiting {shown}")]);
     assert_eq!(stays.scene.yoi(&["ls", "--json"]).ends(0).json()[0]["model_wait"]["reason"], "no route to the model");
-    stays.scene.yoi(&["resume", "p"]).ends(0);
-    while stays.status()["turns"] != 2 {}
-    assert!(stays.status()["model_wait"].is_null(), "nothing is due");
+    stays.scene.yoi(&["resume", "p"]).ends(0).prints(&["p asks the model again now"]);
+    while stays.status()["model_wait"]["retry_in_s"].as_u64().is_none_or(|left| left <= 30) {}
+    stays.scene.yoi(&["pause", "p"]).ends(0);
+    while stays.status()["state"] != "held" {}
+    stays.scene.yoi(&["cancel", "p"]).ends(0);
+    while stays.status()["model_wait"].is_object() {}
     stays.stop();
 }
 

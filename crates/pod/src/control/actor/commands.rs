@@ -6,15 +6,16 @@ use super::super::between_turns::Opened;
 use super::super::client::{Command, Reload, Reply};
 use super::super::core::Fatal;
 use super::super::pipeline::ActorCommit;
-use super::super::status::{Activity, ModelWait, PodStatus};
+use super::super::status::{Activity, PodStatus};
 use super::super::submit_error::SubmitError;
+use super::super::turn::frees_any;
 use super::closing::Closing;
 use super::{Actor, At};
 use crate::mailbox::requests::{Declined, DriverRequest, Wakeup};
-use crate::record::{ApprovalResolved, HoldCause, Pinned, Record, Resumed, RulesForgotten, Suspended, Unpinned, Who};
+use crate::record::{
+    ApprovalResolved, CompactRequested, HoldCause, Pinned, Record, Resumed, RulesForgotten, Suspended, Unpinned, Who,
+};
 use std::collections::BTreeSet;
-use std::time::Duration;
-use tokio::time::Instant;
 
 impl Actor {
     /// Does what a client asks for.
@@ -47,9 +48,9 @@ impl Actor {
                 true => self.commit_for_client(Unpinned { pin, by }.into(), reply),
                 false => drop(reply.send(Err(SubmitError::NoPin(pin)))),
             },
-            (Command::Compact(wish, reply), _) => self.commit_for_client(wish.into(), reply),
+            (Command::Compact(wish, reply), _) => self.compact(wish, reply),
             (Command::Pause(by, reply), _) => self.hold(by, reply),
-            (Command::Resume { more, by, reply }, _) => self.resume(more, by, reply),
+            (Command::Resume { more, by, reply }, _) => self.resume(more, by, reply)?,
             (Command::Notify(notification, reply), at) => match (&self.closing, core.pipeline.trouble()) {
                 (Closing::Open, None) => {
                     let request = Wakeup::Request(DriverRequest::Notify { notification, reply });
@@ -146,13 +147,25 @@ impl Actor {
         self.commit_for_client(Pinned { pin, text, by }.into(), reply);
     }
 
+    /// Nothing is recorded if nothing can leave. Of a running turn nobody knows what its next request contains.
+    fn compact(&mut self, wish: CompactRequested, reply: Reply<()>) {
+        if matches!(self.at, At::Idle(_)) && !frees_any(&self.core, &wish) {
+            let all = if wish.drop_turns { "" } else { " but whole turns" };
+            let why = format!("nothing{all} can leave the context");
+            return drop(reply.send(Err(SubmitError::Unchanged(why))));
+        }
+        self.commit_for_client(wish.into(), reply);
+    }
+
     fn hold(&mut self, by: Option<Who>, reply: Reply<()>) {
         let reason = by.as_ref().map_or_else(|| "paused".to_owned(), |who| format!("paused by `{}`", who.client));
         self.commit_for_client(Suspended { reason, cause: Some(HoldCause::Person), budget: None, by }.into(), reply);
     }
 
-    fn resume(&mut self, more: bool, by: Option<Who>, reply: Reply<()>) {
-        self.model_backoff.end_pause();
+    fn resume(&mut self, more: bool, by: Option<Who>, reply: Reply<()>) -> Result<(), Fatal> {
+        if let At::Turn(turn) = &mut self.at {
+            turn.try_now()?;
+        }
         let used_up = self.core.used_up();
         let answer = match (&self.core.state.held, used_up) {
             (Some(hold), _) if hold.cause == HoldCause::Required => Err(SubmitError::Required(hold.reason.clone())),
@@ -161,11 +174,13 @@ impl Actor {
             }
             (Some(hold), _) => {
                 let more = if more { self.core.kinds_used_up() } else { Vec::new() };
-                return self.commit_for_client(Resumed { cause: Some(hold.cause), more, by }.into(), reply);
+                self.commit_for_client(Resumed { cause: Some(hold.cause), more, by }.into(), reply);
+                return Ok(());
             }
             (None, _) => Ok(()),
         };
         drop(reply.send(answer));
+        Ok(())
     }
 
     fn commit_for_client(&mut self, record: Record, reply: Reply<()>) {
@@ -192,10 +207,7 @@ impl Actor {
         PodStatus {
             activity,
             held: state.held.clone(),
-            model_wait: self.waits_for_model().map(|pause| ModelWait {
-                reason: pause.reason.clone(),
-                retry_in_s: whole_seconds(pause.until.saturating_duration_since(Instant::now())),
-            }),
+            model_wait: if let At::Turn(turn) = &self.at { turn.model_wait() } else { None },
             disk: core.pipeline.trouble().map(str::to_owned),
             queued: state.queued.iter().cloned().collect(),
             approvals: state.approvals.open.values().cloned().collect(),
@@ -216,9 +228,4 @@ impl Actor {
             jobs: state.open_jobs().cloned().collect(),
         }
     }
-}
-
-/// Rounded up: nothing comes before.
-fn whole_seconds(time: Duration) -> u64 {
-    time.as_secs() + u64::from(time.subsec_nanos() > 0)
 }

@@ -12,7 +12,6 @@ use crate::session::references;
 use crate::session::restore::loss;
 use crate::session::spent::Spent;
 use tokio::time::Instant;
-use tracing::warn;
 
 impl Actor {
     /// Takes these inputs through a turn, under the tightest of their limits.
@@ -63,7 +62,8 @@ impl Actor {
         };
         let queued = inputs.iter().filter_map(|input| state.queued.get(*input));
         let own = queued.map(|input| self.limits.of_input(input.limits));
-        let run = own.chain(state.continued().map(left)).reduce(RunLimits::meet).unwrap_or(self.limits);
+        let resumed = state.going_on.filter(|_| inputs.is_empty() && state.is_resumed_at_limit());
+        let run = own.chain(state.continued().or(resumed).map(left)).reduce(RunLimits::meet).unwrap_or(self.limits);
         run.within(self.core.pod_limits.less(state.spent().since(state.budget_since)))
     }
 
@@ -94,9 +94,6 @@ impl Actor {
             }
             let (history, end, again) = turn.finish(&self.core)?;
             self.at = At::Idle(Box::new(history));
-            if let Some(pause) = self.core.stays.then(|| self.model_backoff.turn_ended(&end)).flatten() {
-                warn!(?pause, "the model could not be reached: the next turn waits");
-            }
             self.submissions.turn_ended(&end, again);
         }
         Ok(())

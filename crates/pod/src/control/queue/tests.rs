@@ -135,6 +135,8 @@ impl Expected {
         assert!(self.state.held.is_none(), "a held pod begins no turn");
         assert!(inputs.len() <= 1, "one input, one turn");
         let first = self.waiting.iter().find(|(_, mode)| *mode != InputMode::Queue).or(self.waiting.first());
+        // A turn that a limit ended goes on before anything else.
+        let first = first.filter(|_| !self.state.is_resumed_at_limit());
         assert_eq!(inputs.first(), first.map(|(input, _)| input), "what was steered first, then the oldest");
         self.fold(TurnStarted { turn: self.state.turns + 1 });
         let joined: Vec<_> = joining(&self.state.queued).map(|waiting| waiting.input).collect();

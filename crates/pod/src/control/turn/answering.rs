@@ -23,8 +23,6 @@ pub(super) struct Answering {
 pub(in super::super) enum Reviewing {
     Answer(GateOutcome),
     Failure(GateOutcome),
-    /// The wait before the request is sent again is over.
-    Again,
     /// Hooks answered about a change of the view.
     View(Box<CompactionAnswer>),
 }

@@ -119,6 +119,11 @@ impl Running {
             self.tasks.gates = JoinSet::new();
             self.turn.handle(Input::Gated(Gated::default()))?;
         }
+        if held {
+            self.hold_attempts()
+        } else {
+            self.try_now()?
+        }
         Ok(())
     }
 }

@@ -10,7 +10,8 @@ use crate::feature::FeatureRegistry;
 use crate::foreign::Callbacks;
 use crate::hook::{Compaction, CompactionView, HookPoint, LeavingResult, PreCompaction};
 use crate::permission::Remedy;
-use crate::record::{Pruned, Record};
+use crate::record::{CompactRequested, Pruned, Record};
+use crate::session::fold::SessionState;
 use crate::session::view::{MarkTexts, NextRequest};
 use llm_worker::effect::{Fact, Gated, Input};
 use llm_worker::{CallId, Item};
@@ -124,6 +125,10 @@ impl Running {
             (core.store.probe)("view:changed");
         }
         self.view_settled()?;
+        if next(core, &[]).is_over() {
+            // A further change may free more.
+            self.view_change = ViewChange::Open;
+        }
         ends.map_or(Ok(()), |how| Ok(self.turn.handle(*how)?))
     }
 
@@ -162,15 +167,27 @@ fn next<'a>(core: &'a Core, pending: &'a [Item]) -> NextRequest<'a> {
     NextRequest { state: &core.state, pending, window, policy, tries: core.view_tries }
 }
 
+/// Whether this wish would change the first request of the next turn.
+pub(in super::super) fn frees_any(core: &Core, wish: &CompactRequested) -> bool {
+    let state = SessionState { compact_due: Some(wish.clone()), ..core.state.clone() };
+    let input = [Item::User { text: String::new() }];
+    let next = NextRequest { state: &state, ..next(core, &input) };
+    next.plan(|| core.draft.items(), &texts(core), &BTreeSet::new()).is_some()
+}
+
 /// The change of the view that the next request needs and that can be made.
 fn plan(core: &Core, pending: &[Item], keep: &BTreeSet<CallId>) -> Option<Pruned> {
+    next(core, pending).plan(|| core.draft.items(), &texts(core), keep)
+}
+
+fn texts(core: &Core) -> MarkTexts {
     let remedy = (core.permission.policy.terms.remedy)(&Remedy::PageOutput(Pruned::CALL.to_owned()));
     let (items, first, last) = (Pruned::ITEMS, Pruned::CALL, Pruned::LAST);
-    let texts = MarkTexts {
+    MarkTexts {
         mark: format!("({} bytes left the context: {remedy})", Pruned::BYTES),
         same: format!("(the same as the result of {first}, further below)"),
         gap: format!("(items that left the context here: {items}, with the calls {first} to {last}: {remedy})"),
+        next_gap: format!("(left: {first} to {last})"),
         bare_gap: format!("(items that left the context here: {items})"),
-    };
-    next(core, pending).plan(|| core.draft.items(), &texts, keep)
+    }
 }

@@ -15,6 +15,9 @@ pub(super) const MIN_BYTES: u64 = 512;
 /// A change of the view brings the next request from `prune_at` down to three fifths of it, if so much can leave.
 const TARGET: (u64, u64) = (3, 5);
 
+/// After a change that left the request above its limit, the next one waits for this part: each change is a cold cache.
+const STALLED_GROWTH: u64 = 20;
+
 /// The protected tail is at most this part of the window less what always stays in it, or of what is used if a person
 /// asks for the change.
 const PROTECTED: u64 = 4;
@@ -28,15 +31,13 @@ const URGENT: u64 = 90;
 /// Where no change can be made, none is looked for again until the request has grown by this part of the window.
 const GROWTH: u64 = 50;
 
-/// After this many changes in a row that leave the request above its limit, no further one is made.
-pub(crate) const MAX_STALLED: u32 = 2;
-
 /// The texts of marks, with the placeholders of [`Pruned`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MarkTexts {
     pub(crate) mark: String,
     pub(crate) same: String,
     pub(crate) gap: String,
+    pub(crate) next_gap: String,
     pub(crate) bare_gap: String,
 }
 
@@ -52,13 +53,13 @@ pub(crate) struct NextRequest<'a> {
     pub(crate) tries: ViewTries,
 }
 
-/// The results of earlier looks for a change of the view. Kept in memory alone: a restart looks once more.
+/// The result of the newest look for a change of the view. Kept in memory alone: a restart looks once more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ViewTries {
-    /// Changes in a row that left the request above its limit.
-    pub(crate) stalled: u32,
-    /// The tokens of the newest request for which a change was looked for and none could be made; else 0.
+    /// The tokens of the request, if it stayed above its limit; else 0.
     pub(crate) fruitless: u64,
+    /// Whether that was so after a change.
+    pub(crate) stalled: bool,
 }
 
 /// Tokens that masking and dropping steps would free now, each as far as it can: an estimate from sums by contributor,
@@ -81,12 +82,14 @@ impl NextRequest<'_> {
         self.measured(|meter, surface| meter.usage(surface, None).used)
     }
 
-    /// Whether the request cannot fit the window: the provider would refuse it, or changes of the view do not help any
-    /// more.
+    /// Whether the request cannot fit the window: the provider would refuse it. Only its size decides.
     pub(crate) fn is_too_large(&self) -> bool {
-        let Some(window) = self.window else { return false };
-        let is_stalled = self.tries.stalled >= MAX_STALLED && self.used() > share(window, self.policy.compact_at, 100);
-        is_stalled || self.measured(ContextMeter::at_least) > window
+        self.window.is_some_and(|window| self.measured(ContextMeter::at_least) > window)
+    }
+
+    /// Whether the request probably does not fit the window: all that may leave has to.
+    pub(crate) fn is_over(&self) -> bool {
+        self.window.is_some_and(|window| self.used() > window)
     }
 
     /// Whether nothing needs to leave.
@@ -101,19 +104,20 @@ impl NextRequest<'_> {
         } else if self.is_soon() {
             self.tries
         } else {
-            ViewTries { fruitless: self.used(), ..self.tries }
+            ViewTries { fruitless: self.used(), stalled: false }
         }
     }
 
     /// What is known once a change was made; this is the request behind it.
     pub(crate) fn changed(&self) -> ViewTries {
-        ViewTries { stalled: if self.fits() { 0 } else { self.tries.stalled + 1 }, fruitless: 0 }
+        if self.fits() { ViewTries::default() } else { ViewTries { fruitless: self.used(), stalled: true } }
     }
 
-    /// Whether no change could be made for a request that was nearly as large.
+    /// Whether a request that was nearly as large stayed above its limit.
     fn is_soon(&self) -> bool {
-        let (known, grown) = (self.tries.fruitless, self.window.unwrap_or_default() / GROWTH);
-        known > 0 && (known..known.saturating_add(grown)).contains(&self.used())
+        let part = if self.tries.stalled { STALLED_GROWTH } else { GROWTH };
+        let (known, grown) = (self.tries.fruitless, self.window.unwrap_or_default() / part);
+        known > 0 && !self.is_over() && (known..known.saturating_add(grown)).contains(&self.used())
     }
 
     fn measured(&self, tokens: impl Fn(&ContextMeter, &Surface) -> u64) -> u64 {
@@ -140,7 +144,7 @@ impl NextRequest<'_> {
         let wish = self.state.compact_due.as_ref();
         let window = match (wish, self.window) {
             (None, None) => return None,
-            (None, Some(_)) if self.fits() || self.is_soon() || self.tries.stalled >= MAX_STALLED => return None,
+            (None, Some(_)) if self.fits() || self.is_soon() => return None,
             (_, window) => window.unwrap_or(u64::MAX),
         };
         let (surface, _) = self.state.surface.as_ref()?;
@@ -164,7 +168,12 @@ impl NextRequest<'_> {
             protected: self.policy.protect_tokens.min(if wish.is_some() { used } else { room } / PROTECTED),
         };
         if let Some(wish) = wish {
-            return scene.steps(wish.drop_turns).filter(|plan| plan.freed > 0).map(|plan| plan.pruned);
+            let plan = scene.steps(wish.drop_turns);
+            let left = used.saturating_sub(plan.as_ref().map_or(0, |plan| self.state.context.tokens(plan.freed)));
+            // One turn that has ended may fill the window.
+            let is_full = wish.drop_turns && self.limit().is_some_and(|limit| left > limit);
+            let plan = if is_full { Scene { protected: 0, ..scene }.steps(true) } else { plan };
+            return plan.filter(|plan| plan.freed > 0).map(|plan| plan.pruned);
         }
         let tokens = |plan: &Plan| self.state.context.tokens(plan.freed);
         let is_enough = |plan: &Plan| is_worth(tokens(plan)) && used.saturating_sub(tokens(plan)) <= limit;
@@ -250,6 +259,7 @@ impl Scene<'_> {
             referenced: self.number(self.seen()).saturating_sub(1).max(view.pruned),
             keep: self.keep.iter().copied().collect(),
             gap: self.texts.gap.clone(),
+            next_gap: self.texts.next_gap.clone(),
             bare_gap: self.texts.bare_gap.clone(),
             last_call: state.shown.last_call,
             parameters: Some(ViewParameters {
@@ -294,9 +304,10 @@ impl Scene<'_> {
         if upto == view.pruned {
             return None;
         }
-        let mut pruned = self.blank(ViewLevel::Results, View { pruned: upto, ..view });
-        (pruned.gap, pruned.bare_gap, pruned.last_call) = (String::new(), String::new(), 0);
-        Some(self.planned(pruned))
+        let blank = self.blank(ViewLevel::Results, View { pruned: upto, ..view });
+        // The marks of earlier changes are written anew.
+        let blank = if view.compacted > 0 { blank } else { blank.without_gaps() };
+        Some(self.planned(Pruned { last_call: 0, ..blank }))
     }
 
     /// Takes old steps out of the requests; with `drops`, also the oldest turns until enough has left, but never the newest
@@ -351,8 +362,10 @@ impl Scene<'_> {
         let is_input = |(_, item): &(Option<u64>, Item)| matches!(item, Item::User { .. });
         let all: BTreeSet<u64> = known.iter().filter(|item| is_input(item)).filter_map(|item| item.0).collect();
         let inputs: Vec<u64> = kept.iter().map(|kept| kept.0).filter(|number| all.contains(number)).collect();
-        // The running turn stays whole.
-        let newest = self.next.state.standing.inputs.first().map_or(u64::MAX, |input| input.item);
+        // The running turn stays whole; the one before it has ended if its input is among what waits for the request.
+        let begins = self.next.pending.iter().any(|item| matches!(item, Item::User { .. }));
+        let running = self.next.state.standing.inputs.first().map_or(u64::MAX, |input| input.item);
+        let newest = if begins { self.next.state.items + 1 } else { running };
         // The last of these turns ends where the running one begins, if all of it is among the kept items.
         let last = (newest <= compacted.saturating_add(1)).then_some(newest);
         let begins = inputs.iter().copied().skip(1).filter(|next| *next < newest).chain(last);

@@ -106,27 +106,32 @@ impl Pruned {
             shown.extend(item.map(|item| (number, item)));
         }
         let tail = shown.split_off(&(after.view.compacted + 1));
+        let mut gap = &self.gap;
         for slot in after.slots() {
             match slot {
                 ShownPlace::Item(number) => items.extend(shown.remove(&number)),
-                ShownPlace::Gap { items: hidden, calls } => items.push(self.gap(hidden, calls)),
+                ShownPlace::Gap { items: hidden, calls } if calls.1 > calls.0 => {
+                    items.push(mark(gap, hidden, calls));
+                    gap = if self.next_gap.is_empty() { &self.gap } else { &self.next_gap };
+                }
+                ShownPlace::Gap { items: hidden, calls } => items.push(mark(&self.bare_gap, hidden, calls)),
             }
         }
-        let gap = |item: &Item| matches!(item, Item::System { source, .. } if source == GAP_SOURCE);
-        change.left.gaps = items.iter().filter(|item| gap(item)).map(bytes).sum();
+        let is_mark = |item: &&Item| matches!(item, Item::System { source, .. } if source == GAP_SOURCE);
+        change.left.gaps = items.iter().filter(is_mark).map(bytes).sum();
         items.extend(tail.into_values());
         change.left
     }
+}
 
-    fn gap(&self, items: u64, (before, last): (u64, u64)) -> Item {
-        let template = if last > before { &self.gap } else { &self.bare_gap };
-        let call = |number: u64| CallId::new(number).map(|call| call.to_string()).unwrap_or_default();
-        let text = template
-            .replace(Self::ITEMS, &items.to_string())
-            .replace(Self::CALL, &call(before + 1))
-            .replace(Self::LAST, &call(last));
-        Item::System { source: GAP_SOURCE.to_owned(), text }
-    }
+/// The mark of a gap.
+fn mark(template: &str, items: u64, (before, last): (u64, u64)) -> Item {
+    let call = |number: u64| CallId::new(number).map(|call| call.to_string()).unwrap_or_default();
+    let text = template
+        .replace(Pruned::ITEMS, &items.to_string())
+        .replace(Pruned::CALL, &call(before + 1))
+        .replace(Pruned::LAST, &call(last));
+    Item::System { source: GAP_SOURCE.to_owned(), text }
 }
 
 /// A change that is being made.

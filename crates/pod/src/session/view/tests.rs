@@ -9,7 +9,7 @@ use crate::session::fold::SessionState;
 use crate::session::standing::ActiveInput;
 use llm_worker::item::COMMAND_WORDS;
 use llm_worker::projection::Surface;
-use llm_worker::{CallId, Item, ProviderSignature, ResultStatus, SealedReasoning, ToolOutcome};
+use llm_worker::{CallId, Item, ProviderSignature, ResultStatus, SealedReasoning, ToolOutcome, Usage};
 use std::collections::{BTreeMap, BTreeSet};
 
 const MARK: &str = "({bytes} of {call})";
@@ -17,7 +17,7 @@ const MARK: &str = "({bytes} of {call})";
 fn texts() -> MarkTexts {
     let [mark, same, gap, bare_gap] =
         [MARK, "(as {call})", "({items}: {call} to {last})", "({items})"].map(str::to_owned);
-    MarkTexts { mark, same, gap, bare_gap }
+    MarkTexts { mark, same, gap, next_gap: String::new(), bare_gap }
 }
 
 fn policy(protect_tokens: u64) -> ContextPolicy {
@@ -418,6 +418,79 @@ fn a_later_change_joins_the_gaps_and_the_meter_counts_what_is_shown() {
         "(7: c00000005 to c00000007)",
     ];
     assert_eq!(gaps, expected.map(|gap| format!("{GAP_SOURCE} {gap}")));
+}
+
+// The marks of gaps had no text once results left after steps, and each gap repeated how its calls are read.
+#[test]
+fn each_gap_keeps_a_mark_and_only_the_first_one_says_how() {
+    let mut items = turns();
+    let mut state = state(&items);
+    let texts = MarkTexts { next_gap: "({call})".to_owned(), ..texts() };
+    state.apply(&CompactRequested::default().into()).unwrap();
+    let change = |state: &mut SessionState, items: &mut Vec<Item>, window: u64| {
+        let next = next(state, &[], window, policy(1_000));
+        let plan = next.plan(|| Some(items.clone()), &texts, &BTreeSet::new()).unwrap();
+        let before = state.shown.clone();
+        state.apply(&Record::from(plan.clone())).unwrap();
+        plan.project(items, &before, &state.surface.as_ref().unwrap().0);
+        plan.level
+    };
+    assert_eq!(change(&mut state, &mut items, 1_000_000), ViewLevel::Steps);
+    state.compact_due = None;
+    for number in 7..=12 {
+        let more = [result(number - 1, 4000), call(number)];
+        items.extend(more.iter().cloned().map(|item| state.count(item)));
+    }
+    assert_eq!(change(&mut state, &mut items, 9_000), ViewLevel::Results);
+    let mark = |item| if let &Item::System { ref source, ref text } = item { Some((source, text)) } else { None };
+    let marks = items.iter().filter_map(mark).filter(|(source, _)| *source == GAP_SOURCE);
+    let marks: Vec<&str> = marks.map(|(_, text)| text.as_str()).collect();
+    assert_eq!(marks, ["(3: c00000001 to c00000001)", "(c00000002)", "(c00000003)"]);
+    let bytes: u64 = items.iter().map(crate::session::context::bytes).sum();
+    assert_eq!(state.context(None).unwrap().used, bytes / 4);
+}
+
+// Two changes that left a request above its limit ended the turn with 27,000 of 32,000 tokens.
+#[test]
+fn only_its_size_makes_a_request_too_large() {
+    let items = vec![user(&"u".repeat(4_000))];
+    for (counted, added, window, too_large) in [
+        (0, 40_000, 1_000, false),
+        (900, 0, 1_000, false),
+        (1_000, 0, 1_000, false),
+        (1_001, 0, 1_000, true),
+        (900, 800, 1_000, false),
+        (900, 1_600, 1_000, true),
+    ] {
+        let mut state = state(&items);
+        let surface = state.surface.as_ref().unwrap().0.clone();
+        state.context.request(&surface);
+        state.context.response(&Usage { input: counted, ..Usage::default() });
+        let pending = [user(&"v".repeat(added))];
+        let mut next = next(&state, &pending, window, policy(0));
+        for _ in 0..9 {
+            assert_eq!(next.is_too_large(), too_large, "{counted} + {added} of {window}");
+            next.tries = next.changed();
+        }
+        // Nothing is too soon for a request that does not fit.
+        assert_eq!(next.is_over(), next.tries.fruitless > window, "{counted} + {added} of {window}");
+    }
+}
+
+#[test]
+fn a_turn_that_has_ended_may_leave_though_it_is_the_newest() {
+    let words = |number: u64| said(&format!("{number}{}", "w".repeat(400)));
+    let steps = (1..=40).flat_map(|number| [words(number), call(number), result(number, 100)]);
+    let items: Vec<Item> = [user("do it all")].into_iter().chain(steps).chain([said("done")]).collect();
+    let mut state = state(&items);
+    state.apply(&CompactRequested { drop_turns: true, by: None }.into()).unwrap();
+    state.standing.inputs = vec![ActiveInput { input: 1, item: 1, text: "do it all".to_owned(), since_us: 0 }];
+    let dropped = |pending: &[Item]| {
+        let next = next(&state, pending, 5_000, policy(1_000));
+        next.plan(|| Some(items.clone()), &texts(), &BTreeSet::new()).map(|plan| plan.view.dropped)
+    };
+    assert_eq!(dropped(&[]), Some(0), "the running turn stays");
+    assert_eq!(dropped(&[user("what now?")]), Some(items.len() as u64));
 }
 
 #[test]

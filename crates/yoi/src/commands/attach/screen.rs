@@ -24,6 +24,8 @@ pub(super) struct Screen {
     transcript: Transcript,
     /// The newest that was told.
     status: Status,
+    /// Why a request was sent again, as it was told last.
+    retried: Option<String>,
 }
 
 impl Screen {
@@ -34,7 +36,7 @@ impl Screen {
         for waiting in &status.queued {
             transcript.accepted_before(waiting.input, &waiting.text);
         }
-        let mut screen = Self { name: name.to_owned(), transcript, status };
+        let mut screen = Self { name: name.to_owned(), transcript, status, retried: None };
         let (first, lines) = attached.page.as_ref().map_or((1, &[][..]), |page| (page.first, &page.records[..]));
         let mut texts: Vec<String> = lines.iter().filter_map(|line| screen.text(line)).collect();
         let left_out = texts.len().saturating_sub(SHOWN);
@@ -83,8 +85,9 @@ impl Screen {
     }
 
     /// Tells that a request is sent again. The other deltas are parts of an answer, whose records follow.
-    pub(super) fn delta(&self, delta: &DeltaEvent) {
+    pub(super) fn delta(&mut self, delta: &DeltaEvent) {
         if let DeltaPart::Retrying { attempt, delay_ms, why } = &delta.part {
+            self.retried = Some(why.clone());
             note(&format!("{why}; attempt {} in {:.1} s", attempt.saturating_add(1), *delay_ms as f64 / 1e3));
         }
     }
@@ -102,7 +105,8 @@ impl Screen {
             note(&format!("the disk refuses writes: {disk}; yoi retries until the write succeeds"));
         }
         let reason = |status: &Status| status.model_wait.as_ref().map(|wait| wait.reason.clone());
-        if let Some(wait) = now.model_wait.as_ref().filter(|_| reason(&before) != reason(now)) {
+        let is_told = reason(now) == reason(&before) || reason(now) == self.retried;
+        if let Some(wait) = now.model_wait.as_ref().filter(|_| !is_told) {
             note(&format!("{} waits {}", self.name, model_wait(wait)));
         }
     }

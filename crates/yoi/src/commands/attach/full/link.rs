@@ -15,7 +15,7 @@ use client::cmd_id::cmd_id;
 use client::connection::Next;
 use protocol::event::Event;
 use protocol::method::{
-    AllowOrDeny, AllowScope, Approve, Ask, Attached, Cancel, Compact, EditInput, GetApprovals, GetFeatures,
+    AllowOrDeny, AllowScope, Approve, Ask, Attached, Cancel, Compact, Done, EditInput, GetApprovals, GetFeatures,
     GetPastCalls, GetStatus, MoveInput, Page, Pause, Pin, Resume, SendInput, SetDraft, Shutdown, StopJob, StopRun,
     Unpin, Withdraw,
 };
@@ -146,9 +146,9 @@ impl Link {
     }
 
     /// The same, but not again: what it is about may be over when the connection is there again.
-    async fn ask_now<A: Ask>(&mut self, ask: A) -> Result<Option<Reply>, Over> {
+    async fn ask_now<A: Ask<Answer = Done>>(&mut self, ask: A) -> Result<Option<Reply>, Over> {
         let failure = match self.answer(&ask).await {
-            Ok(_done) => return Ok(None),
+            Ok(done) => return Ok(done.unchanged.map(|why| Reply::Failed(format!("{why}; nothing changed")))),
             Err(error) => self.failed(error).await?,
         };
         let lost =
