@@ -28,8 +28,8 @@ pub use door::{Door, LongUse, OwnedUseGuard, Shut, UseGuard};
 pub use error::{Error, ErrorKind, explain, explain_at};
 pub use fs::{
     Access, FileChanges, FileKind, FileWatch, Located, Location, LockDir, MAX_CHANGED_PATHS, MAX_DIR_ENTRIES,
-    MAX_IGNORE_FILE, MAX_LINKS, MAX_PATH, MAX_WALK_DEPTH, MAX_WATCHED_DIRS, Meta, SecretNames, Staged, Stamp, Walk,
-    WalkEntry, WalkOptions, Workspace, escape,
+    MAX_IGNORE_FILE, MAX_LINKS, MAX_PATH, MAX_WALK_DEPTH, MAX_WATCHED_DIRS, Meta, Place, SecretNames, Staged, Stamp,
+    Walk, WalkEntry, WalkOptions, Workspace, escape,
 };
 pub use net::{HostPattern, HostPort, MAX_ADDRESSES, Net, is_public};
 pub use process::{

@@ -10,6 +10,21 @@
 
 use std::borrow::Cow;
 
+/// The byte order mark, which some editors put at the beginning of a file. It is no part of the text.
+pub const BOM: char = '\u{feff}';
+
+/// The text of a file without a byte order mark at its beginning.
+#[must_use]
+pub fn without_bom(text: &str) -> &str {
+    text.strip_prefix(BOM).unwrap_or(text)
+}
+
+/// As [`without_bom`], for bytes.
+#[must_use]
+pub fn bytes_without_bom(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
+}
+
 /// Whether a text may have several lines. Only then line feeds and tabs are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lines {

@@ -8,8 +8,11 @@
 )]
 
 use authority::{Access, ErrorKind, Located, Staged, Workspace};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::TempDir;
 
 struct Tree {
@@ -155,4 +158,87 @@ fn removal_does_not_follow_links() {
     std::os::unix::fs::symlink(tree.root.join("theirs"), left.join("b")).unwrap();
     tree.workspace.unstage(&tree.at("a/b/c/new"), 7).unwrap_err();
     assert_eq!(fs::read_to_string(tree.root.join("theirs/c/new")).unwrap(), "theirs");
+}
+
+fn exchange(one: &Path, other: &Path) {
+    renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
+}
+
+// A directory exchanged between the check and the write took 3 of 25 writes into a denied one, and names of `.git` in 117
+// of 200. What changes after the directory was opened, and after the content was staged in it, is an error.
+#[test]
+fn a_write_lands_in_the_directory_that_was_opened_or_nowhere() {
+    type Change = fn(&Path);
+    let cases: [(&str, &str, Change); 6] = [
+        ("exchanged", "ok/new", |root| exchange(&root.join("ok"), &root.join("denied"))),
+        ("exchanged above", "ok/deep/new", |root| exchange(&root.join("ok"), &root.join("denied"))),
+        ("exchanged, over a file", "ok/there", |root| exchange(&root.join("ok"), &root.join("denied"))),
+        ("moved away", "ok/new", |root| fs::rename(root.join("ok"), root.join("elsewhere")).unwrap()),
+        ("a link in its place", "ok/new", |root| {
+            fs::rename(root.join("ok"), root.join("elsewhere")).unwrap();
+            std::os::unix::fs::symlink("denied", root.join("ok")).unwrap();
+        }),
+        ("an older one where none was", "none/new", |root| {
+            fs::rename(root.join("denied"), root.join("none")).unwrap();
+        }),
+    ];
+    for (name, path, change) in cases {
+        for staged_before in [false, true] {
+            let tree = tree();
+            for file in ["ok/deep/there", "ok/there", "denied/deep/there", "denied/there"] {
+                fs::create_dir_all(tree.root.join(file).parent().unwrap()).unwrap();
+                fs::write(tree.root.join(file), file).unwrap();
+            }
+            let at = tree.at(path);
+            let stamp = tree.workspace.metadata(&at).ok().map(|meta| meta.stamp);
+            let place = tree.workspace.place(&at).unwrap();
+            let error = if staged_before {
+                let staged = tree.workspace.stage_in(place, stamp, 7, b"new").unwrap();
+                change(&tree.root);
+                staged.publish().unwrap_err()
+            } else {
+                change(&tree.root);
+                tree.workspace.stage_in(place, stamp, 7, b"new").unwrap().publish().unwrap_err()
+            };
+            assert_eq!(error.kind(), ErrorKind::Denied, "{name}: {error}");
+            let all = tree.all();
+            let written = all.iter().filter(|path| fs::read(tree.root.join(path)).is_ok_and(|bytes| bytes == b"new"));
+            assert_eq!(written.count(), 0, "{name}: {all:?}");
+            assert!(!all.iter().any(|name| name.contains(".tmp")), "{name}: {all:?}");
+        }
+    }
+}
+
+#[test]
+fn no_write_of_many_lands_elsewhere_while_directories_are_exchanged() {
+    const ROUNDS: u64 = 400;
+    let tree = tree();
+    let (ok, denied) = (tree.root.join("ok"), tree.root.join("denied"));
+    for dir in [&ok, &denied] {
+        fs::create_dir(dir).unwrap();
+    }
+    let over = AtomicBool::new(false);
+    let landed = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                exchange(&ok, &denied);
+            }
+        });
+        let mut landed = Vec::new();
+        for round in 0..ROUNDS {
+            let at = tree.at(&format!("ok/{round}"));
+            let place = tree.workspace.place(&at).unwrap();
+            let judged = place.id().1;
+            let written = tree.workspace.stage_in(place, None, round, b"new").and_then(Staged::publish);
+            landed.push((round, judged, written.is_ok()));
+        }
+        over.store(true, Ordering::Relaxed);
+        landed
+    });
+    for (round, judged, written) in landed {
+        let dirs = [&ok, &denied].map(|dir| (fs::metadata(dir).unwrap().ino(), dir.join(round.to_string()).exists()));
+        for (inode, exists) in dirs {
+            assert_eq!(exists, written && inode == judged, "round {round}");
+        }
+    }
 }

@@ -517,3 +517,50 @@ fn a_root_that_was_replaced_is_named() {
     let again = Workspace::open(&ambient, &tree.root, &tree.root, Access::ReadWrite).unwrap();
     assert!(again.replaced().is_empty(), "opened anew");
 }
+
+// language-tools#89, Reasonix#2660: git drops a byte order mark and the carriage return of CRLF; a walk listed what git
+// ignores. The oracle is git.
+#[test]
+fn ignore_files_are_read_as_git_reads_them() {
+    let files =
+        ["a.bak", "b.log", "logs/keep.log", "target/x", "build/o", "build/keep/k", "#h", "trail ", "z", "sub/a.bak"];
+    let rules = [
+        "\u{feff}target/\n*.bak\n",
+        "\u{feff}*.bak",
+        "\u{feff}\r\ntarget\r\n*.log\r\n!logs/keep.log\r\n",
+        "\u{feff}# comment\r\n/build/*\r\n!/build/keep\r\n\\#h\r\n",
+        "*.bak\r\n\n*.log \nsub/\n",
+        "trail\\ \nlogs/**\n",
+        "\u{feff}\u{feff}z\n",
+        "*\n!*/\n!z\n",
+    ];
+    for (number, text) in rules.iter().enumerate() {
+        for place in [".gitignore", ".git/info/exclude"] {
+            let tree = tree();
+            fs::remove_dir_all(tree.root.join("src/deep")).unwrap();
+            let git = |args: &[&str]| {
+                let mut git = std::process::Command::new("git");
+                let none = [("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1")];
+                let done = git.arg("-C").arg(&tree.root).args(args).envs(none).output().unwrap();
+                assert!(done.status.success(), "{done:?}");
+                String::from_utf8(done.stdout).unwrap()
+            };
+            git(&["init", "-q"]);
+            for file in files {
+                fs::create_dir_all(tree.root.join(file).parent().unwrap()).unwrap();
+                fs::write(tree.root.join(file), "x").unwrap();
+            }
+            fs::create_dir_all(tree.root.join(".git/info")).unwrap();
+            fs::write(tree.root.join(place), text).unwrap();
+            let listed = git(&["ls-files", "-co", "--exclude-standard", "-z"]);
+            let mut wanted: Vec<&str> = listed.split('\0').filter(|name| !name.is_empty()).collect();
+            wanted.sort_unstable();
+            let walk = tree.workspace.walk(&tree.at(".."), WalkOptions::default()).map(Result::unwrap);
+            let found = walk.filter(|entry| entry.kind == FileKind::File);
+            let found = found.map(|entry| entry.path.strip_prefix(&tree.root).unwrap().to_str().unwrap().to_owned());
+            let mut found: Vec<String> = found.collect();
+            found.sort_unstable();
+            assert_eq!(found, wanted, "{number} in {place}");
+        }
+    }
+}

@@ -197,6 +197,16 @@ pub trait CallHost: Send + Sync {
     /// An unknown handle names the known ones.
     fn read_output(&self, handle: &str, window: LineRange) -> Result<Excerpt, ToolError>;
 
+    /// Whether the call may write this file where it is about to: where permission judged its path.
+    ///
+    /// # Errors
+    /// The path leads elsewhere by now: do not change the file.
+    fn may_land(&self, landing: &Landing) -> Result<(), ToolError> {
+        // The default is for a host that judges no paths.
+        let _anywhere = landing;
+        Ok(())
+    }
+
     /// Makes a file change durable before it happens: keeps the before-image and journals the intent. Call it before
     /// any part of the change is on disk. Returns the number under which the next content is staged: after a crash,
     /// recovery removes the content staged for this file under this number.
@@ -232,6 +242,19 @@ pub struct Excerpt {
     pub last: u64,
     /// Lines in the whole output.
     pub total: u64,
+}
+
+/// Where a file is written: its path, and the directory that the path leads to; see [`CallHost::may_land`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Landing {
+    /// Absolute path after resolution.
+    pub path: PathBuf,
+    /// Device and inode of the deepest existing directory above it.
+    pub dir: (u64, u64),
+    /// When that directory was created, since 1970; `None` where the file system does not tell.
+    pub born: Option<Duration>,
+    /// Whether directories are missing between it and the file.
+    pub missing: bool,
 }
 
 /// One file that is about to change; see [`CallHost::file_changing`].

@@ -25,6 +25,7 @@
 //! error, a cut, an empty line `{}`) therefore stays the next one. After the last line every request fails.
 
 use async_trait::async_trait;
+use authority::text::without_bom;
 use llm_worker::model::EventSink;
 use llm_worker::projection::{Dialect, Neutral, neutral};
 use llm_worker::{ErrorKind, Item, Model, ModelError, ModelEvent, ModelRequest, Price, StopReason, Usage};
@@ -109,7 +110,8 @@ impl Scripted {
     /// # Errors
     /// The first line that is not an answer.
     pub fn parse(name: &str, text: &str) -> Result<Self, ScriptError> {
-        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+        let lines =
+            without_bom(text).lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
         let answers = lines.map(|(at, line)| {
             let error = |problem| ScriptError { script: name.to_owned(), line: at + 1, problem };
             let answer: ScriptLine = serde_json::from_str(line).map_err(|why| error(why.to_string()))?;

@@ -2,10 +2,9 @@
 
 use crate::answer::{fix, go_on, refused};
 use crate::files::{Before, Files};
-use authority::{Located, Location};
-use llm_worker::tool::{DirectoryMove, FileChange};
+use authority::{Located, Place};
+use llm_worker::tool::{DirectoryMove, FileChange, Landing};
 use llm_worker::{ToolContext, ToolError};
-use std::path::PathBuf;
 
 /// Replaces or creates a file, unless it was changed since `before` was read. Write, Edit and stores of features use
 /// it. Missing parent directories are created with the file, and undo removes them with it. An error before the rename
@@ -22,19 +21,45 @@ pub async fn publish(
     after: &[u8],
     cx: &ToolContext,
 ) -> Result<(), ToolError> {
+    let place = live.workspace.place(at).map_err(|error| refused(&error))?;
+    publish_in(live, at, place, before, after, cx).await
+}
+
+/// As [`publish`], for a path that the call names: only where permission judged it.
+pub(crate) async fn publish_judged(
+    live: &Files,
+    at: &Located,
+    before: Option<Before>,
+    after: &[u8],
+    cx: &ToolContext,
+) -> Result<(), ToolError> {
+    let place = live.workspace.place(at).map_err(|error| refused(&error))?;
+    let missing = place.missing().is_some();
+    cx.host.may_land(&Landing { path: at.path().to_owned(), dir: place.id(), born: place.born(), missing })?;
+    publish_in(live, at, place, before, after, cx).await
+}
+
+async fn publish_in(
+    live: &Files,
+    at: &Located,
+    place: Place,
+    before: Option<Before>,
+    after: &[u8],
+    cx: &ToolContext,
+) -> Result<(), ToolError> {
     let was = before.as_ref().map(|before| before.stamp);
     let digest = blake3::hash(after);
     let change = FileChange {
         path: at.path().to_owned(),
         mode: before.as_ref().map(|before| before.mode),
-        made: if before.is_none() { missing_above(live, at)? } else { None },
+        made: if before.is_none() { place.missing() } else { None },
         before: before.map(|before| before.bytes),
         after: Some(digest.to_hex().to_string()),
     };
     go_on(&cx.cancel)?;
     let number = cx.host.file_changing(change).await?;
     // The intent is recorded, so the change is made from here on, cancelled or not.
-    let staged = live.workspace.stage_over(at, was, number, after).map_err(|error| refused(&error))?;
+    let staged = live.workspace.stage_in(place, was, number, after).map_err(|error| refused(&error))?;
     if let Err(error) = staged.publish() {
         // The new content may or may not be in place: the file must be read before it is changed again.
         live.seen.forget(at.path());
@@ -62,21 +87,6 @@ pub async fn remove(live: &Files, at: &Located, before: Before, cx: &ToolContext
     live.workspace.remove(at).map_err(|error| refused(&error))
 }
 
-/// The topmost missing directory above a path. A directory whose metadata cannot be read is an error: if it counted as
-/// existing, it would stay after an undo.
-fn missing_above(live: &Files, at: &Located) -> Result<Option<PathBuf>, ToolError> {
-    let mut topmost = None;
-    for above in at.path().ancestors().skip(1) {
-        let Location::Inside(place) = live.workspace.locate(above).map_err(|error| refused(&error))? else { break };
-        match live.workspace.metadata(&place) {
-            Ok(_) => break,
-            Err(error) if error.is_not_found() => topmost = Some(above.to_owned()),
-            Err(error) => return Err(refused(&error)),
-        }
-    }
-    Ok(topmost)
-}
-
 /// Moves a directory with its content. The host records the move first, so that undo can move it back. Missing
 /// directories above the new path are created, and removed if the move fails. Call it under [`Files::one_at_a_time`].
 ///
@@ -93,7 +103,7 @@ pub async fn move_dir(live: &Files, from: &Located, to: &Located, cx: &ToolConte
         return Err(fix(format!("{shown} already exists; check what it is")));
     }
     let (here, there) = (from.path().to_owned(), to.path().to_owned());
-    let made = missing_above(live, to)?;
+    let made = workspace.place(to).map_err(|error| refused(&error))?.missing();
     let moving = DirectoryMove { from: here.clone(), to: there.clone(), made };
     cx.host.directory_moving(moving).await?;
     live.seen.forget_below(from.path());

@@ -4,6 +4,7 @@ use crate::answer::{fail, fix, go_on, refused, unreadable};
 use crate::lines::CHECK_EVERY;
 use crate::scope::{self, Remedies};
 use crate::seen::{ReadFiles, ReadState};
+use crate::sniff::{HEAD, binary};
 use authority::{FileKind, Located, Stamp, Workspace};
 use llm_worker::{ErrorKind, ToolContext, ToolError};
 use std::io::Read;
@@ -94,9 +95,10 @@ impl Files {
         let shown = || self.workspace.show(at.path());
         match self.seen.known(at.path(), blake3::hash(&before.bytes)) {
             ReadState::Current => Ok(()),
-            ReadState::Never => {
-                Err(fix(format!("{} has not been read since this pod started; Read it first", shown())))
-            }
+            ReadState::Never => Err(fix(match binary(before.bytes.get(..HEAD).unwrap_or(&before.bytes)) {
+                Some(what) => format!("{} is {what}; it is not changed here", shown()),
+                None => format!("{} has not been read since this pod started; Read it first", shown()),
+            })),
             ReadState::Changed => Err(fix(format!("{} has changed since it was read; Read it again first", shown()))),
         }
     }

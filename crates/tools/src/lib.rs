@@ -12,6 +12,7 @@ mod scope;
 
 mod change;
 pub mod edit;
+mod encoding;
 mod files;
 mod lines;
 pub mod read;

@@ -6,6 +6,7 @@ use crate::files::{Files, MAX_FILE};
 use crate::lines::{CHECK_EVERY, LineReader};
 use crate::scope;
 use crate::sniff::{HEAD, binary};
+use authority::text::bytes_without_bom;
 use llm_worker::tool::Touch;
 use llm_worker::{ToolContext, ToolEffect, ToolError, ToolResult};
 use schemars::JsonSchema;
@@ -157,7 +158,7 @@ fn past_the_end(shown: &str, lines: u64, offset: u64) -> ToolError {
 /// A line's text, cut and marked when long, and whether something in it was not UTF-8.
 fn render(kept: &[u8], len: u64, first: bool) -> (String, bool) {
     let whole = kept.len() as u64 == len;
-    let bytes = if first { kept.strip_prefix(b"\xef\xbb\xbf").unwrap_or(kept) } else { kept };
+    let bytes = if first { bytes_without_bom(kept) } else { kept };
     // The kept part of a longer line may end inside of a character.
     let spoiled = std::str::from_utf8(bytes).is_err_and(|error| whole || error.error_len().is_some());
     let text = String::from_utf8_lossy(bytes);

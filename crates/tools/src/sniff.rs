@@ -3,9 +3,12 @@
 /// How much of a file's beginning is looked at.
 pub(crate) const HEAD: usize = 8 * 1024;
 
-/// From this share of bytes that are not UTF-8 on (one in so many), a file is not shown as text. Latin-1 prose is far
-/// below it, Shift-JIS or compressed data far above.
-const INVALID_SHARE: usize = 4;
+/// From this share of bytes that are not UTF-8 on (one in so many), a file is not shown as text, because too little of it
+/// would be readable. Source code with comments in Shift-JIS or GBK is below it, prose far above.
+const INVALID_SHARE: usize = 2;
+
+/// The same where there are control characters, as in compressed data. Latin-1 prose is far below it.
+const INVALID_WITH_CONTROLS: usize = 4;
 
 const MAGIC: &[(&[u8], &str)] = &[
     (b"\x89PNG\r\n\x1a\n", "a PNG image"),
@@ -44,7 +47,9 @@ pub(crate) fn binary(head: &[u8]) -> Option<&'static str> {
     }
     let invalid: usize = head.utf8_chunks().map(|chunk| chunk.invalid().len()).sum();
     // A character that the head cuts in two is three bytes at most.
-    if invalid > 3 && invalid * INVALID_SHARE > head.len() {
+    let controls = head.iter().any(|byte| byte.is_ascii_control() && !b"\t\n\r\x0c\x1b".contains(byte));
+    let share = if controls { INVALID_WITH_CONTROLS } else { INVALID_SHARE };
+    if invalid > 3 && invalid * share > head.len() {
         return Some("binary data, or text in another encoding (Bash: file, iconv)");
     }
     None
@@ -66,6 +71,9 @@ mod tests {
             ("latin-1 prose", b"Gr\xfc\xdfe aus K\xf6ln, sch\xf6n hier\n", true),
             ("text that begins like bzip2", b"BZh is a prefix\n", true),
             ("control characters only", b"\x1b[31mred\x1b[0m\n", true),
+            ("source with a comment in gbk", b"# \xd6\xd0\xce\xc4\nx = 1\n", true),
+            ("source with a string in shift-jis", b"say(\"\x93\xfa\x96\x7b\");\n", true),
+            ("compressed, without a mark", b"\x03\x1a\xe8\x9c\xf1\x04\xb7ab\x99 c\xfe=12", false),
             ("one NUL", b"text\0text\n", false),
             ("png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", false),
             ("jpeg", b"\xff\xd8\xff\xe0\x00\x10JFIF", false),

@@ -1,7 +1,8 @@
 //! Write: a whole file.
 
 use crate::answer::{answer, counted, fix};
-use crate::change::{line_count, publish};
+use crate::change::{line_count, publish_judged};
+use crate::encoding::kept;
 use crate::files::{Files, MAX_FILE};
 use crate::scope;
 use llm_worker::tool::Touch;
@@ -42,24 +43,28 @@ pub async fn run(live: Arc<Files>, args: Args, cx: ToolContext) -> ToolResult {
     let workspace = &live.workspace;
     let at = scope::writable(workspace, live.remedies, &args.path)?;
     let shown = workspace.show(at.path());
-    let after = args.content.as_bytes();
-    if after.len() as u64 > MAX_FILE {
-        return Err(fix(format!("{shown}: {} bytes are more than the {MAX_FILE} that Write takes", after.len())));
+    let content = args.content;
+    if content.len() as u64 > MAX_FILE {
+        return Err(fix(format!("{shown}: {} bytes are more than the {MAX_FILE} that Write takes", content.len())));
     }
     let _turn = live.one_at_a_time(&cx).await?;
     let before = live.before(&at, &cx)?;
-    let did = match &before {
-        Some(before) if before.bytes == after => {
-            live.seen.note(at.path(), blake3::hash(after));
+    let (did, after, said) = match &before {
+        None => ("created", content.into_bytes(), String::new()),
+        Some(before) if before.bytes == content.as_bytes() => {
+            live.seen.note(at.path(), blake3::hash(&before.bytes));
             return Ok(answer(&format!("{shown}: unchanged, it has this content already"), String::new()));
         }
         Some(before) => {
             live.must_be_seen(&at, before)?;
-            "replaced"
+            let (after, said) = kept(&before.bytes, &content)?;
+            ("replaced", after, said)
         }
-        None => "created",
     };
-    publish(&live, &at, before, after, &cx).await?;
-    let lines = counted(line_count(after), "line", "lines");
-    Ok(answer(&format!("{shown}: {did}, {lines}"), String::new()))
+    if before.as_ref().is_some_and(|before| before.bytes == after) {
+        return Ok(answer(&format!("{shown}: unchanged, it has this content already{said}"), String::new()));
+    }
+    publish_judged(&live, &at, before, &after, &cx).await?;
+    let lines = counted(line_count(&after), "line", "lines");
+    Ok(answer(&format!("{shown}: {did}, {lines}{said}"), String::new()))
 }

@@ -7,7 +7,7 @@ use crate::config::{Attached, Attaching, Detacher, Source, Sourced};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::plain_file::{self, Links};
-use authority::text::{Lines, escape_within};
+use authority::text::{Lines, escape_within, without_bom};
 use pod::record::LaunchedAgent;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -99,7 +99,7 @@ impl Agent {
         let digest = Digest::of(&bytes).to_string();
         let launched = LaunchedAgent { file: whole.display().to_string(), digest };
         let text = String::from_utf8(bytes).map_err(|_| fail("the file is not UTF-8".to_owned()))?;
-        let file: AgentFile = file::parse_as(&text).map_err(|problem| {
+        let file: AgentFile = file::parse_as(without_bom(&text)).map_err(|problem| {
             Failure::new(Exit::Config, format!("{shown}:{}: {}", problem.line, problem.what)).help(problem.help)
         })?;
         let name = path.file_stem().map(|stem| authority::escape(Path::new(stem))).unwrap_or_default();

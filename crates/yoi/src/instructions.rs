@@ -7,6 +7,7 @@ use crate::env::Env;
 use crate::exit::Failure;
 use crate::plain_file::{self, Links};
 use crate::project::Project;
+use authority::text::bytes_without_bom;
 use authority::{Access, Ambient, Location, Redactor, Workspace, escape};
 use std::fs::File;
 use std::io::Read;
@@ -15,7 +16,7 @@ use std::path::Path;
 /// The user's file, beside the configuration.
 const OWN: &str = "AGENTS.md";
 
-/// What a directory of a project may have; the first that is there counts.
+/// What a directory of a project may have; the first that can be read and is not empty counts.
 const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 
 /// The most bytes of one file that are read.
@@ -66,8 +67,9 @@ impl Instructions {
                 }
                 let opened = opened(&inside, &path, project.too_wide.is_some()).map(Some);
                 let shown = authority::escape(path.strip_prefix(&project.root).unwrap_or(&path));
-                all.take("Instructions of the project", &shown, opened);
-                break;
+                if all.take("Instructions of the project", &shown, opened) {
+                    break;
+                }
             }
         }
         Ok(all)
@@ -95,22 +97,27 @@ impl Instructions {
         self.parts.iter().map(text).collect()
     }
 
-    fn take(&mut self, heading: &'static str, shown: &str, opened: Result<Option<File>, String>) {
+    /// Whether the file says something.
+    fn take(&mut self, heading: &'static str, shown: &str, opened: Result<Option<File>, String>) -> bool {
         let shown = escape(Path::new(shown));
         let left = MAX_ALL.saturating_sub(self.parts.iter().map(|part| part.text.len()).sum());
         let read = match opened {
-            Ok(None) => return,
+            Ok(None) => return false,
             Ok(Some(_)) if self.parts.len() >= MAX_FILES => Err(format!("there are {MAX_FILES} already")),
             Ok(Some(file)) => text(file, MAX_FILE.min(left)),
             Err(what) => Err(what),
         };
         match read {
-            Ok((text, _)) if text.trim().is_empty() => {}
+            Ok((text, _)) if text.trim().is_empty() => false,
             Ok((text, size)) => {
                 let cut = size > text.len() as u64;
                 self.parts.push(InstructionFile { heading, shown, text, size, cut });
+                true
             }
-            Err(what) => self.left_out.push(format!("{shown} {what}")),
+            Err(what) => {
+                self.left_out.push(format!("{shown} {what}"));
+                false
+            }
         }
     }
 }
@@ -142,7 +149,7 @@ fn text(file: File, most: usize) -> Result<(String, u64), String> {
         return Err("is not text".to_owned());
     }
     if size <= bytes.len() as u64 {
-        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let text = String::from_utf8_lossy(bytes_without_bom(&bytes)).into_owned();
         // Replacements are longer than what they replace.
         let size = text.len() as u64;
         return Ok((text, size));
@@ -150,7 +157,7 @@ fn text(file: File, most: usize) -> Result<(String, u64), String> {
     // Whole lines, unless the first one is longer than that.
     let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
     bytes.truncate(end);
-    let text = String::from_utf8_lossy(&bytes);
+    let text = String::from_utf8_lossy(bytes_without_bom(&bytes));
     let whole = text.trim_end_matches(char::REPLACEMENT_CHARACTER);
     Ok((whole.to_owned(), size))
 }
@@ -175,7 +182,9 @@ mod tests {
 
     fn taken(files: &[&[u8]]) -> Instructions {
         let mut all = Instructions::default();
-        files.iter().enumerate().for_each(|(n, bytes)| all.take("I", &format!("f{n}"), Ok(Some(file(bytes)))));
+        for (n, bytes) in files.iter().enumerate() {
+            all.take("I", &format!("f{n}"), Ok(Some(file(bytes))));
+        }
         all
     }
 

@@ -72,6 +72,8 @@ pub(super) struct Root {
     dir: Arc<OwnedFd>,
     /// Device and inode of `dir`. While the handle is open, no other directory gets the same.
     which: (u64, u64),
+    /// Those of `.git` in it, if there was one: it keeps its meaning under another name.
+    pub(super) git: Option<(u64, u64)>,
 }
 
 impl Root {
@@ -81,11 +83,12 @@ impl Root {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let dir = rustix::fs::open(&path, flags, Mode::empty()).map_err(failed)?;
         let which = which(&rustix::fs::fstat(&dir).map_err(failed)?);
-        Ok(Self { path, access, dir: Arc::new(dir), which })
+        let git = super::open::stat_at(dir.as_fd(), ".git".as_ref()).ok().map(|stat| self::which(&stat));
+        Ok(Self { path, access, dir: Arc::new(dir), which, git })
     }
 
     pub(super) fn read_only(&self) -> Self {
-        Self { path: self.path.clone(), access: Access::Read, dir: self.dir.clone(), which: self.which }
+        Self { path: self.path.clone(), access: Access::Read, dir: self.dir.clone(), which: self.which, git: self.git }
     }
 
     /// Whether the path now leads to another directory than the opened one, or to none.

@@ -7,6 +7,7 @@
 mod dirs;
 mod locate;
 mod open;
+mod place;
 mod secrets;
 mod show;
 mod stage;
@@ -19,6 +20,7 @@ pub(crate) use locate::resolve;
 pub use locate::{Located, Location, MAX_LINKS, MAX_PATH};
 pub use open::{FileKind, MAX_DIR_ENTRIES, Meta, Stamp};
 pub(crate) use open::{Name, looked_at, meta_at, names, relink, target};
+pub use place::Place;
 pub use secrets::SecretNames;
 pub use show::escape;
 pub use stage::Staged;

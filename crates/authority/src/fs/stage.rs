@@ -3,6 +3,7 @@
 
 use super::locate::{Located, which};
 use super::open::{Stamp, meta, open_dir_at, regular, stamp, stat_at, step, synced, top, trouble};
+use super::place::{Place, born, check_stands, moved, names};
 use super::workspace::{Access, Workspace};
 use crate::{Door, Error, ErrorKind};
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
@@ -53,8 +54,7 @@ impl Workspace {
     /// `FixInput` when something else than a regular file is there; `Denied` for a read-only grant, by the system, or
     /// when the owner cannot be kept; `Exhausted` when the disk is full; `Revoked`.
     pub fn stage(&self, at: &Located, number: u64, bytes: &[u8]) -> Result<Staged, Error> {
-        let _use = self.enter_at(at, Access::ReadWrite)?;
-        self.stage_if(at, number, bytes, |_| true)
+        self.stage_if(self.place(at)?, number, bytes, |_| true)
     }
 
     /// As [`Self::stage`], for the file as it was when [`Self::metadata`] gave this stamp, before its content was read;
@@ -63,8 +63,15 @@ impl Workspace {
     /// # Errors
     /// As for [`Self::stage`]; `FixInput` when it has changed, appeared or vanished since.
     pub fn stage_over(&self, at: &Located, was: Option<Stamp>, number: u64, bytes: &[u8]) -> Result<Staged, Error> {
-        let _use = self.enter_at(at, Access::ReadWrite)?;
-        self.stage_if(at, number, bytes, |now| now == was)
+        self.stage_in(self.place(at)?, was, number, bytes)
+    }
+
+    /// As [`Self::stage_over`], in a directory that was opened before.
+    ///
+    /// # Errors
+    /// As for [`Self::stage_over`]; when it is published, `Denied` if the path does not lead to this directory any more.
+    pub fn stage_in(&self, place: Place, was: Option<Stamp>, number: u64, bytes: &[u8]) -> Result<Staged, Error> {
+        self.stage_if(place, number, bytes, |now| now == was)
     }
 
     /// Removes the content that a dead process staged for a file under this number, and nothing else. Recovery calls
@@ -88,12 +95,14 @@ impl Workspace {
 
     fn stage_if(
         &self,
-        at: &Located,
+        place: Place,
         number: u64,
         bytes: &[u8],
         expected: impl FnOnce(Option<Stamp>) -> bool,
     ) -> Result<Staged, Error> {
-        let (dir, names) = nearest(at)?;
+        let Place { at, dir, names, .. } = place;
+        let at = &at;
+        let _use = self.enter_at(at, Access::ReadWrite)?;
         let old = match names.as_slice() {
             [leaf] => look(&dir, leaf, at)?,
             _ => None,
@@ -133,12 +142,14 @@ impl Staged {
     /// meanwhile are used. Returns the stamp of this file; one put in its place meanwhile has another.
     ///
     /// # Errors
-    /// `FixInput` when the file was created, changed or removed meanwhile; `Denied` by the system; `Revoked`.
+    /// `FixInput` when the file was created, changed or removed meanwhile; `Denied` by the system, or when the path leads
+    /// to another directory than the one it was staged in; `Revoked`.
     /// Except when only the last sync failed (`Unavailable`), nothing was changed.
     pub fn publish(self) -> Result<Stamp, Error> {
         let door = self.door.clone();
         let _use = door.enter().map_err(|_| Error::revoked(&super::escape(self.at.path())))?;
         let replaces = self.was.is_some();
+        check_stands(&self.at, &self.entry.dir, self.entry.names.len())?;
         if let (true, [leaf]) = (replaces, self.entry.names.as_slice())
             && look(&self.entry.dir, leaf, &self.at)?.as_ref().map(stamp) != self.was
         {
@@ -156,7 +167,11 @@ impl Staged {
 impl TempEntry {
     /// Creates the missing directories and the file under the temporary name.
     fn create(&mut self, at: &Located, replaces: bool) -> Result<File, Error> {
-        let failed = |error: Errno| trouble("write beside", at.path(), error);
+        let failed = |error: Errno| match error {
+            // The directory itself was removed.
+            Errno::NOENT => moved(at),
+            error => trouble("write beside", at.path(), error),
+        };
         let inner = self.names.get(1..).unwrap_or_default().to_vec();
         for _ in 0..NAME_TRIES {
             let made = match inner.as_slice() {
@@ -231,6 +246,10 @@ impl TempEntry {
                 (Err(Errno::EXIST), Some(below)) => {
                     to = step(to.as_fd(), new).map_err(failed)?;
                     from = step(from.as_fd(), old).map_err(failed)?;
+                    // An older one was elsewhere when this was staged.
+                    if born(&to).is_none() || born(&to) < born(&from) {
+                        return Err(moved(at));
+                    }
                     old = below;
                 }
                 (Err(Errno::EXIST), None) => {
@@ -263,26 +282,6 @@ fn temp_name(number: u64) -> OsString {
 pub(super) fn is_temp_name(name: &OsStr) -> bool {
     let digits = name.to_str().and_then(|name| name.strip_prefix(".yoi-")?.strip_suffix(".tmp"));
     digits.is_some_and(|digits| digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
-}
-
-/// The names from the root down.
-fn names(at: &Located) -> Vec<OsString> {
-    let names: Vec<OsString> = at.relative().iter().map(OsStr::to_owned).collect();
-    if names.is_empty() { vec![OsString::from(".")] } else { names }
-}
-
-/// The deepest existing directory above a path, and the names below it.
-fn nearest(at: &Located) -> Result<(OwnedFd, Vec<OsString>), Error> {
-    let (mut dir, mut left) = (top(at)?, names(at).into_iter());
-    while let [name, _, ..] = left.as_slice() {
-        match step(dir.as_fd(), name) {
-            Ok(next) => dir = next,
-            Err(Errno::NOENT) => break,
-            Err(error) => return Err(trouble("open", at.path(), error)),
-        }
-        left.next();
-    }
-    Ok((dir, left.collect()))
 }
 
 fn copy(dir: &OwnedFd, at: &Located) -> Result<OwnedFd, Error> {

@@ -245,5 +245,5 @@ fn ignore_file(dir: BorrowedFd<'_>, name: &str) -> Option<String> {
     file.metadata().ok().filter(std::fs::Metadata::is_file)?;
     let mut bytes = Vec::new();
     file.take(MAX_IGNORE_FILE).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+    Some(String::from_utf8_lossy(crate::text::bytes_without_bom(&bytes)).into_owned())
 }

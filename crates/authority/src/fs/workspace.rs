@@ -23,6 +23,7 @@ pub struct Workspace {
     roots: Vec<Arc<Root>>,
     project: PathBuf,
     cwd: PathBuf,
+    home: Option<PathBuf>,
     secrets: Arc<SecretNames>,
     door: Arc<Door>,
 }
@@ -42,7 +43,7 @@ impl Workspace {
         }
         let project = root.path.clone();
         let secrets = Arc::new(SecretNames::with(&[])?);
-        Ok(Self { roots: vec![Arc::new(root)], project, cwd, secrets, door: Door::new() })
+        Ok(Self { roots: vec![Arc::new(root)], project, cwd, home: None, secrets, door: Door::new() })
     }
 
     /// Adds a directory. Where roots contain each other, the innermost decides.
@@ -58,6 +59,17 @@ impl Workspace {
             None => self.roots.push(Arc::new(root)),
         }
         Ok(self)
+    }
+
+    /// Sets the person's home directory, which `~` means in messages. It is no root.
+    #[must_use]
+    pub fn with_home(self, home: Option<PathBuf>) -> Self {
+        Self { home, ..self }
+    }
+
+    /// The person's home directory, if it is known.
+    pub fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
     }
 
     /// Replaces the built-in names of files that may hold secrets.

@@ -1,6 +1,7 @@
 //! A note: seven lines of front matter and a text, in one file named after the note.
 
 use crate::plain;
+use authority::text::without_bom;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::SystemTime;
@@ -86,6 +87,7 @@ impl Note {
     /// # Errors
     /// What is missing or wrong, by its key.
     pub(super) fn parse(file: &str, name: &NoteName) -> Result<Self, String> {
+        let file = without_bom(file).replace("\r\n", "\n");
         let front = file.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
         let (front, text) = front.ok_or("it has no front matter between two lines of ---")?;
         let value = |key: &str| {
@@ -173,6 +175,8 @@ mod tests {
             text: "one\n\n---\nnot front matter".to_owned(),
         };
         assert_eq!(Note::parse(&note.render(), &named("build")), Ok(note.clone()));
+        let windows = format!("\u{feff}{}", note.render().replace('\n', "\r\n"));
+        assert_eq!(Note::parse(&windows, &named("build")), Ok(note.clone()));
         let bare = Note { tags: Vec::new(), ..note };
         assert_eq!(Note::parse(&bare.render(), &named("build")), Ok(bare));
     }

@@ -14,7 +14,7 @@ const MARKER: &str = "<!-- event: ";
 pub(super) struct ItemFile {
     /// The front matter. Its status is the written one; the folder may say something else after a crash.
     pub(super) heading: Heading,
-    /// Everything behind the second rule, unchanged.
+    /// Everything behind the second rule, with LF line ends.
     rest: String,
 }
 
@@ -46,7 +46,7 @@ impl ItemFile {
         let updated_at = front.parsed("updated_at", Time::parse)?;
         let assignee = front.parsed("assignee", |value| Assignee::try_from(unquoted(value)?).ok())?;
         front.rule()?;
-        let rest = text.get(front.read..).unwrap_or_default().to_owned();
+        let rest = text.get(front.read..).unwrap_or_default().replace("\r\n", "\n");
         let id = id.clone();
         let heading = Heading { id, title, status, kind, priority, labels, created_at, updated_at, assignee };
         Ok(Self { heading, rest })
@@ -91,7 +91,7 @@ impl<'a> Front<'a> {
         let line = self.lines.next().unwrap_or_default();
         self.number += 1;
         self.read += line.len();
-        line.strip_suffix('\n').unwrap_or(line)
+        line.trim_end_matches(['\r', '\n'])
     }
 
     fn rule(&mut self) -> Result<(), String> {

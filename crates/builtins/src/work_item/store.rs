@@ -12,6 +12,7 @@ use crate::clock::Now;
 use crate::plain;
 use crate::store_error::StoreError;
 use async_trait::async_trait;
+use authority::text::{bytes_without_bom, without_bom};
 use authority::{FileKind, Located, LockDir};
 use llm_worker::{ErrorKind, ToolContext};
 use pod::feature::ServiceEventSink;
@@ -278,7 +279,7 @@ impl WorkItemStore {
         if bytes.len() as u64 == MAX_FILE {
             return Err(found.corrupt(name, &format!("it has more than {MAX_FILE} bytes")));
         }
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        Ok(String::from_utf8_lossy(bytes_without_bom(&bytes)).into_owned())
     }
 
     /// A file of an item that is about to change.
@@ -286,7 +287,7 @@ impl WorkItemStore {
         let before = self.files.before(&self.at(&found.path(name))?, cx)?;
         let before = before.ok_or_else(|| found.corrupt(name, "it is missing"))?;
         match String::from_utf8(before.bytes.clone()) {
-            Ok(text) => Ok((before, text)),
+            Ok(text) => Ok((before, without_bom(&text).to_owned())),
             Err(_) => Err(found.corrupt(name, "it is not UTF-8")),
         }
     }

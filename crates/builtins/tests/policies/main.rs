@@ -7,6 +7,7 @@ mod circuit_breaker;
 mod command_blocklist;
 mod confirm_gate;
 mod jobs;
+mod landing;
 mod list_features;
 mod loop_detect;
 mod output_validate;

@@ -194,6 +194,28 @@ fn invalid_item_text_is_refused_before_any_write() {
     assert_eq!((rig.files(), rig.host.told.lock().unwrap().len()), (before, 0));
 }
 
+// cline#12151, qwen-code#1528: an item that an editor of Windows saved was "not readable".
+#[test]
+fn an_item_with_a_mark_and_crlf_is_read_and_changed() {
+    for (mark, thread) in [("", false), ("\u{feff}", false), ("\u{feff}", true)] {
+        let (rig, _) = rig();
+        rig.ok("WorkItemCreate", json!({ "title": "One", "body": "first\nsecond" }));
+        let file = rig.files().into_iter().find(|file| file.ends_with("item.md")).unwrap();
+        let mut files = vec![file.clone()];
+        files.extend(thread.then(|| file.replace("item.md", "thread.md")));
+        for file in &files {
+            rig.write(file, &format!("{mark}{}", rig.text(file).replace('\n', "\r\n")));
+        }
+        let id = file.split('/').nth_back(1).unwrap().to_owned();
+        let listed = rig.ok("WorkItemList", json!({}));
+        assert!(listed.content.contains("One") && !listed.content.contains("readable"), "{listed:?}");
+        rig.ok("WorkItemUpdate", json!({ "id": id, "kind": "bug", "comment": "more" }));
+        let shown = rig.ok("WorkItemShow", json!({ "id": id }));
+        assert!(shown.content.contains("first\nsecond") && shown.content.contains("more"), "{shown:?}");
+        assert!(!rig.text(&file).contains(['\r', '\u{feff}']), "{mark:?}");
+    }
+}
+
 #[test]
 fn links_lead_nowhere() {
     let (rig, _) = rig();

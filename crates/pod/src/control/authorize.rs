@@ -12,16 +12,18 @@ use crate::feature::{FeatureRegistry, ForeignContract, RegisteredTool, sanitize_
 use crate::foreign::Callbacks;
 use crate::foreign::attribution;
 use crate::hook::{HookPoint, PreToolCall, ToolArguments, ToolCallView};
-use crate::permission::{CallFacts, Person, Policy, Proposal, Rule, RuleRef, SandboxState, says_what_changes};
+use crate::permission::{
+    CallFacts, JudgedResources, Person, Policy, Proposal, Rule, RuleRef, SandboxState, says_what_changes,
+};
 use crate::record::{ApprovalRequested, Decision, GateNote, ToolStarted, TransformNote, VerdictGiven};
 use crate::session::approvals::AllowedRule;
 use crate::session::fold::GoingOn;
 use asked::{Asks, definition_digest, sandbox_text};
 use authority::{Door, Redactor, SandboxMode, Shut, Workspace};
 use llm_worker::CallId;
-use llm_worker::ToolEffect;
 use llm_worker::effect::{CallVerdict, CallView, Input};
-use llm_worker::tool::{ArgumentError, Prepared, Touch};
+use llm_worker::tool::{ArgumentError, Landing, Prepared, Touch};
+use llm_worker::{ErrorKind, ToolEffect, ToolError};
 use session_store::Clock;
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,6 +88,33 @@ pub(crate) struct Authorized {
     pub(crate) deadline: Duration,
     /// The door of the tool's grant: each step of the call enters it.
     pub(crate) door: Arc<Door>,
+    pub(crate) landings: Landings,
+}
+
+/// Where a call may write: where its paths led when they were judged.
+#[derive(Debug, Default)]
+pub(crate) struct Landings {
+    judged: Vec<Landing>,
+    /// When they were judged, since 1970.
+    since: Duration,
+}
+
+/// By how much the clock of a file system may be behind.
+const CLOCK_TICK: Duration = Duration::from_millis(20);
+
+impl Landings {
+    /// Allows a file where it was judged, and in a directory that was created since.
+    pub(crate) fn check(&self, found: &Landing) -> Result<(), ToolError> {
+        let judged = self.judged.iter().filter(|judged| judged.path == found.path);
+        let is_new = found.born.is_some_and(|born| born + CLOCK_TICK >= self.since);
+        if judged.into_iter().any(|judged| judged.dir == found.dir || is_new) {
+            return Ok(());
+        }
+        let shown = authority::escape(&found.path);
+        let message =
+            format!("{shown}: the path changed between the check and the write; nothing was written; call again");
+        Err(ToolError::new(ErrorKind::Denied, message))
+    }
 }
 
 impl Authorization {
@@ -397,6 +426,7 @@ impl Authorizer {
             feature: &registered.feature,
         };
         let Permission { policy, workspace, sandbox, person } = &*self.permission;
+        let since = self.now();
         let judged = policy.judge_with(&facts, workspace, *sandbox, *person);
         let RuleRef { text, source, .. } = &judged.rule;
         let said = || sanitize_lines(judged.decision.reason(), MAX_PROBLEM, redactor);
@@ -408,12 +438,13 @@ impl Authorizer {
         let gate_may_ask = *person == Person::Later && self.registry.hooks().any::<PreToolCall>("");
         let (mut resources_digest, mut command) = (String::new(), None);
         if judged.decision.asks() || may_run && gate_may_ask {
-            resources_digest = Policy::resources_digest(&facts, workspace, *sandbox);
+            resources_digest = judged.resources.digest.clone();
             command = policy.asked_command(&facts, &prepared.canonical, workspace, *sandbox);
         }
         let claims = may_run.then(|| Claims::of(facts.effect, facts.touches, workspace));
         let verdict = if may_run {
-            CallVerdict::Allow(Box::new(self.allowed(call, registered, prepared)))
+            let landings = Landings { judged: judged.resources.landings, since };
+            CallVerdict::Allow(Box::new(self.allowed(call, registered, prepared, landings)))
         } else {
             CallVerdict::Refuse { reason: said() }
         };
@@ -421,7 +452,11 @@ impl Authorizer {
         Authorization { asks, ..Authorization::by(format!("{text} ({source})"), verdict) }
     }
 
-    fn allowed(&self, call: &CallView, tool: &RegisteredTool, prepared: Prepared) -> Authorized {
+    fn now(&self) -> Duration {
+        Duration::from_micros((self.clock)())
+    }
+
+    fn allowed(&self, call: &CallView, tool: &RegisteredTool, prepared: Prepared, landings: Landings) -> Authorized {
         let record = ToolStarted {
             call: call.id,
             name: call.name.clone(),
@@ -434,7 +469,7 @@ impl Authorizer {
             escalation: self.permission.sandbox.escalation(&prepared.touches),
         };
         let view = Arc::new(view(call, tool, &prepared, self.going_on));
-        Authorized { record, view, prepared, deadline: tool.deadline, door: tool.door.clone() }
+        Authorized { record, view, prepared, deadline: tool.deadline, door: tool.door.clone(), landings }
     }
 }
 
@@ -558,12 +593,15 @@ impl Authorizer {
         };
         let Permission { policy, workspace, sandbox, .. } = &*self.permission;
         workspace.check_roots().map_err(|replaced| replaced.to_string())?;
-        if Policy::resources_digest(&facts, workspace, *sandbox) != approval.resources_digest {
+        let since = self.now();
+        let judged = policy.judge_with(&facts, workspace, *sandbox, Person::Later);
+        let JudgedResources { landings, digest, digest_by_name } = judged.resources;
+        if ![digest, digest_by_name].contains(&approval.resources_digest) {
             return Err("the sandbox, or where a path of the call leads, has changed since".to_owned());
         }
-        let judged = policy.judge_with(&facts, workspace, *sandbox, Person::Later);
         if judged.decision.allows() || judged.decision.asks() {
-            return Ok(Box::new(self.allowed(&view, registered, prepared)));
+            let landings = Landings { judged: landings, since };
+            return Ok(Box::new(self.allowed(&view, registered, prepared, landings)));
         }
         Err(sanitize_lines(judged.decision.reason(), MAX_PROBLEM, redactor))
     }

@@ -1,5 +1,6 @@
 //! The host's side of one running call: its output, the records of its file changes, and its bounded result.
 
+use super::authorize::Landings;
 use crate::feature::sanitize;
 use crate::hook::Shaping;
 use crate::mailbox::live_output::LiveOutput;
@@ -10,7 +11,7 @@ use crate::session::changes::staged;
 use crate::session::kind_of_store;
 use async_trait::async_trait;
 use authority::{RedactedStream, Redactor, Screen, shown};
-use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, LineRange};
+use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, Landing, LineRange};
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolError, ToolOutcome, ToolResult};
 use session_store::{BlobError, Blobs, Spool};
 use std::collections::VecDeque;
@@ -49,6 +50,7 @@ pub(crate) struct CallOutput {
     terms: HostTerms,
     shaping: Shaping,
     may_escalate: bool,
+    landings: Landings,
     written: Mutex<Written>,
     warnings: Mutex<Vec<String>>,
 }
@@ -218,7 +220,27 @@ impl CallOutput {
         let (stream, sink) = (RedactedStream::new(redactor.clone()), Sink::new(shaping));
         let live = live.filter(|_| shaping != Shaping::MayWithhold);
         let (written, warnings) = (Mutex::new(Written { stream, sink, live }), Mutex::default());
-        Self { session, dir, call, blobs, outputs, mailbox, redactor, terms, shaping, may_escalate, written, warnings }
+        let landings = Landings::default();
+        Self {
+            session,
+            dir,
+            call,
+            blobs,
+            outputs,
+            mailbox,
+            redactor,
+            terms,
+            shaping,
+            may_escalate,
+            landings,
+            written,
+            warnings,
+        }
+    }
+
+    /// With the places where the call may write the files that it names; none without it.
+    pub(crate) fn landing_at(self, landings: Landings) -> Self {
+        Self { landings, ..self }
     }
 
     /// Drops the output so far: the call runs again.
@@ -432,6 +454,10 @@ impl CallHost for CallOutput {
 
     fn may_escalate(&self) -> bool {
         self.may_escalate
+    }
+
+    fn may_land(&self, landing: &Landing) -> Result<(), ToolError> {
+        self.landings.check(landing)
     }
 
     fn read_output(&self, handle: &str, window: LineRange) -> Result<Excerpt, ToolError> {

@@ -88,7 +88,7 @@ impl Calls {
     }
 
     fn start(&mut self, id: CallId, call: Authorized, core: &Core, step_span: &Span) {
-        let Authorized { record, view, prepared, deadline, door } = call;
+        let Authorized { record, view, prepared, deadline, door, landings } = call;
         let (tool, feature) = (view.tool.as_str(), &view.feature);
         let span = info_span!(
             parent: step_span, "call", call = %id, tool, %feature, effect = ?view.effect, status = Empty, bytes = Empty
@@ -98,7 +98,7 @@ impl Calls {
         let shaping = core.registry.hooks().shaping(&view.tool);
         let origin = CallOrigin { turn: core.state.turns, request: core.state.requests, seq: core.outbox.newest() };
         let live = core.outbox.outputs().begin(id, origin);
-        let output = Arc::new(CallOutput::new(
+        let output = CallOutput::new(
             core.store.session.clone(),
             core.store.dir.clone(),
             id,
@@ -110,7 +110,8 @@ impl Calls {
             shaping,
             core.permission.may_escalate(),
             Some(live),
-        ));
+        );
+        let output = Arc::new(output.landing_at(landings));
         let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
         // Given up with the call.
         let permit = record.escalation.and_then(|escalation| core.registry.permit(id, escalation));

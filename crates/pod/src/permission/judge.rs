@@ -10,7 +10,7 @@ use crate::record::Decision;
 use authority::text::escape_line;
 use authority::{SandboxMode, Workspace};
 use llm_worker::ToolEffect;
-use llm_worker::tool::{Escalation, Touch};
+use llm_worker::tool::{Escalation, Landing, Touch};
 use std::path::PathBuf;
 
 /// The name of the built-in table in decisions.
@@ -64,6 +64,47 @@ pub struct PolicyDecision {
     /// The first line of a refusal names the call and the rule; the remedy is below it.
     pub decision: Decision,
     pub rule: RuleRef,
+    pub resources: JudgedResources,
+}
+
+/// What a call would act on, as it was judged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JudgedResources {
+    /// Where the paths that the call writes lead.
+    pub landings: Vec<Landing>,
+    /// A digest of the sandbox, of the files that the call names, with their links followed, and of the directories that
+    /// it writes in.
+    pub digest: String,
+    /// The same without the directories: what `digest` is for those that do not exist yet.
+    pub digest_by_name: String,
+}
+
+impl JudgedResources {
+    fn of(targets: &[Target], now: SandboxState) -> Self {
+        let mut landings = Vec::new();
+        let mut by_name = format!("{:?}", (now.mode, now.enforced));
+        let mut by_dir = by_name.clone();
+        for target in targets {
+            let text = match target {
+                Target::Path { way, side, resolved, landing, .. } => {
+                    landings.extend(landing.clone());
+                    // Devices have other numbers after the machine was started again.
+                    let inode = landing.as_ref().filter(|landing| !landing.missing).map(|landing| landing.dir.1);
+                    by_dir += &inode.map(|inode| inode.to_string()).unwrap_or_default();
+                    format!("{:?}", (way, side, resolved))
+                }
+                Target::Lost { shown, why } => format!("{:?}", (shown, why)),
+                Target::Escalate(to, reason) => format!("{:?}", (to, reason)),
+                // Their words are those of the arguments.
+                Target::Host(_) | Target::Remote(_) | Target::Command | Target::Part(..) => continue,
+                Target::Session | Target::Nothing => continue,
+            };
+            by_name += &text;
+            by_dir += &text;
+        }
+        let digest = |text: &str| blake3::hash(text.as_bytes()).to_hex().to_string();
+        Self { landings, digest: digest(&by_dir), digest_by_name: digest(&by_name) }
+    }
 }
 
 /// The rules that would allow such calls.
@@ -125,6 +166,7 @@ impl Policy {
         person: Person,
     ) -> PolicyDecision {
         let targets = self.targets(call, workspace, now);
+        let resources = JudgedResources::of(&targets, now);
         let mut answers: Vec<_> = targets.iter().map(|target| self.answer(call, target, now)).collect();
         let lines: Vec<_> = match person {
             Person::Never => Vec::new(),
@@ -142,26 +184,10 @@ impl Policy {
             return PolicyDecision {
                 decision: Decision::Ask { question: lines.join("\n"), expires_after_ms: None },
                 rule: RuleRef { source, text },
+                resources,
             };
         }
-        strictest.decide(call, now, self.terms)
-    }
-
-    /// A digest of what the call would act on now: the sandbox, and the files that it names, with their links followed.
-    #[must_use]
-    pub fn resources_digest(call: &CallFacts<'_>, workspace: &Workspace, now: SandboxState) -> String {
-        let mut resources = format!("{:?}", (now.mode, now.enforced));
-        for target in place::targets(call.effect, call.touches, workspace, true) {
-            match target {
-                Target::Path { way, side, resolved, .. } => resources += &format!("{:?}", (way, side, resolved)),
-                Target::Lost { shown, why } => resources += &format!("{:?}", (shown, why)),
-                Target::Escalate(to, reason) => resources += &format!("{:?}", (to, reason)),
-                // Their words are those of the arguments.
-                Target::Host(_) | Target::Remote(_) | Target::Command | Target::Part(..) => {}
-                Target::Session | Target::Nothing => {}
-            }
-        }
-        blake3::hash(resources.as_bytes()).to_hex().to_string()
+        PolicyDecision { resources, ..strictest.decide(call, now, self.terms) }
     }
 
     fn targets(&self, call: &CallFacts<'_>, workspace: &Workspace, now: SandboxState) -> Vec<Target> {
@@ -363,7 +389,7 @@ impl TargetDecision<'_> {
                 Decision::Refuse { reason }
             }
         };
-        PolicyDecision { decision, rule: RuleRef { source, text } }
+        PolicyDecision { decision, rule: RuleRef { source, text }, resources: JudgedResources::default() }
     }
 
     fn remedy(&self, tool: &str, now: SandboxState, terms: HostTerms) -> Remedy {

@@ -27,7 +27,9 @@ mod table;
 pub(crate) mod tests;
 
 pub use explain::{ActionKind, Expectation, RuleStatement};
-pub use judge::{CallFacts, Person, Policy, PolicyDecision, Proposal, RuleRef, RuleTrial, SandboxState};
+pub use judge::{
+    CallFacts, JudgedResources, Person, Policy, PolicyDecision, Proposal, RuleRef, RuleTrial, SandboxState,
+};
 pub(crate) use place::says_what_changes;
 pub use remedy::{AlternativeRemedy, HostTerms, Remedy};
 pub use rule::{Layer, Rule, RuleDecision, RuleError};

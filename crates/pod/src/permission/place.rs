@@ -1,9 +1,9 @@
 //! Resolves what a call names into targets, which are judged. Does not depend on rules.
 
 use super::secret::{self, Named};
-use authority::{Access, Location, Workspace};
+use authority::{Access, Location, Place, Workspace};
 use llm_worker::ToolEffect;
-use llm_worker::tool::{Escalation, Touch};
+use llm_worker::tool::{Escalation, Landing, Touch};
 use shell::base_name;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -27,6 +27,8 @@ pub(super) enum Target {
         dir: PathBuf,
         /// For people.
         shown: String,
+        /// Where it would be written.
+        landing: Option<Landing>,
     },
     /// A path that cannot be resolved.
     Lost {
@@ -125,6 +127,7 @@ fn secret_target(named: Named, workspace: &Workspace) -> Target {
             written: vec![PathBuf::from(&shown)],
             dir: workspace.project().to_owned(),
             shown: authority::escape(Path::new(&shown)),
+            landing: None,
         },
     }
 }
@@ -186,6 +189,15 @@ fn path_target(way: AccessMode, path: &Path, workspace: &Workspace, command: boo
         Ok(place) => place,
         Err(error) => return Target::Lost { shown, why: unresolved(path, &error, workspace) },
     };
+    // Opened for the same resolution that is judged: a link that is made after it is an error.
+    let opened = match &place {
+        Location::Inside(at) if way == AccessMode::Write => workspace.place(at).map(Some),
+        Location::Inside(_) | Location::Outside(_) => Ok(None),
+    };
+    let opened = match opened {
+        Ok(opened) => opened,
+        Err(error) => return Target::Lost { shown, why: unresolved(path, &error, workspace) },
+    };
     let absolute = plain(&workspace.cwd().join(path));
     let below_project = |path: &Path| path.strip_prefix(workspace.project()).ok().map(Path::to_owned);
     let below_a_root = workspace.roots().find_map(|(root, _)| absolute.strip_prefix(root).ok());
@@ -202,12 +214,19 @@ fn path_target(way: AccessMode, path: &Path, workspace: &Workspace, command: boo
     // Only names below a root are checked: a person chose the directories above it.
     let secret = matches!(&place, Location::Inside(at) if workspace.may_hold_secrets(at))
         || below_a_root.is_some_and(|below| workspace.secret_names().matches(below));
-    let configures = || below.is_some_and(names_guarded) || below_a_root.is_some_and(names_guarded);
+    let in_git_dir = opened.as_ref().is_some_and(Place::in_git_dir);
+    let configures = || in_git_dir || below.is_some_and(names_guarded) || below_a_root.is_some_and(names_guarded);
     let guarded = secret || (way == AccessMode::Write && configures());
     let shown = if settled == absolute { shown } else { format!("{shown} (which is {})", workspace.show(settled)) };
     let resolved = below_project(settled).into_iter().chain([settled.to_owned()]).collect();
     let written = below_project(&absolute).into_iter().chain([absolute.clone()]).collect();
-    Target::Path { way, side, guarded, command, resolved, written, dir, shown }
+    let landing = opened.map(|opened| Landing {
+        path: settled.to_owned(),
+        dir: opened.id(),
+        born: opened.born(),
+        missing: opened.missing().is_some(),
+    });
+    Target::Path { way, side, guarded, command, resolved, written, dir, shown, landing }
 }
 
 /// Why a path cannot be resolved; names the file that is used as a directory.

@@ -39,11 +39,27 @@ impl World {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let at = |p: &str| dir.path().join(p);
-        for d in ["project/.git/hooks", "project/sub", "project/secrets", "outside", "added", "looked-at"] {
+        for d in [
+            "project/.git/hooks",
+            "project/bare/objects",
+            "project/bare/refs/heads",
+            "project/sub",
+            "project/secrets",
+            "outside",
+            "added",
+            "looked-at",
+        ] {
             std::fs::create_dir_all(at(d)).unwrap();
         }
-        for f in ["project/a.rs", "project/.git/config", "project/.env", "project/secrets/key", "outside/f", "added/f"]
-        {
+        for f in [
+            "project/a.rs",
+            "project/bare/HEAD",
+            "project/.git/config",
+            "project/.env",
+            "project/secrets/key",
+            "outside/f",
+            "added/f",
+        ] {
             std::fs::write(at(f), "x").unwrap();
         }
         symlink(at("outside"), at("project/out")).unwrap();
@@ -129,6 +145,9 @@ fn every_way_to_write_a_path_is_judged_by_where_it_leads() {
         ("/proc/self/root/etc/passwd", "outside", "outside"),
         (".git/config", "+", ".git/**"),
         (".git/", "+", ".git/**"),
+        ("bare/config", "+", ".git/**"),
+        ("bare/refs/heads/main", "+", ".git/**"),
+        ("bare/../sub/HEAD", "+", "+"),
         (".GIT/config", "+", ".git/**"),
         ("./.git/../.git/config", "+", ".git/**"),
         ("sub/.git/config", "+", ".git/**"),

@@ -18,6 +18,7 @@ use pod::permission::{Person, Rule, RuleDecision, SandboxState};
 use pod::record::{ApprovalDecision, ApprovalResolved, ApprovalScope, InputLimits, InputMode, Record};
 use pod::session::approvals::MAX_OPEN_APPROVALS;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use testkit::{FnTool, Over, PodUnderTest, ScriptedAnswer};
@@ -272,18 +273,24 @@ fn an_allowance_counts_only_for_what_was_shown() {
 
 #[test]
 fn an_allowance_is_for_the_file_to_which_the_path_led() {
-    let (mut pod, _) = scene(deploys());
-    let deploy = echo("Deploy", ToolEffect::Effectful).touching(vec![Touch::Write("there/a".into())]);
-    pod.tools[0] = deploy.clone();
-    let (one, two, there) = (pod.project.join("one"), pod.project.join("two"), pod.project.join("there"));
-    std::fs::create_dir(&one).unwrap();
-    std::fs::create_dir(&two).unwrap();
-    symlink(&one, &there).unwrap();
-    let elsewhere = |_: &mut PodUnderTest| {
-        std::fs::remove_file(&there).unwrap();
-        symlink(&two, &there).unwrap();
+    let relink = |root: &Path| {
+        std::fs::remove_file(root.join("there")).unwrap();
+        symlink("two", root.join("there")).unwrap();
     };
-    void_for(pod, &deploy, elsewhere, "where a path of the call leads, has changed");
+    let exchange = |root: &Path| {
+        std::fs::rename(root.join("one"), root.join("three")).unwrap();
+        std::fs::rename(root.join("two"), root.join("one")).unwrap();
+    };
+    for elsewhere in [relink as fn(&Path), exchange] {
+        let (mut pod, _) = scene(deploys());
+        let deploy = echo("Deploy", ToolEffect::Effectful).touching(vec![Touch::Write("there/a".into())]);
+        pod.tools[0] = deploy.clone();
+        std::fs::create_dir(pod.project.join("one")).unwrap();
+        std::fs::create_dir(pod.project.join("two")).unwrap();
+        symlink("one", pod.project.join("there")).unwrap();
+        let changed = |pod: &mut PodUnderTest| elsewhere(&pod.project);
+        void_for(pod, &deploy, changed, "where a path of the call leads, has changed");
+    }
 }
 
 // Its tool reads only directories that were added, so the call failed after the person had allowed it.

@@ -1,13 +1,15 @@
 //! Applying edits to bytes; bytes outside of a match are unchanged. Does not depend on files.
 //!
 //! The model writes `\n`. If the file has `\r\n`, matches are searched in the text with `\r\n` read as `\n`, and the new
-//! text gets the line end used at the match. An `old` that itself has a `\r` is taken literally.
+//! text gets the line end used at the match. An `old` that itself has a `\r` is taken literally,
+//! but where the file has no `\r\n`, it is read as `\n`.
 
 use super::Replacement;
-use super::nearest::{Nearest, nearest};
+use super::nearest::{Nearest, alike, nearest};
 use crate::answer::cut;
 use crate::files::MAX_FILE;
 use memchr::memmem;
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use tokio_util::sync::CancellationToken;
@@ -36,7 +38,14 @@ pub(super) enum EditProblemKind {
     Empty,
     Same,
     Absent(Option<Nearest>),
-    Ambiguous { times: usize, lines: Vec<usize> },
+    /// It does not occur, and contains the mark that Read shows for bytes that are not UTF-8.
+    Marked(Option<Nearest>),
+    /// The file is not UTF-8, so its encoding is not known, and the new text would be in another one.
+    Encoding,
+    Ambiguous {
+        times: usize,
+        lines: Vec<usize>,
+    },
     TooLarge,
     Cancelled,
 }
@@ -56,18 +65,29 @@ impl fmt::Display for EditProblem {
             EditProblemKind::Absent(Some(Nearest::Numbered)) => {
                 write!(f, "`old` does not occur; it seems to contain Read's line numbers, leave them out")
             }
-            EditProblemKind::Absent(Some(Nearest::Like { line, text })) => {
-                write!(
-                    f,
-                    "`old` does not occur; the most similar line to its first line is line {line}: `{}`",
-                    shown(text)
-                )
-            }
+            EditProblemKind::Absent(Some(Nearest::Like { line, text, wanted })) => write!(
+                f,
+                "`old` does not occur; the most similar line to its first line is line {line}: `{}`{}",
+                shown(text),
+                characters(text, wanted)
+            ),
             EditProblemKind::Absent(Some(Nearest::Parts { from, line, text, wanted })) => write!(
                 f,
-                "`old` does not occur; it matches from line {from}, but line {line} is `{}` where `old` has `{}`",
+                "`old` does not occur; it matches from line {from}, but line {line} is `{}` where `old` has `{}`{}",
                 shown(text),
-                shown(wanted)
+                shown(wanted),
+                characters(text, wanted)
+            ),
+            EditProblemKind::Marked(near) => {
+                write!(f, "`old` contains \u{fffd}, which stands for bytes that are not UTF-8: no text matches them")?;
+                if let Some(Nearest::Like { line, text, .. } | Nearest::Parts { line, text, .. }) = near {
+                    write!(f, "; line {line} is `{}`", shown(text))?;
+                }
+                write!(f, "; leave these bytes out of `old`, or convert the file (Bash: iconv)")
+            }
+            EditProblemKind::Encoding => write!(
+                f,
+                "the file is not UTF-8, and `new` has characters beyond ASCII: the file would have two encodings; write ASCII, or convert the file first (Bash: iconv)"
             ),
             EditProblemKind::Ambiguous { times, lines } => {
                 let mut named: Vec<_> = lines.iter().map(usize::to_string).collect();
@@ -85,16 +105,28 @@ impl fmt::Display for EditProblem {
     }
 }
 
+/// Names the characters in which two texts differ that may look the same.
+fn characters(text: &str, wanted: &str) -> String {
+    let name = |(have, want)| format!(" (the bytes differ: {have} in the file, {want} in `old`)");
+    alike(text, wanted).map(name).unwrap_or_default()
+}
+
 /// Applies every edit in order, each to the result of the one before.
 pub(super) fn apply(before: &[u8], edits: &[Replacement], cancel: &CancellationToken) -> Result<Applied, EditProblem> {
     let mut bytes = before.to_owned();
     let mut replaced = 0;
     for (index, edit) in edits.iter().enumerate() {
+        let edit = &as_the_file_ends(&bytes, edit);
         let problem = |why| EditProblem { edit: index + 1, of: edits.len(), why };
         if cancel.is_cancelled() {
             return Err(problem(EditProblemKind::Cancelled));
         }
         let matches = matches(&bytes, edit).map_err(problem)?;
+        // What is in `old`, too, is UTF-8 there.
+        let foreign = |c: char| !c.is_ascii() && !edit.old.contains(c);
+        if edit.new.contains(foreign) && str::from_utf8(&bytes).is_err() {
+            return Err(problem(EditProblemKind::Encoding));
+        }
         let grown = bytes.len() as u64 + matches.len() as u64 * 2 * edit.new.len() as u64;
         if grown > MAX_FILE && replaced_len(&bytes, &matches, edit) > MAX_FILE {
             return Err(problem(EditProblemKind::TooLarge));
@@ -117,7 +149,9 @@ fn matches(bytes: &[u8], edit: &Replacement) -> Result<Vec<Range<usize>>, EditPr
     let finder = memmem::Finder::new(edit.old.as_bytes());
     let found: Vec<usize> = finder.find_iter(view.text()).collect();
     let Some(first) = found.first() else {
-        return Err(EditProblemKind::Absent(nearest(bytes, &edit.old)));
+        let near = nearest(bytes, &edit.old);
+        let marked = edit.old.contains(char::REPLACEMENT_CHARACTER) && str::from_utf8(bytes).is_err();
+        return Err(if marked { EditProblemKind::Marked(near) } else { EditProblemKind::Absent(near) });
     };
     if !edit.replace_all {
         // `aa` occurs once in `aaa` without overlap, and is still ambiguous.
@@ -174,6 +208,15 @@ impl<'a> View<'a> {
             Self::Folded { ends, .. } => at + ends.partition_point(|end| *end < at),
         }
     }
+}
+
+/// CRLF of the model in `old`, where the file has none, is LF.
+fn as_the_file_ends<'a>(bytes: &[u8], edit: &'a Replacement) -> Cow<'a, Replacement> {
+    if !edit.old.contains("\r\n") || memmem::find(bytes, b"\r\n").is_some() {
+        return Cow::Borrowed(edit);
+    }
+    let [old, new] = [&edit.old, &edit.new].map(|text| text.replace("\r\n", "\n"));
+    Cow::Owned(Replacement { old, new, ..edit.clone() })
 }
 
 fn folds(bytes: &[u8], edit: &Replacement) -> bool {

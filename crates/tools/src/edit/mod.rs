@@ -5,7 +5,7 @@ mod diff;
 mod nearest;
 
 use crate::answer::{answer, counted, fix, go_on};
-use crate::change::publish;
+use crate::change::publish_judged;
 use crate::files::Files;
 use crate::scope;
 use llm_worker::tool::Touch;
@@ -78,7 +78,7 @@ pub async fn run(live: Arc<Files>, args: Args, cx: ToolContext) -> ToolResult {
         cancelled.unwrap_or_else(|| fix(format!("{shown}: {problem}; nothing was changed")))
     })?;
     let diff = diff::diff(&before.bytes, &applied.bytes);
-    publish(&live, &at, Some(before), &applied.bytes, &cx).await?;
+    publish_judged(&live, &at, Some(before), &applied.bytes, &cx).await?;
     let did = counted(applied.replaced, "replacement", "replacements");
     Ok(answer(&format!("{shown}: {did}"), diff))
 }

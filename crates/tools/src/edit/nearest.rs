@@ -1,5 +1,10 @@
 //! Finding the part of a text that is most similar to one that does not occur in it. Does not depend on files.
 
+use authority::escape;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
 /// How many lines of the file are compared.
 const MAX_LINES: usize = 20_000;
 
@@ -14,7 +19,7 @@ pub(super) enum Nearest {
     /// The text carries line numbers as Read shows them.
     Numbered,
     /// No line fits its first line; this one is most like it.
-    Like { line: usize, text: String },
+    Like { line: usize, text: String, wanted: String },
     /// Its first lines occur at `from`; `line` is the first that differs.
     Parts { from: usize, line: usize, text: String, wanted: String },
 }
@@ -25,7 +30,25 @@ pub(super) fn nearest(bytes: &[u8], old: &str) -> Option<Nearest> {
     }
     let file = String::from_utf8_lossy(bytes);
     let lines: Vec<&str> = file.lines().take(MAX_LINES).collect();
-    parts(&lines, old).or_else(|| like(&lines, old))
+    let mut found = parts(&lines, old).or_else(|| like(&lines, old))?;
+    if let Nearest::Like { line, text, .. } | Nearest::Parts { line, text, .. } = &mut found
+        && let Some(raw) = bytes.split(|b| *b == b'\n').nth(*line - 1).filter(|raw| str::from_utf8(raw).is_err())
+    {
+        *text = escape(Path::new(OsStr::from_bytes(raw.trim_ascii_end())));
+    }
+    Some(found)
+}
+
+/// The first characters that differ, each with the one behind it, if they may look the same; of a line, and of the one
+/// that was wanted.
+pub(super) fn alike(line: &str, wanted: &str) -> Option<(String, String)> {
+    let (line, wanted) = (line.trim_start(), wanted.trim_start());
+    let ((at, have), want) = line.char_indices().zip(wanted.chars()).find(|((_, have), want)| have != want)?;
+    let points = |text: &str| {
+        let named = text.get(at..).unwrap_or_default().chars().take(2).map(|c| format!("U+{:04X}", u32::from(c)));
+        named.collect::<Vec<_>>().join(" ")
+    };
+    (!have.is_ascii() || !want.is_ascii()).then(|| (points(line), points(wanted)))
 }
 
 /// `   12<tab>text`.
@@ -49,11 +72,12 @@ fn parts(lines: &[&str], old: &str) -> Option<Nearest> {
 }
 
 fn like(lines: &[&str], old: &str) -> Option<Nearest> {
-    let wanted = pairs(old.lines().find(|line| !line.trim().is_empty())?);
+    let wanted_line = old.lines().find(|line| !line.trim().is_empty())?;
+    let wanted = pairs(wanted_line);
     let scored = lines.iter().enumerate().map(|(index, line)| (likeness(&wanted, &pairs(line)), index));
     let (score, index) = scored.max_by_key(|(score, index)| (*score, usize::MAX - index))?;
     let text = (*lines.get(index)?).to_owned();
-    (score >= LIKE).then_some(Nearest::Like { line: index + 1, text })
+    (score >= LIKE).then_some(Nearest::Like { line: index + 1, text, wanted: wanted_line.to_owned() })
 }
 
 /// Neighbouring bytes of a line without its white space, sorted.
@@ -92,10 +116,12 @@ mod tests {
 
     #[test]
     fn the_hint_fits_the_mistake() {
-        let like = |line, text: &str| Some(Nearest::Like { line, text: text.to_owned() });
+        let like = |line, text: &str, wanted: &str| {
+            Some(Nearest::Like { line, text: text.to_owned(), wanted: wanted.to_owned() })
+        };
         let table = [
-            ("spaces for a tab", "    let b = 2;", like(6, "\tlet b = 2;")),
-            ("a typing mistake", "fn twoo() {", like(5, "fn two() {")),
+            ("spaces for a tab", "    let b = 2;", like(6, "\tlet b = 2;", "    let b = 2;")),
+            ("a typing mistake", "fn twoo() {", like(5, "fn two() {", "fn twoo() {")),
             ("line numbers", "     5\tfn two() {\n     6\t\tlet b = 2;", Some(Nearest::Numbered)),
             ("nothing like it", "zzzzzz", None),
             (

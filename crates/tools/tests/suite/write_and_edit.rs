@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::Arc;
-use tools::{Files, edit, read, write};
+use tools::{Files, edit, glob, grep, list, read, write};
 
 struct Session {
     project: Project,
@@ -320,4 +320,106 @@ fn two_edits_of_one_file_at_once_both_hold() {
         ok(two);
     });
     assert_eq!(s.project.get("f"), "A\\nB\\n");
+}
+
+// kimi-cli#2191, hermes#35278: Write took the byte order mark and CRLF away without a word, as Read shows neither.
+#[test]
+fn write_keeps_what_read_does_not_show_or_says_what_it_changes() {
+    let table: [(&[u8], &str, &[u8], &str); 9] = [
+        (b"\xef\xbb\xbfa\n", "b\n", b"\xef\xbb\xbfb\n", "1 line, byte order mark kept"),
+        (b"\xef\xbb\xbfa\n", "\u{feff}b\n", b"\xef\xbb\xbfb\n", "1 line"),
+        (b"a\r\nb\r\n", "a\nc\n", b"a\r\nc\r\n", "2 lines, CRLF line ends kept"),
+        (b"\xef\xbb\xbfa\r\n", "b\n", b"\xef\xbb\xbfb\r\n", "1 line, byte order mark kept, CRLF line ends kept"),
+        (b"a\r\nb\r\n", "c", b"c", "1 line"),
+        (b"a\r\nb\n", "a\nc\n", b"a\nc\n", "2 lines, LF line ends instead of mixed"),
+        (b"a\n", "b\r\n", b"b\r\n", "1 line, CRLF line ends instead of LF"),
+        (b"caf\xe9 is here\n", "tea\n", b"tea\n", "1 line"),
+        (b"caf\xe9 is here\n", "\u{e9}\n", b"\xc3\xa9\n", "1 line, in UTF-8, which the file was not before"),
+    ];
+    for (before, content, after, said) in table {
+        let s = Session::new(&[("f", before)]);
+        s.read("f");
+        assert_eq!(ok(s.write("f", content)).summary, format!("f: replaced, {said}"));
+        assert_eq!(std::fs::read(s.project.root().join("f")).unwrap(), after, "{said}");
+        // What undo restores are the bytes.
+        assert_eq!(s.host.told.lock().unwrap()[0].change.before.as_deref(), Some(before), "{said}");
+    }
+    let s = Session::new(&[("f", b"caf\xe9 is here\n"), ("g", b"a\r\n")]);
+    s.read("f");
+    s.read("g");
+    assert!(failed(s.write("f", "caf\u{fffd} was here\n"), FIX).contains("bytes of the file that are not UTF-8"));
+    assert!(ok(s.write("g", "a\n")).summary.contains("unchanged"));
+    assert_eq!(s.told(), 0);
+    // What Read cannot show is named here, too.
+    s.project.put("u", b"\xff\xfea\0\n\0");
+    for refused in [s.replace("u", "a", "b"), s.write("u", "b")] {
+        assert!(failed(refused, FIX).contains("u is UTF-16 text (Bash: iconv -f UTF-16)"));
+    }
+}
+
+// zeph#5410, opencode#32223: Write created a directory called `~` in the project.
+#[test]
+fn a_path_in_another_notation_is_refused_with_the_one_that_was_meant() {
+    let s = Session::new(&[("src/f", b"x"), ("'really'", b"x"), ("a\\b", b"x"), ("~/there", b"x")]);
+    let home = s.project.workspace(Access::ReadWrite).with_home(Some("/home/ann".into()));
+    let root = home.cwd().display().to_string();
+    let (live, search) = (Arc::new(Files::new(home.clone())), Arc::new(tools::Search::new(home)));
+    let table = [
+        ("~/notes.txt", "/home/ann/notes.txt"),
+        ("~", "/home/ann"),
+        ("$HOME/x", "/home/ann/x"),
+        ("${HOME}/x", "/home/ann/x"),
+        ("~bob/x", "/home/bob/x"),
+        ("$PWD/x", &format!("{root}/x")),
+        ("file:///x/y%20z", "/x/y z"),
+        ("file://localhost/x", "/x"),
+        ("\"src/f\"", "src/f"),
+        ("'src/new'", "src/new"),
+        ("`src/f`", "src/f"),
+        (" src/f\n", "src/f"),
+        ("src/f/", "src/f"),
+        ("new/", "new"),
+        ("C:\\x\\y", "/x/y"),
+        ("src\\f", "src/f"),
+        ("my\\ file", "my file"),
+        ("\"~/x\"", "/home/ann/x"),
+        ("local://x.log", "x.log"),
+        ("@src/f", "src/f"),
+    ];
+    let before = s.project.names();
+    for (path, meant) in table {
+        let run = |tool: &str| {
+            let cx = context(&s.host);
+            match tool {
+                "Read" => block_on(read::run(live.clone(), args(json!({"path": path})), cx)),
+                "Write" => block_on(write::run(live.clone(), args(json!({"path": path, "content": "x"})), cx)),
+                "Edit" => {
+                    let edits = json!([{"old": "x", "new": "y"}]);
+                    block_on(edit::run(live.clone(), args(json!({"path": path, "edits": edits})), cx))
+                }
+                "Glob" => block_on(glob::run(search.clone(), args(json!({"path": path, "pattern": "*"})), cx)),
+                "Grep" => block_on(grep::run(search.clone(), args(json!({"path": path, "pattern": "x"})), cx)),
+                _ => block_on(list::run(search.clone(), args(json!({"path": path})), cx)),
+            }
+        };
+        for tool in ["Read", "Write", "Edit", "Glob", "Grep", "List"] {
+            // What is there under this very name, is meant.
+            if path == "~" && tool != "Write" && tool != "Edit" && tool != "Read" {
+                ok(run(tool));
+                continue;
+            }
+            let message = failed(run(tool), FIX);
+            let says = path == "~" && message.contains("is a directory");
+            assert!(says || message.contains(&format!("did you mean `{meant}`?")), "{tool} {path}: {message}");
+        }
+    }
+    assert_eq!(s.project.names(), before);
+    for path in ["'really'", "a\\b", "~/there"] {
+        ok(block_on(read::run(live.clone(), args(json!({"path": path})), context(&s.host))));
+        ok(block_on(write::run(live.clone(), args(json!({"path": path, "content": "y"})), context(&s.host))));
+    }
+    for path in ["src/", "./", "/", "src//"] {
+        let listed = block_on(list::run(search.clone(), args(json!({"path": path})), context(&s.host)));
+        assert!(!listed.is_err_and(|error| error.message.contains("did you mean")), "{path}");
+    }
 }

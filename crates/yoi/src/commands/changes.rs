@@ -15,10 +15,14 @@ use pod::record::Stored;
 use pod::session::changes::{Between, Changed, Changes, FileStatus, Moved};
 use pod::session::restore::decode;
 use session_store::{BlobView, Reader};
-use similar::TextDiff;
+use similar::{Algorithm, DiffOp, capture_diff_slices_deadline, group_diff_ops};
+use std::ffi::OsStr;
+use std::fmt::Write as _;
 use std::io::Read;
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tui::arguments::brief;
 use tui::{Line, Tone};
 
@@ -27,6 +31,12 @@ const MAX_FILE: u64 = 64 * 1024 * 1024;
 
 /// The largest file of which a diff is made, in bytes.
 const MAX_COMPARED: usize = 8 * 1024 * 1024;
+
+/// Bytes at the beginning of a file in which a NUL makes it binary, as for git.
+const MAX_SNIFFED: usize = 8000;
+
+/// Lines around a change.
+const CONTEXT: usize = 3;
 
 /// How long the shortest diff of one file is looked for; after that a longer one does.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -54,16 +64,18 @@ pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
             }
         };
         let status = changed.status(now.bytes.as_deref());
-        let path = name_of(&changed.path, &root);
+        let path = Path::new(&changed.path);
+        let path = path.strip_prefix(&root).unwrap_or(path);
         let old = Side { bytes: before.as_deref(), mode: changed.mode };
-        let diff = compared(&path, old, Side { bytes: now.bytes.as_deref(), mode: now.mode }, PATIENCE);
+        let diff =
+            compared(path.as_os_str().as_bytes(), old, Side { bytes: now.bytes.as_deref(), mode: now.mode }, PATIENCE);
         if args.json {
             rows.push(serde_json::json!({
                 "path": changed.path, "existed": before.is_some(), "exists": now.bytes.is_some(),
-                "standing": word(status), "diff": diff,
+                "standing": word(status), "diff": String::from_utf8_lossy(&diff),
             }));
         } else {
-            show(&path, changed, status, &diff, env.stdout_terminal);
+            show(&escape(path), changed, status, &diff, env.stdout_terminal);
         }
     }
     let moved = changes.moved();
@@ -167,7 +179,7 @@ fn word(status: FileStatus) -> &'static str {
 }
 
 /// A diff for a terminal is made harmless; for a file or another program it stays what it is, so that it applies.
-fn show(path: &str, changed: &Changed, status: FileStatus, diff: &str, terminal: bool) {
+fn show(path: &str, changed: &Changed, status: FileStatus, diff: &[u8], terminal: bool) {
     let said = match status {
         FileStatus::AsBefore => {
             let is = match changed.before {
@@ -185,11 +197,11 @@ fn show(path: &str, changed: &Changed, status: FileStatus, diff: &str, terminal:
     if let Some(said) = said {
         out::line(&format!("{path} {said}"));
     }
-    let diff = diff.trim_end_matches('\n');
+    let diff = diff.strip_suffix(b"\n").unwrap_or(diff);
     match Look::of_stdout() {
-        Some(look) => out::raw(&look.text(&toned(diff))),
-        None if terminal => out::lines(diff),
-        None => out::raw(&format!("{diff}\n")),
+        Some(look) => out::raw(&look.text(&toned(&String::from_utf8_lossy(diff)))),
+        None if terminal => out::lines(&String::from_utf8_lossy(diff)),
+        None => out::bytes(&[diff, b"\n"].concat()),
     }
 }
 
@@ -211,12 +223,6 @@ fn toned(diff: &str) -> Vec<Line> {
     lines.collect()
 }
 
-/// A path for people: below the project as it is there. A name is one line, whatever it is.
-fn name_of(path: &str, root: &Path) -> String {
-    let path = Path::new(path);
-    escape(path.strip_prefix(root).unwrap_or(path))
-}
-
 /// A file at one time.
 #[derive(Clone, Copy)]
 struct Side<'a> {
@@ -226,30 +232,100 @@ struct Side<'a> {
 }
 
 /// A diff as git writes it, the best that is found in this time; of very large files only their sizes.
-fn compared(path: &str, before: Side<'_>, now: Side<'_>, patience: Duration) -> String {
+fn compared(path: &[u8], before: Side<'_>, now: Side<'_>, patience: Duration) -> Vec<u8> {
     let (old, new) = (before.bytes.unwrap_or_default(), now.bytes.unwrap_or_default());
     if before.bytes == now.bytes {
-        return String::new();
+        return Vec::new();
     }
     if old.len().max(new.len()) > MAX_COMPARED {
-        return format!("{path}: {} bytes before, {} bytes now; too large to compare", old.len(), new.len());
+        let path = escape(Path::new(OsStr::from_bytes(path)));
+        let text = format!("{path}: {} bytes before, {} bytes now; too large to compare", old.len(), new.len());
+        return text.into_bytes();
     }
-    let name = |side: &str| format!("{side}/{}", path.trim_start_matches('/'));
+    let name = |side: &str| quoted(&[side.as_bytes(), b"/", path.strip_prefix(b"/").unwrap_or(path)].concat());
     let mode = |side: Side<'_>| if side.mode.is_some_and(|mode| mode & 0o111 != 0) { "100755" } else { "100644" };
     let mut head = format!("diff --git {} {}\n", name("a"), name("b"));
-    let (mut from, mut to) = (name("a"), name("b"));
+    // A tab ends a name with spaces, which could go on with a time.
+    let tab = if path.contains(&b' ') { "\t" } else { "" };
+    let (mut from, mut to) = (name("a") + tab, name("b") + tab);
     if before.bytes.is_none() {
         head.push_str(&format!("new file mode {}\n", mode(now)));
         from = "/dev/null".to_owned();
     } else if now.bytes.is_none() {
         head.push_str(&format!("deleted file mode {}\n", mode(before)));
         to = "/dev/null".to_owned();
+    } else if before.mode.is_some() && now.mode.is_some() && mode(before) != mode(now) {
+        head.push_str(&format!("old mode {}\nnew mode {}\n", mode(before), mode(now)));
     }
-    let (Ok(old), Ok(new)) = (str::from_utf8(old), str::from_utf8(new)) else {
-        return format!("{head}Binary files {from} and {to} differ\n");
+    let binary = |bytes: &[u8]| bytes.iter().take(MAX_SNIFFED).any(|byte| *byte == 0);
+    if binary(old) || binary(new) {
+        return format!("{head}Binary files {} and {} differ\n", from.trim_end(), to.trim_end()).into_bytes();
+    }
+    let hunks = hunks(old, new, patience);
+    if !hunks.is_empty() {
+        head.push_str(&format!("--- {from}\n+++ {to}\n"));
+    }
+    [head.into_bytes(), hunks].concat()
+}
+
+/// The changed lines, byte for byte; only a line feed ends a line.
+fn hunks(old: &[u8], new: &[u8], patience: Duration) -> Vec<u8> {
+    let (old, new) = (lines(old), lines(new));
+    let ops = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(Instant::now() + patience));
+    let mut out = Vec::new();
+    let mut push = |sign: &[u8], lines: &[&[u8]]| {
+        for line in lines {
+            let end: &[u8] = if line.ends_with(b"\n") { b"" } else { b"\n\\ No newline at end of file\n" };
+            out.extend([sign, line, end].concat());
+        }
     };
-    let diff = TextDiff::configure().timeout(patience).diff_lines(old, new);
-    format!("{head}{}", diff.unified_diff().header(&from, &to))
+    for group in group_diff_ops(ops, CONTEXT) {
+        let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
+        let from = span(first.old_range().start..last.old_range().end);
+        let to = span(first.new_range().start..last.new_range().end);
+        push(b"", &[format!("@@ -{from} +{to} @@\n").as_bytes()]);
+        for op in group {
+            let (gone, come) = (old.get(op.old_range()), new.get(op.new_range()));
+            if let DiffOp::Equal { .. } = op {
+                push(b" ", gone.unwrap_or_default());
+            } else {
+                push(b"-", gone.unwrap_or_default());
+                push(b"+", come.unwrap_or_default());
+            }
+        }
+    }
+    out
+}
+
+fn lines(bytes: &[u8]) -> Vec<&[u8]> {
+    bytes.split_inclusive(|byte| *byte == b'\n').collect()
+}
+
+/// Lines of one side of a hunk; an empty one names the line before it.
+fn span(lines: Range<usize>) -> String {
+    match lines.len() {
+        1 => (lines.start + 1).to_string(),
+        0 => format!("{},0", lines.start),
+        more => format!("{},{more}", lines.start + 1),
+    }
+}
+
+/// A name as git writes it with `core.quotePath`: in quotes if a byte of it is not printable ASCII, or is a quote or a
+/// backslash.
+fn quoted(name: &[u8]) -> String {
+    let mut out = String::new();
+    for byte in name {
+        match byte {
+            b'\t' => out.push_str("\\t"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'"' | b'\\' => out.extend(['\\', char::from(*byte)]),
+            b' '..=b'~' => out.push(char::from(*byte)),
+            // Writing to a string cannot fail.
+            other => drop(write!(out, "\\{other:03o}")),
+        }
+    }
+    if out.as_bytes() == name { out } else { format!("\"{out}\"") }
 }
 
 /// How many commands a warning names.
@@ -283,6 +359,9 @@ fn command_text(arguments: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::process::Command;
 
     fn side(bytes: Option<&[u8]>) -> Side<'_> {
         Side { bytes, mode: None }
@@ -295,14 +374,14 @@ mod tests {
             numbers.flat_map(|n| format!("{n}\n").into_bytes()).collect()
         };
         let (old, new) = (lines(0x9e37_79b9_7f4a_7c15), lines(0xc2b2_ae3d_27d4_eb4f));
-        let diff = compared("f", side(Some(&old)), side(Some(&new)), Duration::from_millis(10));
-        assert!(diff.starts_with("diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ "), "{}", diff.get(..100).unwrap());
+        let diff = compared(b"f", side(Some(&old)), side(Some(&new)), Duration::from_millis(10));
+        assert!(diff.starts_with(b"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ "), "{:?}", diff.get(..100).unwrap());
     }
 
     #[test]
     fn of_very_large_files_the_sizes_are_said() {
         let large = vec![b'x'; MAX_COMPARED + 1];
-        let compared = |before, now| compared("f", side(before), side(now), PATIENCE);
+        let compared = |before, now| String::from_utf8(compared(b"f", side(before), side(now), PATIENCE)).unwrap();
         assert_eq!(compared(Some(&large), None), "f: 8388609 bytes before, 0 bytes now; too large to compare");
         assert!(compared(Some(b"a\n"), Some(&large)).contains("2 bytes before, 8388609 bytes now"));
         assert!(compared(Some(b"a\n"), Some(b"b\n")).ends_with("-a\n+b\n"));
@@ -310,10 +389,92 @@ mod tests {
 
     #[test]
     fn each_line_of_a_diff_has_its_meaning() {
-        let diff = compared("f", side(Some(b"-- a\nb\n")), side(Some(b"++ c\nb")), PATIENCE);
+        let diff = compared(b"f", side(Some(b"-- a\nb\n")), side(Some(b"++ c\nb")), PATIENCE);
+        let diff = String::from_utf8(diff).unwrap();
         let shown: Vec<_> = toned(diff.trim_end()).iter().map(|line| line.ansi(tui::Theme::Colour)).collect();
         let codes = shown.iter().map(|line| line.strip_prefix("\u{1b}[").and_then(|line| line.split_once('m')));
         let codes: Vec<_> = codes.map(|code| code.map_or("", |(code, _)| code)).collect();
         assert_eq!(codes, ["1", "1", "1", "36", "31", "31", "32", "32", "2"], "{diff}");
+    }
+
+    fn git(dir: &Path, args: &[&str], patch: &Path) {
+        let done =
+            Command::new("git").arg("-C").arg(dir).args(["apply", "--unsafe-paths"]).args(args).arg(patch).output();
+        let done = done.unwrap();
+        assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    // opencode#3524, pi#4018, hermes#93750: a patch that is shown is one that git takes, there and back, byte for byte.
+    #[test]
+    fn git_applies_what_is_shown() {
+        let names: [&[u8]; 12] = [
+            b"plain.txt",
+            b"a\nb.txt",
+            b"tab\tx",
+            b"cr\rx",
+            b"del\x7f",
+            b"quote\"d",
+            b"back\\slash",
+            b"-dash",
+            b"a b",
+            b" lead trail ",
+            "\u{fc}ber/\u{65e5}".as_bytes(),
+            b"latin\xe9",
+        ];
+        type Content = Option<&'static [u8]>;
+        let contents: [(Content, Content); 12] = [
+            (Some(b"one\ntwo\n"), Some(b"1\ntwo\n")),
+            (Some(b"caf\xe9\n"), Some(b"th\xe9\n")),
+            (Some(b"a\r\nb\r\n"), Some(b"a\r\nB\r\n")),
+            (Some(b"a\r\nb\r\n"), Some(b"a\nb\n")),
+            (Some(b"a\rb\rc"), Some(b"a\rB\rc")),
+            (Some(b"end"), Some(b"end\n")),
+            (Some(b"end\n"), Some(b"end\r")),
+            (Some(b"old\n"), Some(b"")),
+            (None, Some(b"")),
+            (None, Some(b"new\xff")),
+            (Some(b""), None),
+            (Some(b"-- gone\n++ by\n"), None),
+        ];
+        for (number, name) in names.iter().enumerate() {
+            for (before, now) in contents {
+                let dir = tempfile::tempdir().unwrap();
+                let (root, patch) = (dir.path().join("d"), dir.path().join("patch"));
+                let file = root.join(OsStr::from_bytes(name));
+                fs::create_dir_all(file.parent().unwrap()).unwrap();
+                if let Some(bytes) = before {
+                    fs::write(&file, bytes).unwrap();
+                }
+                let mode = if number % 2 == 0 { 0o644 } else { 0o755 };
+                let old = Side { bytes: before, mode: before.map(|_| mode) };
+                let new = Side { bytes: now, mode: now.map(|_| 0o644) };
+                if before.is_some() {
+                    fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+                }
+                fs::write(&patch, compared(name, old, new, PATIENCE)).unwrap();
+                let shown = || format!("{:?}: {}", OsStr::from_bytes(name), fs::read(&patch).unwrap().escape_ascii());
+                git(&root, &[], &patch);
+                assert_eq!(fs::read(&file).ok().as_deref(), now, "{}", shown());
+                assert!(fs::metadata(&file).is_ok_and(|meta| meta.mode() & 0o111 == 0) || now.is_none(), "{}", shown());
+                git(&root, &["-R"], &patch);
+                assert_eq!(fs::read(&file).ok().as_deref(), before, "{}", shown());
+            }
+        }
+    }
+
+    #[test]
+    fn a_nul_byte_decides_what_is_binary() {
+        let far = [&b"x\n".repeat(4000)[..], b"\0\n"].concat();
+        let table: [(&[u8], &[u8], bool); 4] = [
+            (b"a\n", b"a\0\n", true),
+            (b"\xff\xfea\n", b"b\n", false),
+            (b"\x93\xfa\n", b"\x96\x7b\n", false),
+            (b"x\n", &far, false),
+        ];
+        for (old, new, binary) in table {
+            let diff = compared(b"a b", side(Some(old)), side(Some(new)), PATIENCE);
+            let diff = String::from_utf8_lossy(&diff);
+            assert_eq!(diff.ends_with("Binary files a/a b and b/a b differ\n"), binary, "{diff}");
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use authority::text::bytes_without_bom;
 use builtins::output_validate::AnswerSchema;
 use llm_worker::Shortfall;
 use llm_worker::effect::Outcome;
@@ -52,7 +53,8 @@ impl OutputSchema {
         if bytes.len() > MAX_OUTPUT_SCHEMA {
             return Err(wrong(format!("over {} KiB", MAX_OUTPUT_SCHEMA / 1024)));
         }
-        let json: Value = serde_json::from_slice(&bytes).map_err(|e| wrong(format!("not JSON: {e}")))?;
+        let json: Value =
+            serde_json::from_slice(bytes_without_bom(&bytes)).map_err(|e| wrong(format!("not JSON: {e}")))?;
         let compiled = AnswerSchema::of(json.clone()).map_err(wrong)?;
         Ok(Self { json, compiled })
     }

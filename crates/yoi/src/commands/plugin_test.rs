@@ -12,6 +12,7 @@ use crate::plugins::{FoundPackage, content_of};
 use crate::pods::disk;
 use crate::project::Project;
 use crate::show::out;
+use authority::text::bytes_without_bom;
 use authority::{ChildExit, Job, Scratch, Spawner};
 use llm_worker::ToolEffect;
 use llm_worker::tool::parse_arguments;
@@ -131,7 +132,8 @@ fn examples(package: &Path) -> Result<Vec<(String, Example)>, String> {
         let file =
             plain_file::open(&path, Links::Refused).map_err(unfit)?.ok_or_else(|| unfit("it is gone".to_owned()))?;
         let bytes = plain_file::whole(file, MAX_FILE).map_err(unfit)?;
-        let read: Vec<Example> = serde_json::from_slice(&bytes).map_err(|error| unfit(error.to_string()))?;
+        let read: Vec<Example> =
+            serde_json::from_slice(bytes_without_bom(&bytes)).map_err(|error| unfit(error.to_string()))?;
         all.extend(read.into_iter().enumerate().map(|(number, example)| (format!("{name} {}", number + 1), example)));
     }
     if all.is_empty() { Err(format!("there is no example in {EXAMPLES}/*.json")) } else { Ok(all) }

@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::config::file::KeySource;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use authority::text::without_bom;
 use authority::{Ambient, Secret};
 use provider::catalog::{self, KeyRule};
 use serde::{Deserialize, Serialize};
@@ -145,7 +146,10 @@ pub(super) fn read(ambient: &Ambient, wanted: &KeyPurpose, key: &KeySource, env:
     let text = match key {
         KeySource::Env(name) => match env.var(name) {
             None => return Err(fail("is not set")),
-            Some(_) => env.text(name).ok_or_else(|| fail("is not UTF-8"))?.to_owned(),
+            Some(_) => match env.text(name).ok_or_else(|| fail("is not UTF-8"))?.trim() {
+                text if text.contains(['\n', '\r']) => return Err(fail("has a line break in it")),
+                text => text.to_owned(),
+            },
         },
         KeySource::File(path) => {
             let path = match (path.strip_prefix("~"), path.strip_prefix(CREDENTIALS)) {
@@ -172,7 +176,7 @@ pub(super) fn read(ambient: &Ambient, wanted: &KeyPurpose, key: &KeySource, env:
             key_command::printed(&file, words, env).map_err(|e| explained(fail(&e.what), e.help))?
         }
     };
-    match text.lines().next().map(|line| line.trim_start_matches('\u{feff}').trim()) {
+    match without_bom(&text).lines().next().map(str::trim) {
         Some(line) if !line.is_empty() => Ok(Secret::new(ambient, id.as_deref().unwrap_or(&place), line.to_owned())),
         Some(_) | None if matches!(key, KeySource::Command(_)) => {
             Err(fail("printed no key").help("use a command that prints the key"))

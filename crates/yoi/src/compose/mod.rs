@@ -87,6 +87,7 @@ pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Adde
     let access = if mode == Mode::ReadOnly { Access::Read } else { Access::ReadWrite };
     let refused = |error: authority::Error| Failure::new(Exit::Unavailable, error.to_string());
     let workspace = Workspace::open(ambient, &project.root, &env.cwd, access).map_err(refused)?;
+    let workspace = workspace.with_home(env.home().ok());
     let workspace = workspace.with_secrets(config.secret_names()?);
     let inherited = inherited(env, &[])?;
     let (workspace, added) = roots::add(ambient, env, &inherited, workspace, added)?;

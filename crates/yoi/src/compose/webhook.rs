@@ -4,6 +4,7 @@
 use crate::config::Sourced;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use authority::text::without_bom;
 use authority::{Ambient, Redactor, Secret};
 use builtins::notify_person::WEBHOOK;
 use pod::feature::HostServices;
@@ -51,7 +52,7 @@ fn url(Sourced { value: path, source }: &Sourced<PathBuf>, env: &Env) -> Result<
     let mut text = String::new();
     let read = File::open::<&Path>(&path).and_then(|file| file.take(MAX_FILE).read_to_string(&mut text));
     read.map_err(|error| fail(&authority::explain(&error)))?;
-    let url = text.lines().next().unwrap_or_default().trim();
+    let url = without_bom(&text).lines().next().unwrap_or_default().trim();
     let base = url.split(['?', '#']).next().unwrap_or_default();
     match BaseUrl::parse(base) {
         Ok(base) if base.is_tls() => Ok(url.to_owned()),

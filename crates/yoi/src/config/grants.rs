@@ -8,6 +8,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::plain_file;
 use crate::pods::{disk, make_private};
+use authority::text::bytes_without_bom;
 use serde::{Deserialize, Serialize};
 use session_store::Digest;
 use std::fs::File;
@@ -70,7 +71,8 @@ impl Grants {
         else {
             return Ok(Self::empty(path, root));
         };
-        let kept: Kept = serde_json::from_slice(&bytes).map_err(|error| unfit(&path, &error.to_string()))?;
+        let kept: Kept =
+            serde_json::from_slice(bytes_without_bom(&bytes)).map_err(|error| unfit(&path, &error.to_string()))?;
         match kept {
             Kept { format, .. } if format != FORMAT => Err(unfit(&path, "was written by another version of yoi")),
             Kept { root, .. } if root != digest => Err(unfit(&path, "belongs to another project")),

@@ -6,6 +6,7 @@ use super::lines::KeyLines;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::plain_file::{self, Links};
+use authority::text::without_bom;
 use std::path::Path;
 
 /// The largest configuration file that is read, in bytes.
@@ -36,7 +37,7 @@ pub(super) fn written(path: &Path, links: Links, shown: &str) -> Result<Option<S
         fail(&format!("the file is not UTF-8 after byte {}", error.utf8_error().valid_up_to()))
             .help("save the file as UTF-8")
     })?;
-    Ok(Some(text))
+    Ok(Some(without_bom(&text).to_owned()))
 }
 
 /// Reads what stands in a file; `shown` is its path for people.

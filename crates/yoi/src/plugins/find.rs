@@ -3,6 +3,7 @@
 use super::package::FoundPackage;
 use crate::env::Env;
 use crate::plain_file::{self, Links};
+use authority::text::without_bom;
 use plugin::{MANIFEST, MAX_MANIFEST, Manifest, Renames};
 use pod::feature::FeatureDescriptor;
 use semver::Version;
@@ -213,7 +214,8 @@ impl Finding<'_> {
         }
         let text = String::from_utf8(bytes).map_err(|_| format!("{MANIFEST} is not UTF-8"))?;
         let version = Version::parse(env!("CARGO_PKG_VERSION")).map_err(|error| error.to_string())?;
-        let manifest = Manifest::read(&text, &version, &self.places.renames).map_err(|why| why.to_string())?;
+        let manifest =
+            Manifest::read(without_bom(&text), &version, &self.places.renames).map_err(|why| why.to_string())?;
         Ok((manifest, text))
     }
 

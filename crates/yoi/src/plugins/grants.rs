@@ -6,6 +6,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::plain_file;
 use crate::pods::{disk, make_private};
+use authority::text::bytes_without_bom;
 use plugin::{Content, Manifest};
 use serde::{Deserialize, Serialize};
 use session_store::Digest;
@@ -77,7 +78,8 @@ impl PackageGrant {
         };
         let bytes = plain_file::of_user_alone(dir, &path, MAX_FILE).map_err(|(path, what)| unfit(path, &what))?;
         let Some(bytes) = bytes else { return Ok(None) };
-        let grant: Self = serde_json::from_slice(&bytes).map_err(|error| unfit(&path, &error.to_string()))?;
+        let grant: Self =
+            serde_json::from_slice(bytes_without_bom(&bytes)).map_err(|error| unfit(&path, &error.to_string()))?;
         match grant {
             Self { format, .. } if format != FORMAT => Err(unfit(&path, "was written by another version of yoi")),
             Self { place: of, .. } if of != place => Err(unfit(&path, "belongs to another package")),

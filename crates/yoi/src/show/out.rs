@@ -47,8 +47,13 @@ pub(crate) fn json(document: &serde_json::Value) {
 
 /// Text as it stands.
 pub(crate) fn raw(text: &str) {
+    bytes(text.as_bytes());
+}
+
+/// Bytes as they stand.
+pub(crate) fn bytes(bytes: &[u8]) {
     let mut out = io::stdout().lock();
-    noted(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+    noted(out.write_all(bytes).and_then(|()| out.flush()));
 }
 
 /// Resolves when the reader of standard output has closed its end; never for a file, of which the kernel tells nothing.

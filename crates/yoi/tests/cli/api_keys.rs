@@ -56,6 +56,20 @@ fn a_key_command_runs_outside_of_the_project_and_is_bounded() {
     assert_eq!(asked(&scene, "{ command = [\"~/key\"] }").0, ["from-home"]);
 }
 
+// open-agent-spec#91, aispace-client#6: what an editor or a shell of Windows puts around a key is no part of it.
+#[test]
+fn a_mark_and_line_ends_around_a_key_are_not_sent() {
+    let scene = Scene::new();
+    for text in ["sk-right\r\nother\r\n", "\u{feff}sk-right\n", "\u{feff}sk-right\r\n", "sk-right"] {
+        let file = scene.path("key");
+        std::fs::write(&file, text).unwrap();
+        let (keys, _) = asked(&scene, &format!("{{ file = \"{}\" }}", file.display()));
+        assert_eq!(keys, ["sk-right"], "{text:?}");
+        let (keys, _) = asked(&scene, &format!("{{ command = [\"cat\", \"{}\"] }}", file.display()));
+        assert_eq!(keys, ["sk-right"], "{text:?}");
+    }
+}
+
 #[test]
 fn a_key_that_goes_unencrypted_to_a_public_host_is_told() {
     let scene = Scene::new();

@@ -130,3 +130,28 @@ fn a_pod_goes_on_with_those_it_has() {
     assert!(surfaces[0]["surface"]["system"].as_str().unwrap().ends_with("the first"));
     scene.sound("p");
 }
+
+// A project whose AGENTS.md was empty, or could not be read, ran without the CLAUDE.md beside it.
+#[test]
+fn an_empty_or_unreadable_file_hides_no_other() {
+    let cases: [(&[u8], &str); 5] = [
+        (b"", ""),
+        (b" \r\n\t\n", ""),
+        (b"\xef\xbb\xbf\r\n", ""),
+        (b"a\0b", ", skipped: AGENTS.md is not text"),
+        (b"d", ", skipped: AGENTS.md "),
+    ];
+    for (bytes, skipped) in cases {
+        let scene = Scene::new();
+        scene.write("CLAUDE.md", "\u{feff}of claude\r\nand more\r\n");
+        if bytes == b"d" {
+            fs::create_dir(scene.file("AGENTS.md")).unwrap();
+        } else {
+            scene.write("AGENTS.md", bytes);
+        }
+        let (line, text) = told(&scene, "", &[]);
+        let want = format!("instructions: CLAUDE.md 0.1 kB{skipped}");
+        assert!(line.starts_with(&want) && (line == want || bytes == b"d"), "{bytes:?}: {line}");
+        assert_eq!(text, "Instructions of the project (CLAUDE.md):\nof claude\r\nand more", "{bytes:?}");
+    }
+}

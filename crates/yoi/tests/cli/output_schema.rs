@@ -139,3 +139,23 @@ fn a_run_that_ends_in_a_correction_goes_on() {
         assert!(told.len() == 3 && told[1].contains("does not fit") && told[2].starts_with("how many?"), "{told:?}");
     }
 }
+
+// kimi-cli#2065, cline#12151: editors of Windows begin files with a byte order mark and end lines with CRLF.
+#[test]
+fn a_mark_and_crlf_in_small_files_mean_nothing() {
+    let windows = |text: &str| format!("\u{feff}{}", text.replace('\n', "\r\n"));
+    let scene = Scene::new();
+    scene.config(&windows("model = \"offline\"\n[limits]\nmax_steps = 7\n"));
+    scene.yoi(&["config", "show"]).ends(0).prints(&["max_steps"]);
+    fs::write(scene.path("schema.json"), windows(SCHEMA)).unwrap();
+    let agent = windows("description = \"Checks.\"\nprompt = \"You check.\"\n");
+    scene.write("agents/checker.toml", agent).write("yoi.toml", windows("[limits]\nmax_steps = 5\n"));
+    let model = scene.script("s.jsonl", &answers(&["{\"files\": 3}"]));
+    let file = model.strip_prefix("scripted:").unwrap();
+    let script = windows(&format!("# a comment\n{}", fs::read_to_string(file).unwrap()));
+    fs::write(file, script).unwrap();
+    let done = run(&scene, &model, &["--pod", "p", "--agent", "agents/checker.toml"]).ends(0);
+    assert_eq!(done.out, "{\"files\": 3}\n");
+    let started = &scene.records("p").into_iter().find(|record| record["k"] == "surface").unwrap();
+    assert!(started["surface"]["system"].as_str().unwrap().contains("You check."));
+}

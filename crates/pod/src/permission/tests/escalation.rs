@@ -109,7 +109,7 @@ fn what_was_asked_for_is_part_of_the_resources() {
     let world = World::new();
     let digest = |touches: &[Touch], now| {
         let call = CallFacts { tool: "Bash", effect: Effectful, touches, feature: &FEATURE };
-        Policy::resources_digest(&call, &world.workspace, now)
+        Policy::new(TERMS, Vec::new()).judge(&call, &world.workspace, now).resources.digest
     };
     let other = [Touch::Shell("true".into()), Touch::Escalate(Network, "x".into())];
     let all = [

@@ -25,6 +25,10 @@ fn edits_apply() {
         ("all, from the left, without overlap", b"aaaaa", &[all("aa", "b")], "bba"),
         ("not in what was put there", b"ab", &[all("a", "aa")], "aab"),
         ("latin-1 around", b"\xe4 x \xf6", &[edit("x", "y")], r"\xe4 y \xf6"),
+        ("shift-jis around", b"\x93\xfa\r\nx\r\n", &[edit("x", "y\nz")], r"\x93\xfa\r\ny\r\nz\r\n"),
+        ("utf-8 amid latin-1", "\u{e9} x".as_bytes(), &[edit("\u{e9} x", "y \u{e9}")], r"y \xc3\xa9"),
+        ("utf-8 that takes the latin-1 with it", b"x\xe4".trim_ascii(), &[edit("x", "y")], r"y\xe4"),
+        ("a real replacement character", "a\u{fffd}b".as_bytes(), &[edit("\u{fffd}", "\u{e9}")], r"a\xc3\xa9b"),
         ("a byte order mark stays", b"\xef\xbb\xbfx", &[edit("x", "y")], r"\xef\xbb\xbfy"),
         // Line ends: the file's, wherever the model wrote its own.
         ("crlf, match over lines", b"a\r\nb\r\nc\r\n", &[edit("a\nb", "x\ny\nz")], r"x\r\ny\r\nz\r\nc\r\n"),
@@ -39,6 +43,7 @@ fn edits_apply() {
         ("mixed ends, in the dos part", b"a\nb\r\nc\n", &[edit("b", "x\ny")], r"a\nx\r\ny\r\nc\n"),
         ("mixed ends, each its own", b"a\r\na\n", &[all("a", "x\ny")], r"x\r\ny\r\nx\ny\n"),
         ("a lone carriage return is no line end", b"a\rb\r\n", &[edit("b", "c")], r"a\rc\r\n"),
+        ("unix file, the model writes crlf", b"a\nb\nc\n", &[edit("a\r\nb", "a\r\nB")], r"a\nB\nc\n"),
         ("unix file, the model insists on crlf", b"a\n", &[edit("a", "b\r\nc")], r"b\r\nc\n"),
     ];
     for (name, before, edits, want) in table {
@@ -48,12 +53,31 @@ fn edits_apply() {
 
 #[test]
 fn edits_that_do_not_fit_say_why() {
+    let marked = |text: &str, wanted: &str| {
+        EditProblemKind::Marked(Some(Nearest::Like { line: 1, text: text.into(), wanted: wanted.into() }))
+    };
     let ambiguous = |times, lines: &[usize]| EditProblemKind::Ambiguous { times, lines: lines.to_vec() };
     let table: &[(&str, &[u8], Replacement, EditProblemKind)] = &[
         ("empty", b"a", edit("", "b"), EditProblemKind::Empty),
         ("same", b"a", edit("a", "a"), EditProblemKind::Same),
         ("absent", b"a", edit("zz", "b"), EditProblemKind::Absent(None)),
         ("absent, with all", b"a", all("zz", "b"), EditProblemKind::Absent(None)),
+        // Bytes that are not UTF-8: neither matched by Read's mark nor joined by text in UTF-8.
+        (
+            "mark, latin-1",
+            b"caf\xe9 note\n",
+            edit("caf\u{fffd} note", "b"),
+            marked("caf\\xe9 note", "caf\u{fffd} note"),
+        ),
+        ("mark, shift-jis", b"x\n\x93\xfa = 12;", edit("\u{fffd}\u{fffd} = 12;", "b"), {
+            let near =
+                Nearest::Like { line: 2, text: "\\x93\\xfa = 12;".into(), wanted: "\u{fffd}\u{fffd} = 12;".into() };
+            EditProblemKind::Marked(Some(near))
+        }),
+        ("latin-1, then utf-8", b"\xe4 x", edit("x", "\u{e4}"), EditProblemKind::Encoding),
+        ("shift-jis, then utf-8", b"\x93\xfa x", edit("x", "\u{65e5}"), EditProblemKind::Encoding),
+        ("utf-16, then utf-8", b"\xff\xfex\0", edit("x", "\u{65e5}"), EditProblemKind::Encoding),
+        ("latin-1, then the mark", b"\xe4 x", edit("x", "\u{fffd}"), EditProblemKind::Encoding),
         ("twice", b"x\ny\nx\n", edit("x", "z"), ambiguous(2, &[1, 3])),
         ("twice, overlapping", b"\naaa", edit("aa", "b"), ambiguous(2, &[2, 2])),
         ("twice, crlf", b"x\r\ny\r\nx\r\n", edit("x\n", "z"), ambiguous(2, &[1, 3])),
@@ -132,5 +156,46 @@ proptest! {
             let folded = before.replace("\r\n", "\n").replace(&old, &new);
             prop_assert_eq!(after, folded.replace('\n', "\r\n"));
         }
+    }
+}
+
+// kimi-cli#2191, opencode#49600: the error showed the very text that had been searched for.
+#[test]
+fn what_only_looks_the_same_is_told_apart() {
+    let table: &[(&str, &[u8], &str, &str)] = &[
+        (
+            "no-break space",
+            "let\u{a0}b = 2;".as_bytes(),
+            "let b = 2;",
+            "U+00A0 U+0062 in the file, U+0020 U+0062 in `old`",
+        ),
+        (
+            "quotes",
+            "say(\u{201c}hello to all\u{201d})".as_bytes(),
+            "say(\"hello to all\")",
+            "U+201C U+0068 in the file, U+0022 U+0068 in `old`",
+        ),
+        (
+            "decomposed",
+            "cafe\u{301} au lait".as_bytes(),
+            "caf\u{e9} au lait",
+            "U+0065 U+0301 in the file, U+00E9 U+0020 in `old`",
+        ),
+        (
+            "dash, second line",
+            "a b\nc \u{2013} d".as_bytes(),
+            "a b\nc - d",
+            "U+2013 U+0020 in the file, U+002D U+0020 in `old`",
+        ),
+        (
+            "latin-1",
+            b"caf\xe9 au lait",
+            "caf\u{fffd} au lait",
+            "stands for bytes that are not UTF-8: no text matches them; line 1 is `caf\\xe9 au lait`",
+        ),
+    ];
+    for (name, before, old, want) in table {
+        let problem = apply(before, &[edit(old, "x")], &CancellationToken::new()).err().unwrap();
+        assert!(problem.to_string().contains(want), "{name}: {problem}");
     }
 }

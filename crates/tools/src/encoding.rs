@@ -1,0 +1,49 @@
+//! What a file keeps when its whole text is written again: byte order mark and line ends. Does not depend on files.
+
+use crate::answer::fix;
+use authority::text::{BOM, bytes_without_bom};
+use llm_worker::ToolError;
+
+/// How the lines of a text end; empty if it has no line ends.
+fn line_ends(bytes: &[u8]) -> &'static str {
+    let all = memchr::memchr_iter(b'\n', bytes).count();
+    match memchr::memmem::find_iter(bytes, b"\r\n").count() {
+        _ if all == 0 => "",
+        0 => "LF",
+        crlf if crlf == all => "CRLF",
+        _ => "mixed",
+    }
+}
+
+/// The bytes to write for a text that replaces these, and what is said of them: a byte order mark and CRLF line ends,
+/// which a model does not see or write, stay.
+///
+/// # Errors
+/// `FixInput` if the text has Read's mark for bytes that are not UTF-8: it would replace them.
+pub(crate) fn kept(before: &[u8], text: &str) -> Result<(Vec<u8>, String), ToolError> {
+    let foreign = str::from_utf8(before).is_err();
+    if foreign && text.contains(char::REPLACEMENT_CHARACTER) {
+        return Err(fix(
+            "the content contains \u{fffd}, which stands for bytes of the file that are not UTF-8: they would be lost; use Edit, or convert the file first (Bash: iconv)",
+        ));
+    }
+    let (mut said, mut out) = (String::new(), String::new());
+    if bytes_without_bom(before) != before && !text.starts_with(BOM) {
+        out.push(BOM);
+        said.push_str(", byte order mark kept");
+    }
+    let (old, new) = (line_ends(before), line_ends(text.as_bytes()));
+    if (old, new) == ("CRLF", "LF") {
+        out.push_str(&text.replace('\n', "\r\n"));
+        said.push_str(", CRLF line ends kept");
+    } else {
+        out.push_str(text);
+        if old != new && !old.is_empty() && !new.is_empty() {
+            said.push_str(&format!(", {new} line ends instead of {old}"));
+        }
+    }
+    if foreign && !text.is_ascii() {
+        said.push_str(", in UTF-8, which the file was not before");
+    }
+    Ok((out.into_bytes(), said))
+}
