@@ -1,6 +1,6 @@
 //! Reading results and writing answers: every number in an answer comes from a result.
 
-use crate::intent::Misread;
+use crate::intent::{Misread, parse};
 use crate::lang::{ALL_DEFS, LANGS, Lang};
 use crate::lex::{extension, is_word};
 use crate::results::{Got, failed};
@@ -190,7 +190,7 @@ const EXAMPLES: &str = "list the files in DIR; list the largest files; find file
 const DEFINITIONS: [&str; 3] = ["functions", "`main`", "import"];
 
 /// [`EXAMPLES`] with the largest file in a known language that needs no quotes, its directory and its ending; from
-/// `List` with totals.
+/// `List` with totals. Those that would not be understood with these names are left out.
 pub(crate) fn examples(content: &str) -> Vec<String> {
     let plain = |path: &&str| path.chars().all(|c| is_word(c) || "./-".contains(c));
     let paths: Vec<&str> = sizes(content).map(|(.., path)| path).filter(plain).collect();
@@ -199,18 +199,18 @@ pub(crate) fn examples(content: &str) -> Vec<String> {
     let file = source.or(other).unwrap_or("src/lib.rs");
     // Nothing is defined in a project without a source file.
     let fits = |example: &&str| source.is_some() || other.is_none() || !DEFINITIONS.iter().any(|w| example.contains(w));
-    let dir = file.rsplit_once('/').map_or(".", |(dir, _)| dir);
+    let dir = file.rsplit_once('/').map_or("this directory", |(dir, _)| dir);
     let ending = format!("*.{}", extension(file).unwrap_or("rs"));
     let fill = |text: &str| text.replace("FILE", file).replace("DIR", dir).replace("ENDING", &ending);
-    EXAMPLES.split("; ").filter(fits).map(fill).collect()
+    EXAMPLES.split("; ").filter(fits).map(fill).filter(|example| parse(example).is_ok()).collect()
 }
 
 const MODEL: &str = "For a language model: set OPENAI_API_KEY, or run `yoi run -m PROVIDER/MODEL \"…\"`; `yoi models` lists what can be used.";
 
 pub(crate) fn help(examples: &[String]) -> String {
     format!(
-        "`offline` is {}. It understands, in English:\n  {}\nand several of these joined by \"then\" or \"and\". Names in \
-         quotes are taken as they stand. In piped text, it can count lines and search.\n{MODEL}",
+        "`offline` is {}. It accepts prompts such as:\n  {}\nYou can join several of them with \"then\" or \"and\". Put \
+         text in double quotes, and names and commands in backticks. In piped text, it can count lines and search.\n{MODEL}",
         crate::ABOUT,
         examples.join("\n  ")
     )
@@ -225,13 +225,13 @@ pub(crate) fn not_understood(misread: &Misread, prompt: &str, mut examples: Vec<
     let words = parts(prompt);
     let like = |word: &String| words.iter().any(|w| w.starts_with(word.as_str()) || word.starts_with(w.as_str()));
     examples.sort_by_key(|example| Reverse(parts(example).into_iter().filter(like).count()));
-    let nearest: Vec<&str> = misread.nearest.iter().chain(&examples).take(3).map(String::as_str).collect();
+    examples.truncate(3);
     let odd = misread.part.chars().take(200).collect::<String>().replace('\n', " ");
     let why = if misread.why.is_empty() { String::new() } else { format!(" ({})", misread.why) };
     format!(
         "Not understood: `{odd}`{why}. Nothing was done.\n`offline` is {}.\nExamples of prompts that it accepts here:\n  {}\n\
          `yoi run -m offline help` prints examples of prompts. {MODEL}",
         crate::ABOUT,
-        nearest.join("\n  ")
+        examples.join("\n  ")
     )
 }

@@ -27,8 +27,6 @@ pub(crate) struct Clause {
 pub(crate) struct Misread {
     /// The words that fit nothing, as written.
     pub(crate) part: String,
-    /// The same prompt without these words, if that is understood.
-    pub(crate) nearest: Option<String>,
     /// Another reason, if the words are not the problem.
     pub(crate) why: &'static str,
 }
@@ -40,8 +38,6 @@ const MAX_ODD: usize = 12;
 /// Words that join two clauses, and the ones of them that make the second wait for the first.
 const JOINS: &str = "and then afterwards finally also";
 const WAITS: &str = "then afterwards finally";
-/// Words whose absence turns a request round.
-const REVERSE: &str = "not don't dont no never without except but neither nor stop avoid undo instead";
 
 const OF_PIPED: &str =
     "`offline` can only count and search lines of piped text; a review or an explanation needs a language model";
@@ -49,7 +45,7 @@ const OF_PIPED: &str =
 /// The clauses of a prompt, and how each depends on the one before.
 pub(crate) fn parse(prompt: &str) -> Result<Vec<Clause>, Misread> {
     let (head, piped) = attached(prompt);
-    let misread = |part: &str, why| Misread { part: part.to_owned(), nearest: None, why };
+    let misread = |part: &str, why| Misread { part: part.to_owned(), why };
     let all = tokens(head).map_err(|at| misread(head.get(at..).unwrap_or(head), "the quote is not closed"))?;
     if all.iter().all(is_filler) {
         return Err(misread(head.trim(), ""));
@@ -91,15 +87,13 @@ fn odd(prompt: &str, tokens: &[Token<'_>], subject: Subject, (start, at): (usize
     for (from, last) in [at, start].into_iter().flat_map(|from| (at..to).map(move |last| (from, last))) {
         let left = [prompt.get(..begin(from)), prompt.get(end(last)..)].map(Option::unwrap_or_default).concat();
         if self::tokens(&left).is_ok_and(|tokens| read(&left, &tokens, subject).is_ok()) {
-            let turned = tokens.get(from..=last).is_some_and(|odd| odd.iter().any(|token| is(&token.low, REVERSE)));
-            let nearest = (!turned).then(|| left.split_whitespace().collect::<Vec<_>>().join(" "));
-            return Misread { part: part(from, last), nearest, why: "" };
+            return Misread { part: part(from, last), why: "" };
         }
     }
     let fits = tokens.iter().take(at).skip(start).filter(|token| !is_filler(token)).count();
     let from = if fits < 2 { start } else { at };
     let ends = |at: &usize| ends_clause(tokens, at + 1);
-    Misread { part: part(from, (at..tokens.len()).find(ends).unwrap_or(at)), nearest: None, why: "" }
+    Misread { part: part(from, (at..tokens.len()).find(ends).unwrap_or(at)), why: "" }
 }
 
 fn joins(token: &Token<'_>) -> bool {

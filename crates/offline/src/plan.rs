@@ -55,7 +55,7 @@ fn answer(prompt: &str, turn: &[Item], tools: &[ToolDefinition]) -> Told {
             Err(Halt::Calls(calls)) => return Err(calls),
             // Nothing was done yet, so the word is not a path here.
             Err(Halt::NoPlace(place)) if texts.is_empty() => {
-                let misread = Misread { part: place, nearest: None, why: "there is no such file or directory here" };
+                let misread = Misread { part: place, why: "there is no such file or directory here" };
                 return misunderstood(&misread, head, &mut results);
             }
             Err(Halt::NoPlace(place)) => texts.push(format!("There is no file or directory `{place}` here.")),
@@ -68,7 +68,5 @@ fn answer(prompt: &str, turn: &[Item], tools: &[ToolDefinition]) -> Told {
 }
 
 fn misunderstood(misread: &Misread, prompt: &str, results: &mut Results<'_>) -> Told {
-    let mut examples = acts::examples(results)?;
-    examples.retain(|example| parse(example).is_ok());
-    Ok((answer::not_understood(misread, prompt, examples), Some(Shortfall::NotUnderstood)))
+    Ok((answer::not_understood(misread, prompt, acts::examples(results)?), Some(Shortfall::NotUnderstood)))
 }

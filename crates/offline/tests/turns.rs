@@ -212,3 +212,39 @@ fn the_examples_of_the_fallback_are_understood() {
     }
     assert!(seen.len() >= 20, "{seen:?}");
 }
+
+/// The help offered `show LICENSE-MIT` where that was the largest file, and refused it.
+#[test]
+fn the_help_offers_only_what_is_understood_whatever_the_files_are() {
+    for files in [
+        "txt  3  30  LICENSE-MIT",
+        "rs  3  30  total/a.rs",
+        "-  3  30  notes",
+        "py  3  30  a b/c.py",
+        "md  3  30  and/or.md",
+    ] {
+        let (ext, row) = files.split_once("  ").unwrap();
+        let content =
+            format!("extension  files  lines  bytes\n{ext}  1  3  30\n\nlargest files\nlines  bytes  path\n  {row}");
+        let list = |_: &str, _: &str| ok("1 file, 3 lines", content.as_str());
+        let (_, help) = turn(&mut vec![user("help")], &surface(TOOLS), list);
+        let examples: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+        assert!(examples.len() >= 12, "{help}");
+        for example in examples {
+            let (_, text) = turn(&mut vec![user(example)], &surface(TOOLS), list);
+            assert!(!text.starts_with("Not understood"), "{files}: {example}: {text}");
+        }
+    }
+}
+
+/// Sentences of a person with simple English: each is understood, or the part that is not understood is named.
+#[test]
+fn simple_sentences_are_understood_or_the_odd_part_is_named() {
+    for row in include_str!("sentences.txt").lines() {
+        let (sentence, odd) = row.split_once(" | ").unwrap();
+        let (_, text) = turn(&mut vec![user(sentence)], &surface(TOOLS), small_project);
+        let said = text.strip_prefix("Not understood: `").and_then(|rest| rest.split("`. ").next()).unwrap_or("+");
+        let said = said.split_once("` (").map_or(said, |(part, _)| part);
+        assert_eq!(said, odd, "{sentence}: {text}");
+    }
+}

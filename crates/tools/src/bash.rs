@@ -148,15 +148,15 @@ pub async fn run(live: Arc<Shell>, args: Args, cx: ToolContext) -> ToolResult {
     let mut notes = notes(&ended, network.then(|| cx.host.may_escalate()), &changed);
     let tests = refused_tests(&text);
     if network && !tests.is_empty() {
-        notes.push(format!("[tests that failed because of that: {}]", tests.join(", ")));
+        let (named, left) = tests.split_at(tests.len().min(NAMED_TESTS));
+        let more = if left.is_empty() { String::new() } else { format!(" and {} more", left.len()) };
+        notes.push(format!("[tests that failed because of that: {}{more}]", named.join(", ")));
     }
     let is_written = |path: &Path| {
         live.workspace.roots().any(|(root, access)| access == Access::ReadWrite && path.starts_with(root))
     };
     let refused = if ended.how == ChildExit::Exit(0) { None } else { refused_path(&text, is_written) };
-    notes.extend(refused.map(|path| {
-        format!("[{REFUSED_PATH}{path}; commands can write only in the project and in added directories]")
-    }));
+    notes.extend(refused.map(|(path, reach)| format!("[{REFUSED_PATH}{path}; commands can {reach}]")));
     notes.extend(escalated(wants, ended.beyond, confined));
     notes.extend((!notes.is_empty()).then(String::new));
     let notes = notes.join("\n");
@@ -302,6 +302,16 @@ const NEAR: usize = 12;
 /// The beginning of the note about a path that the sandbox refused; the path follows, up to a semicolon.
 pub const REFUSED_PATH: &str = "the sandbox refused access to ";
 
+/// What commands can write.
+const WRITE_REACH: &str = "write only in the project and in directories added for writing";
+
+/// What commands can read and write.
+const REACH: &str = "read only the system, the project and added directories, and write only in the project and in directories added for \
+     writing";
+
+/// Words in messages about a change that was refused.
+const OF_WRITING: &[&str] = &["touch", "creat", "writ", "remov", "delet", "mov", "renam", "read-only file system"];
+
 /// The note about the network, up to what can be done.
 pub const NO_NETWORK: &str = "commands in the sandbox cannot use the network, not even connections within this machine";
 
@@ -323,15 +333,16 @@ fn refused_tests(output: &str) -> Vec<&str> {
         test = head.or(test);
         let low = line.to_lowercase();
         let refused = low.contains("operation not permitted") || low.contains("permissiondenied");
-        if let Some(name) = test.filter(|name| refused && !names.contains(name) && names.len() < NAMED_TESTS) {
+        if let Some(name) = test.filter(|name| refused && !names.contains(name)) {
             names.push(name);
         }
     }
     names
 }
 
-/// The first path outside of what commands can write about which the output says that it was refused.
-fn refused_path(output: &str, is_written: impl Fn(&Path) -> bool) -> Option<String> {
+/// The first path outside of what commands can write about which the output says that it was refused, and what commands
+/// can do, as far as the output tells what this one tried.
+fn refused_path(output: &str, is_written: impl Fn(&Path) -> bool) -> Option<(String, &'static str)> {
     let is_refused = |line: &&str| {
         let low = line.to_lowercase();
         low.contains("permission denied") || low.contains("read-only file system")
@@ -339,9 +350,12 @@ fn refused_path(output: &str, is_written: impl Fn(&Path) -> bool) -> Option<Stri
     let is_known = |path: &Path| is_written(path) || OF_SYSTEM.iter().any(|system| path.starts_with(system));
     let paths = output.lines().filter(is_refused).filter_map(|line| {
         let words = line.split_whitespace().map(|word| word.trim_matches(|c: char| "'\"`‘’“”:;,()".contains(c)));
-        words.into_iter().find(|word| word.starts_with('/') && word.len() > 1)
+        let path = words.into_iter().find(|word| word.starts_with('/') && word.len() > 1)?;
+        let words = line.replace(path, "").to_lowercase();
+        Some((path, OF_WRITING.iter().any(|word| words.contains(word))))
     });
-    paths.into_iter().find(|path| !is_known(Path::new(path))).map(|path| authority::escape(Path::new(path)))
+    let (path, writes) = paths.into_iter().find(|(path, _)| !is_known(Path::new(path)))?;
+    Some((authority::escape(Path::new(path)), if writes { WRITE_REACH } else { REACH }))
 }
 
 /// Whether an output reads as if a socket was refused.

@@ -144,7 +144,8 @@ impl Gaps {
         if self.secrets > 0 {
             let (files, were) =
                 (counted(self.secrets, "file", "files"), if self.secrets == 1 { "was" } else { "were" });
-            let more = if self.secrets > self.named.len() as u64 { ", …" } else { "" };
+            let left = self.secrets.saturating_sub(self.named.len() as u64);
+            let more = if left > 0 { format!(" and {left} more") } else { String::new() };
             notes.push(format!("({files} that may hold secrets {were} {what}: {}{more})", self.named.join(", ")));
         }
         if self.ended {

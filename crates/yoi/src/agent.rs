@@ -23,6 +23,10 @@ const MAX_FILE: u64 = 256 * 1024;
 const MAX_PROMPT: usize = 64 * 1024;
 const MAX_DESCRIPTION: usize = 200;
 
+/// Agents of other programs are Markdown.
+const CONVERT: &str = "write a file such as reviewer.toml with description = \"TEXT\" and prompt = \"\"\"TEXT\"\"\"; of a Markdown file, \
+     `prompt` is the text below the front matter";
+
 /// Features that any agent file may switch on: they refuse, ask or hide, and do nothing else.
 const GUARDS: [&str; 6] = [
     "builtin:circuit-breaker",
@@ -99,8 +103,14 @@ impl Agent {
         let digest = Digest::of(&bytes).to_string();
         let launched = LaunchedAgent { file: whole.display().to_string(), digest };
         let text = String::from_utf8(bytes).map_err(|_| fail("the file is not UTF-8".to_owned()))?;
+        let is_toml = path.extension().is_some_and(|ending| ending == "toml");
         let file: AgentFile = file::parse_as(without_bom(&text)).map_err(|problem| {
-            Failure::new(Exit::Config, format!("{shown}:{}: {}", problem.line, problem.what)).help(problem.help)
+            let fail = |what: &str| Failure::new(Exit::Config, format!("{shown}:{}: {what}", problem.line));
+            if is_toml {
+                fail(&problem.what).help(problem.help)
+            } else {
+                fail("an agent file must be TOML").help(CONVERT)
+            }
         })?;
         let name = path.file_stem().map(|stem| authority::escape(Path::new(stem))).unwrap_or_default();
         let prompt = completed(&file, given).map_err(fail)?;

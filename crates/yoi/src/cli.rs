@@ -9,7 +9,7 @@ pub(crate) use self::plugin::{
     PluginAction, PluginAddArgs, PluginDirsArgs, PluginListArgs, PluginNewArgs, PluginShowArgs,
 };
 pub(crate) use self::values::Span;
-use self::values::{argument, dollars, key, seq, size, steps, time};
+use self::values::{above_zero, argument, dollars, key, seq, size, steps, time};
 use crate::allow::AllowRule;
 use crate::attachment::Attachment;
 use crate::bad_value::BadValue;
@@ -23,7 +23,8 @@ use std::time::Duration;
 use texts::{ATTACH, COMPLETIONS, EXIT_CODES, HELP, HELP_BELOW, PENDING, START, VARIABLES};
 use tui::ScreenSize;
 
-/// The hidden command that hosts a pod.
+/// Hosts a pod for `yoi start`, which writes the options to its standard input. No command of [`Cli`]: no help, page,
+/// completion or suggestion names it.
 pub(crate) const HOST: &str = "__host";
 
 /// Runs LLM agents in pods: named sessions that are saved on disk.
@@ -61,9 +62,6 @@ pub(crate) enum Command {
     /// Start a pod that keeps running in the background, or start a stopped pod again
     #[command(after_help = START)]
     Start(StartArgs),
-    /// Hosts a pod for `yoi start`, which writes the options to its standard input
-    #[command(name = HOST, hide = true)]
-    Host,
     /// Send an input to a running pod and print the input's number
     #[command(after_help = EXIT_CODES)]
     Send(SendArgs),
@@ -87,10 +85,10 @@ pub(crate) enum Command {
     Resume(ResumeArgs),
     /// Cancel the running turn of a pod
     Cancel(PodArgs),
-    /// Have the next request of a pod to the model show as little as the rules allow; the log keeps everything
+    /// Shorten what a pod sends to the model: old steps are left out of its requests from the next one on; the log keeps everything
     #[command(after_help = EXIT_CODES)]
     Compact(CompactArgs),
-    /// Keep a text in the context of a pod word for word, list such texts, or take one back
+    /// Keep a text in every request of a pod to the model, word for word; list such texts, or remove one
     #[command(after_help = EXIT_CODES)]
     Pin(PinArgs),
     /// List the calls that wait for your approval, or allow or deny one of them
@@ -108,7 +106,7 @@ pub(crate) enum Command {
     Diff(DiffArgs),
     /// Undo the file changes that a pod made, except those made by commands
     Undo(UndoArgs),
-    /// Move a pod, or old or failed pods, to the trash, or delete them
+    /// Move pods to the trash, or delete them: those that you name, or all old or failed ones
     Rm(RmArgs),
     /// Show the features (parts of yoi that add tools and hooks to a pod), what they may do, and the permission rules
     Features(FeaturesArgs),
@@ -154,7 +152,7 @@ pub(crate) struct RunArgs {
     /// Do not save this run
     #[arg(long, conflicts_with = "pod")]
     pub(crate) ephemeral: bool,
-    /// Run as the agent that FILE describes: its prompt, tools, features and limits. Only for a new pod
+    /// Run as the agent that FILE (TOML) describes: its prompt, tools, features and limits. For a new pod, or one that FILE made
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub(crate) agent: Option<PathBuf>,
     /// Give the argument NAME of the agent (repeatable)
@@ -238,11 +236,11 @@ pub(crate) struct PodFlags {
     pub(crate) max_cost: Option<f64>,
     /// Send no further request to the model once the run has used N tokens, read and written. In a pod started with `yoi start`, N
     /// is the limit for each turn, and a pod that reaches it is held until `yoi resume`
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = above_zero, allow_negative_numbers = true)]
     pub(crate) max_tokens: Option<u64>,
     /// Send no further request to the model once the run has taken this many seconds; the time that it waits for a person does not
     /// count. In a pod started with `yoi start`, SECONDS is the limit for each turn, and a pod that reaches it is held until `yoi resume`
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
+    #[arg(long, value_name = "SECONDS", value_parser = above_zero, allow_negative_numbers = true)]
     pub(crate) max_wall: Option<u64>,
     /// Do not read AGENTS.md or CLAUDE.md
     #[arg(long)]
@@ -328,7 +326,7 @@ pub(crate) struct CompactArgs {
     /// Name of the pod, or a unique prefix of it
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: String,
-    /// The oldest turns leave the context, too; a pod continues that is held because its context is full
+    /// Leave out the oldest turns, too. A pod that is held because its context is full then continues
     #[arg(long)]
     pub(crate) drop_turns: bool,
 }
@@ -341,7 +339,7 @@ pub(crate) struct PinArgs {
     /// The text, at most 4 KiB; `-` reads it from stdin. Without it, the pinned texts are listed
     #[arg(value_name = "TEXT")]
     pub(crate) text: Option<OsString>,
-    /// Take back the pin of this number
+    /// Remove the pinned text with this number
     #[arg(long, value_name = "NUMBER", conflicts_with = "text")]
     pub(crate) remove: Option<u64>,
 }
@@ -439,7 +437,7 @@ pub(crate) struct ResumeArgs {
     /// Name of the pod, or a unique prefix of it
     #[arg(add = ArgValueCandidates::new(pods))]
     pub(crate) name: String,
-    /// Grant the pod once more what it has used up of its limits under [limits.pod]
+    /// If the pod has reached a limit under [limits.pod], allow it to use as much again
     #[arg(long)]
     pub(crate) more: bool,
 }
@@ -575,18 +573,18 @@ pub(crate) struct UndoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {
-    /// Full name of the pod
-    #[arg(add = ArgValueCandidates::new(pods), required_unless_present_any = ["older_than", "failed", "all"])]
-    pub(crate) name: Option<String>,
+    /// Full names of pods
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(pods), required_unless_present_any = ["older_than", "failed", "all"])]
+    pub(crate) names: Vec<String>,
     /// Remove the pods that have not been active for at least TIME, for example 12h or 30d
-    #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true, conflicts_with = "name")]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true, conflicts_with = "names")]
     pub(crate) older_than: Option<Duration>,
     /// Remove the pods that `yoi ls` shows as failed; with --older-than, only those of them that have not been active for at
     /// least TIME
-    #[arg(long, conflicts_with = "name")]
+    #[arg(long, conflicts_with = "names")]
     pub(crate) failed: bool,
     /// Remove all pods that are not running
-    #[arg(long, conflicts_with_all = ["name", "older_than", "failed"])]
+    #[arg(long, conflicts_with_all = ["names", "older_than", "failed"])]
     pub(crate) all: bool,
     /// Delete the pods instead of moving them to the trash
     #[arg(long)]

@@ -62,6 +62,9 @@ fn command_line(args: Vec<OsString>, points: &Points) -> ExitCode {
     if let Some(code) = commands::completions::answered(&args) {
         return code;
     }
+    if args.get(1).is_some_and(|word| word == cli::HOST) {
+        return ended(commands::host::run(points));
+    }
     let cli = match cli::Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         Err(error) => return usage::report(&error, &args, cli::Cli::command()),
@@ -76,7 +79,11 @@ fn command_line(args: Vec<OsString>, points: &Points) -> ExitCode {
         Ok(env) => env,
         Err(failure) => return failure.report(),
     };
-    match commands::dispatch(cli, &env, points) {
+    ended(commands::dispatch(cli, &env, points))
+}
+
+fn ended(result: Result<Exit, exit::Failure>) -> ExitCode {
+    match result {
         Ok(exit) => match show::out::refused() {
             Some(failure) if exit == Exit::Done => failure.report(),
             Some(_) | None => exit.code(),

@@ -11,7 +11,8 @@ pub(crate) fn nearest<'a>(unknown: &str, known: &[&'a str]) -> Option<&'a str> {
     }
     let far = |name: &&str| distance(name, unknown);
     let nearest = known.iter().copied().min_by_key(far)?;
-    (far(&nearest) <= 3.max(unknown.len() / 3)).then_some(nearest)
+    let allowed = (unknown.len() / 2).clamp(1, 3).max(unknown.len() / 3);
+    (far(&nearest) <= allowed).then_some(nearest)
 }
 
 /// How many letters differ.

@@ -22,7 +22,8 @@ pub(super) fn listing(listing: &WorkItemList) -> ToolOutput {
     }
     if !unreadable.is_empty() {
         let names: Vec<&str> = unreadable.iter().take(NAMED).map(|id| id.as_str()).collect();
-        let more = if unreadable.len() > NAMED { " …" } else { "" };
+        let left = unreadable.len() - names.len();
+        let more = if left > 0 { format!(" and {left} more") } else { String::new() };
         let count = unreadable.len();
         summary
             .push_str(&format!("; {count} not readable: {}{more} (`./tickets.sh doctor` shows why)", names.join(", ")));

@@ -257,6 +257,14 @@ fn a_broken_record_is_named_and_the_others_are_shown() {
     let listed = rig.ok("WorkItemList", json!({}));
     assert!(listed.summary.contains("2 not readable: 20260131-120001-a, 20260131-120002-b"), "{}", listed.summary);
     assert_eq!(listed.content.lines().count(), 2);
+    for n in 0..12 {
+        put(&rig, "open", &format!("20260131-1300{n:02}-bad"), "X");
+        let at = format!("work-items/open/20260131-1300{n:02}-bad/item.md");
+        rig.write(&at, &rig.text(&at).replacen("kind: task", "kind: idea", 1));
+    }
+    let named = rig.ok("WorkItemList", json!({})).summary;
+    let shown = named.matches("20260131-").count();
+    assert!(named.contains("14 not readable: ") && named.contains(&format!(" and {} more (", 14 - shown)), "{named}");
     for (id, line) in [("20260131-120001-a", "line 6"), ("20260131-120002-b", "line 1"), ("thread", "line 3")] {
         let message = rig.refused("WorkItemShow", json!({"id": id}), ErrorKind::Corrupt);
         assert!(message.contains(line) && message.contains("doctor"), "{message}");

@@ -474,7 +474,8 @@ impl CallHost for CallOutput {
             let known: Vec<&str> = self.outputs.iter().rev().take(5).map(|o| o.handle.as_str()).collect();
             let newest = match known.as_slice() {
                 [] => "no output has been stored yet".to_owned(),
-                known => format!("the newest are: {}", known.join(", ")),
+                known if known.len() == self.outputs.len() => format!("the outputs are: {}", known.join(", ")),
+                known => format!("the newest of {} are: {}", self.outputs.len(), known.join(", ")),
             };
             let message = format!("there is no output `{handle}` in this pod; {newest}");
             return Err(ToolError::new(ErrorKind::FixInput, message));

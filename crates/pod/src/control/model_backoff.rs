@@ -52,6 +52,7 @@ impl ModelBackoff {
             | ModelEvent::CallArguments { .. }
             | ModelEvent::Usage(_)
             | ModelEvent::Shortfall(_) => self.next = None,
+            ModelEvent::Notice(_) => {}
         }
     }
 

@@ -71,7 +71,7 @@ impl Policy {
     }
 
     fn meet(&self, tool: &str, action: ActionKind, row: &'static DefaultRule, now: SandboxState) -> Expectation {
-        let by_row = row.decision(now.confined());
+        let by_row = row.stated(now.confined());
         let (source, text) = (BUILT_IN.to_owned(), row.text.to_owned());
         let default_statement =
             RuleStatement { source, text, decision: by_row, path: None, host: None, program: None, decides: false };

@@ -2,7 +2,7 @@
 
 use super::place::{self, Target};
 use super::program;
-use super::remedy::{AlternativeRemedy, HostTerms, Remedy};
+use super::remedy::{AlternativeRemedy, HostTerms, Remedy, RuleRemedy};
 use super::rule::{Layer, Placed, Rule, RuleDecision};
 use super::table::{self, DefaultRule, RowRemedy};
 use crate::feature::{FeatureId, HostReport, HostRule};
@@ -167,18 +167,15 @@ impl Policy {
     ) -> PolicyDecision {
         let targets = self.targets(call, workspace, now);
         let resources = JudgedResources::of(&targets, now);
-        let mut answers: Vec<_> = targets.iter().map(|target| self.answer(call, target, now)).collect();
+        let answers: Vec<_> = targets.iter().map(|target| self.answer(call, target, now)).collect();
         let lines: Vec<_> = match person {
             Person::Never => Vec::new(),
-            // The call would fail whatever a person answers: its refusal says what helps.
-            Person::Later if answers.iter().any(|answer| answer.is_out_of_reach(now)) => {
-                answers.retain(|answer| answer.decision != RuleDecision::Ask || answer.is_out_of_reach(now));
-                Vec::new()
-            }
             Person::Later => answers.iter().filter_map(|answer| answer.question(call)).collect(),
         };
-        let strictest = answers.into_iter().reduce(|a, b| if b.decision > a.decision { b } else { a });
-        let strictest = strictest.unwrap_or_else(TargetDecision::none);
+        let nobody = TargetDecision::none();
+        // A directory that is added for writing can be read, too.
+        let rank = |answer: &TargetDecision<'_>| (answer.decision, !answer.origin.needs_dir());
+        let strictest = answers.iter().reduce(|a, b| if rank(b) > rank(a) { b } else { a }).unwrap_or(&nobody);
         if strictest.decision == RuleDecision::Ask && !lines.is_empty() {
             let (source, text) = strictest.origin();
             return PolicyDecision {
@@ -187,7 +184,7 @@ impl Policy {
                 resources,
             };
         }
-        PolicyDecision { resources, ..strictest.decide(call, now, self.terms) }
+        PolicyDecision { resources, ..strictest.decide(call, now, self.terms, &answers) }
     }
 
     fn targets(&self, call: &CallFacts<'_>, workspace: &Workspace, now: SandboxState) -> Vec<Target> {
@@ -264,6 +261,10 @@ impl Policy {
             origin = Origin::Rule { source, text: rule.to_string() };
             Some(rule.decision)
         });
+        // A person who answers a question about a call adds no directory.
+        let is_command = matches!(target, Target::Path { command: true, .. });
+        let decision =
+            if origin.needs_dir() && (now.confined() || !is_command) { RuleDecision::Deny } else { decision };
         TargetDecision { decision, origin, target: Some(target) }
     }
 
@@ -289,7 +290,7 @@ impl Policy {
     pub fn describe(&self, now: SandboxState) -> HostReport {
         let row = |row: &&DefaultRule| HostRule {
             source: BUILT_IN.into(),
-            text: format!("{}: {}", row.text, row.decision(now.confined()).word()),
+            text: format!("{}: {}", row.text, row.stated(now.confined()).word()),
         };
         let rules = table::ROWS.iter().map(row);
         let placed = self.layers.iter().flat_map(|layer| &layer.rules);
@@ -327,6 +328,12 @@ enum Origin<'a> {
     Nobody,
 }
 
+impl Origin<'_> {
+    fn needs_dir(&self) -> bool {
+        matches!(self, Self::DefaultRule(row) if row.needs_dir())
+    }
+}
+
 impl TargetDecision<'_> {
     /// No rule applies: refused.
     fn none() -> Self {
@@ -352,13 +359,6 @@ impl TargetDecision<'_> {
         }
     }
 
-    /// Whether the target needs a directory that was not added, which no answer about a call adds.
-    fn is_out_of_reach(&self, now: SandboxState) -> bool {
-        let is_command = matches!(self.target, Some(Target::Path { command: true, .. }));
-        let needs_dir = matches!(self.origin, Origin::DefaultRule(DefaultRule { remedy: RowRemedy::AddDir, .. }));
-        self.decision == RuleDecision::Ask && needs_dir && (now.confined() || !is_command)
-    }
-
     /// What a person is asked about the target.
     fn question(&self, call: &CallFacts<'_>) -> Option<String> {
         let reason = match self.target {
@@ -371,9 +371,21 @@ impl TargetDecision<'_> {
             .then(|| format!("{} requires your approval because of {}{reason}", self.what(call), self.rule()))
     }
 
-    fn decide(self, call: &CallFacts<'_>, now: SandboxState, terms: HostTerms) -> PolicyDecision {
+    /// The decision about the call, which is this one; `all` are those about everything that the call names.
+    fn decide(&self, call: &CallFacts<'_>, now: SandboxState, terms: HostTerms, all: &[Self]) -> PolicyDecision {
         let ((source, text), rule) = (self.origin(), self.rule());
-        let help = || (terms.remedy)(&self.remedy(call.tool, now, terms));
+        let help = || {
+            let mut remedy = self.remedy(call.tool, now, terms);
+            if let Remedy::Rule { rules, .. } = &mut remedy {
+                let asking = all.iter().filter(|other| other.decision == RuleDecision::Ask);
+                for rule in asking.map(|other| other.allowing(call.tool, terms)).take(MAX_PROPOSED) {
+                    if !rules.contains(&rule) {
+                        rules.push(rule);
+                    }
+                }
+            }
+            (terms.remedy)(&remedy)
+        };
         let decision = match self.decision {
             RuleDecision::Allow => Decision::Allow,
             RuleDecision::Ask => {
@@ -408,8 +420,13 @@ impl TargetDecision<'_> {
                 SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => AlternativeRemedy::Nothing,
             },
         };
+        Remedy::Rule { rules: vec![self.allowing(tool, terms)], alternative }
+    }
+
+    /// The rule that allows the target.
+    fn allowing(&self, tool: &str, terms: HostTerms) -> RuleRemedy {
         let tool = if matches!(self.target, Some(Target::Path { command: true, .. })) { terms.read } else { tool };
-        Remedy::Rule { tool: tool.to_owned(), about: self.target.and_then(allowing), alternative }
+        RuleRemedy { tool: tool.to_owned(), about: self.target.and_then(allowing) }
     }
 
     /// The directory of the target's path.

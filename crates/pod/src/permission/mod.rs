@@ -31,5 +31,5 @@ pub use judge::{
     CallFacts, JudgedResources, Person, Policy, PolicyDecision, Proposal, RuleRef, RuleTrial, SandboxState,
 };
 pub(crate) use place::says_what_changes;
-pub use remedy::{AlternativeRemedy, HostTerms, Remedy};
+pub use remedy::{AlternativeRemedy, HostTerms, Remedy, RuleRemedy};
 pub use rule::{Layer, Rule, RuleDecision, RuleError};

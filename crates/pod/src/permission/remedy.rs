@@ -18,11 +18,9 @@ pub enum Remedy {
     FixPath,
     /// Change the rule that denies; no rule inside of it can allow.
     ChangeRule,
-    /// Allow such calls by a rule.
+    /// Allow such calls by rules: one for each thing that the call names and that needs approval.
     Rule {
-        tool: String,
-        /// The narrowest program, path or host that allows the call, in plain characters; without it the whole tool.
-        about: Option<String>,
+        rules: Vec<RuleRemedy>,
         alternative: AlternativeRemedy,
     },
     /// Raise the cost limit, or choose another model.
@@ -37,6 +35,14 @@ pub enum Remedy {
     PageOutput(String),
     /// Have the pod offer the tool that runs shell commands.
     HaveShell,
+}
+
+/// A rule that allows a part of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleRemedy {
+    pub tool: String,
+    /// The narrowest program, path or host that allows the call, in plain characters; without it the whole tool.
+    pub about: Option<String>,
 }
 
 /// Another way to get a call allowed, besides a rule.

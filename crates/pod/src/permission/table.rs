@@ -152,4 +152,13 @@ impl DefaultRule {
     pub(super) fn decision(&self, confined: bool) -> RuleDecision {
         if confined { self.confined } else { self.otherwise }
     }
+    /// Whether only an added directory makes the action possible, which no answer and no rule adds.
+    pub(super) const fn needs_dir(&self) -> bool {
+        matches!(self.remedy, RowRemedy::AddDir)
+    }
+
+    /// The decision for reports: no one is asked for what needs a directory.
+    pub(super) fn stated(&self, confined: bool) -> RuleDecision {
+        if self.needs_dir() { RuleDecision::Deny } else { self.decision(confined) }
+    }
 }

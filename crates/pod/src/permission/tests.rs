@@ -323,14 +323,14 @@ fn reasons_name_the_path_and_the_next_step() {
     let world = World::new();
     let file = Policy::new(TERMS, vec![layer("/etc/yoi/config.toml", &[("Write", None, Deny)])]);
     let cases = [
-        (world.read(&table(), "@outside/f", CONFINED), vec!["outside/f", "AddDir"]),
+        (world.read(&table(), "@outside/f", CONFINED), vec!["outside/f is refused by", "AddDir"]),
         (world.read(&table(), "out/f", CONFINED), vec!["out/f", "which is", "outside/f"]),
         (
             world.write(&table(), ".env", CONFINED),
             vec![
                 ".env",
                 "cannot ask for approval",
-                r#"Rule { tool: "Write", about: Some(".env"), alternative: Nothing }"#,
+                r#"[RuleRemedy { tool: "Write", about: Some(".env") }], alternative: Nothing }"#,
             ],
         ),
         (world.write(&table(), "a.rs", OFF), vec!["alternative: Sandbox"]),
@@ -345,6 +345,66 @@ fn reasons_name_the_path_and_the_next_step() {
         let reason = decision.decision.reason();
         assert!(reason.lines().count() == 2 && !reason.contains('\u{202e}'), "{decision:?}");
     }
+}
+
+/// A refusal named one option although the call named two files: the next start was refused for the other file.
+#[test]
+fn a_refusal_names_a_rule_for_each_thing_that_needs_one() {
+    let world = World::new();
+    let cases = [
+        (
+            vec![Touch::Read(".env".into()), Touch::Read(".env.local".into())],
+            CONFINED,
+            vec![("Read", ".env"), ("Read", ".env.local")],
+        ),
+        (
+            vec![Touch::Shell("cat .env .env.local .env".into())],
+            CONFINED,
+            vec![("Read", ".env"), ("Read", ".env.local")],
+        ),
+        (
+            vec![Touch::Shell("ls sub; git status; ls sub".into())],
+            OFF,
+            vec![("Bash", "ls sub"), ("Bash", "git status")],
+        ),
+        (vec![Touch::Shell("cat .env".into())], OFF, vec![("Bash", "cat"), ("Read", ".env")]),
+    ];
+    for (touches, now, rules) in cases {
+        let tool = if matches!(touches[..], [Touch::Shell(_)]) { "Bash" } else { "Read" };
+        let effect = if tool == "Bash" { Effectful } else { ReadOnly };
+        let said = world.judge(&table(), tool, effect, &touches, now);
+        let named: Vec<_> = rules
+            .iter()
+            .map(|(tool, about)| RuleRemedy { tool: (*tool).to_owned(), about: Some((*about).to_owned()) })
+            .collect();
+        assert!(said.decision.reason().contains(&format!("{named:?}")), "{touches:?}: {said:?}");
+    }
+}
+
+/// "requires approval …, and this run cannot ask for approval" stood in a pod that could be asked: no answer adds a
+/// directory, so what is outside of all directories is refused, whatever a rule in between says.
+#[test]
+fn what_no_answer_can_allow_is_refused_and_not_asked() {
+    let world = World::new();
+    let outside = world.path("@outside/f");
+    for person in [Person::Never, Person::Later] {
+        for now in [CONFINED, UNENFORCED, OFF, LOCKED] {
+            let touches = [Touch::Read(outside.clone())];
+            let call = CallFacts { tool: "Read", effect: ReadOnly, touches: &touches, feature: &FEATURE };
+            let said = table().judge_with(&call, &world.workspace, now, person);
+            let reason = said.decision.reason();
+            assert!(
+                !said.decision.asks() && reason.contains("`reading outside the project: deny`"),
+                "{now:?}: {reason}"
+            );
+            assert!(reason.contains("AddDir") && !reason.contains("approval"), "{reason}");
+        }
+    }
+    let described = table().describe(CONFINED);
+    assert!(described.rules.iter().any(|rule| rule.text == "reading outside the project: deny"));
+    let expected = table().expect("Read", ReadOnly, CONFINED);
+    let outside = expected.iter().find(|met| met.what == "reading outside the project");
+    assert_eq!(outside.map(|met| met.decision), Some(Deny));
 }
 
 #[test]

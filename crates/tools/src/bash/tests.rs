@@ -30,21 +30,29 @@ fn tests_that_were_refused_a_socket_are_named() {
     );
     assert_eq!(refused_tests(&output), ["net::binds", "net::listens"]);
     assert!(refused_tests(failed).is_empty());
+    // The message counts those that it does not name.
+    let many: String = (0..12).map(|n| format!("---- t{n} stdout ----\n{failed}\n")).collect();
+    assert_eq!(refused_tests(&many).len(), 12);
 }
 
 #[test]
 fn a_refused_path_is_recognised() {
     let found = |output: &str| refused_path(output, |path| path.starts_with("/p"));
-    for (output, path) in [
-        ("touch: cannot touch '/opt/x/y': Permission denied", Some("/opt/x/y")),
-        ("bash: line 1: /srv/out.txt: Permission denied", Some("/srv/out.txt")),
-        ("ok\nerror: failed to write `/mnt/a`: Read-only file system (os error 30)", Some("/mnt/a")),
-        ("touch: cannot touch '/etc/x': Permission denied", None),
-        ("touch: cannot touch '/p/x': Permission denied", None),
-        ("bash: line 1: ./run.sh: Permission denied", None),
-        ("ls: cannot access '/opt/x': No such file or directory", None),
+    let (writes, both) = (Some(WRITE_REACH), Some(REACH));
+    for (output, path, reach) in [
+        ("touch: cannot touch '/opt/x/y': Permission denied", Some("/opt/x/y"), writes),
+        ("rm: cannot remove '/opt/x/y': Permission denied", Some("/opt/x/y"), writes),
+        ("cat: /opt/x/y: Permission denied", Some("/opt/x/y"), both),
+        ("ls: cannot open directory '/opt/x': Permission denied", Some("/opt/x"), both),
+        ("PermissionError: [Errno 13] Permission denied: '/opt/x'", Some("/opt/x"), both),
+        ("bash: line 1: /srv/out.txt: Permission denied", Some("/srv/out.txt"), both),
+        ("ok\nerror: failed to write `/mnt/a`: Read-only file system (os error 30)", Some("/mnt/a"), writes),
+        ("touch: cannot touch '/etc/x': Permission denied", None, None),
+        ("touch: cannot touch '/p/x': Permission denied", None, None),
+        ("bash: line 1: ./run.sh: Permission denied", None, None),
+        ("ls: cannot access '/opt/x': No such file or directory", None, None),
     ] {
-        assert_eq!(found(output).as_deref(), path, "{output}");
+        assert_eq!(found(output), path.map(str::to_owned).zip(reach), "{output}");
     }
 }
 

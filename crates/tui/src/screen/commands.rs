@@ -13,7 +13,7 @@ pub(super) const FEATURES: &str = "features";
 pub(super) const COMMANDS: &[CommandHelp] = &[
     CommandHelp { name: "approvals", about: "show what waits for you (F4)" },
     CommandHelp { name: "cancel", about: "end the running turn (Esc)" },
-    CommandHelp { name: "compact", about: "old steps leave the next request; turns: the oldest turns, too" },
+    CommandHelp { name: "compact", about: "leave old steps out of the requests; turns: the oldest turns, too" },
     CommandHelp { name: "context", about: "show what the next request has (F5)" },
     CommandHelp { name: "copy", about: "copy the newest answer" },
     CommandHelp { name: "detach", about: "leave; the pod keeps running (Ctrl-D)" },
@@ -21,16 +21,29 @@ pub(super) const COMMANDS: &[CommandHelp] = &[
     CommandHelp { name: FEATURES, about: "show what the features add and may do (F2)" },
     CommandHelp { name: "help", about: "show the keys (F1)" },
     CommandHelp { name: "log", about: "open the whole conversation in your editor" },
-    CommandHelp { name: "more", about: "grant the pod its budget once more, and end the hold" },
+    CommandHelp { name: "more", about: "continue after a limit of [limits.pod]: as much again" },
     CommandHelp { name: "pause", about: "hold the pod before its next request" },
     CommandHelp { name: "pin", about: "TEXT: it stays in the context; alone: show the pins (F5)" },
     CommandHelp { name: "pods", about: "show all pods, and go to another one (F4)" },
     CommandHelp { name: "print", about: "print the whole conversation into the terminal" },
-    CommandHelp { name: "resume", about: "end a hold" },
+    CommandHelp { name: "resume", about: "continue a held pod" },
     CommandHelp { name: "search", about: "search the transcript (Ctrl-F)" },
     CommandHelp { name: "status", about: "show tasks, jobs and the pod (F3)" },
     CommandHelp { name: "steer", about: "INPUT: the running turn takes it at its next step" },
-    CommandHelp { name: "unpin", about: "NUMBER: this pin may leave the context" },
+    CommandHelp { name: "unpin", about: "NUMBER: this text may leave the context" },
+];
+
+/// Commands of other programs, and what does the same here.
+const HABITS: [&str; 9] = [
+    "quit exit q bye logout close wq: `/detach` leaves, and the pod keeps running; `yoi stop NAME` stops it",
+    "stop abort interrupt kill: `/cancel` ends the running turn; `yoi stop NAME` stops the pod",
+    "h ? commands keys: `/help` shows the keys and commands",
+    "clear new reset: `yoi start NAME` starts a pod with an empty conversation; `/compact turns` leaves out the oldest turns",
+    "continue unpause: `/resume` continues a held pod",
+    "cost usage tokens: `yoi status NAME` shows the cost",
+    "model models: `yoi stop NAME`, then `yoi start NAME -m MODEL` changes the model",
+    "approve allow deny permissions: `yoi approve` lists and answers the calls that wait",
+    "undo rewind diff: `yoi diff NAME` shows the changes of files, and `yoi undo NAME` undoes them",
 ];
 
 /// What a text is.
@@ -85,18 +98,37 @@ pub(super) fn read(text: &str) -> TypedText {
             TypedText::Wrong("/unpin needs the number of a pin; F5 shows them".to_owned())
         }
         Some(CommandHelp { name: "compact", .. }) if !matches!(rest, "" | "turns") => {
-            TypedText::Wrong("/compact takes nothing or `turns`".to_owned())
+            TypedText::Wrong("after /compact, write nothing or `turns`".to_owned())
         }
         Some(CommandHelp { name, .. })
             if rest.is_empty() || matches!(*name, "steer" | "search" | "pin" | "unpin" | "compact") =>
         {
             TypedText::Command { name, rest: rest.to_owned() }
         }
-        _ => TypedText::Wrong(format!(
-            "there is no command `/{}`; to send the line as an input, put a space in front of it",
-            command.trim_end()
-        )),
+        Some(CommandHelp { name, .. }) => TypedText::Wrong(format!("write nothing after /{name}")),
+        None => TypedText::Wrong(unknown_command(command, COMMANDS.iter().map(|command| command.name))),
     }
+}
+
+/// What a line behind a slash says to the person if it is none of the `known` commands.
+pub fn unknown_command(line: &str, known: impl IntoIterator<Item = &'static str>) -> String {
+    let line = line.trim_end();
+    let name = line.to_lowercase();
+    let mut habits = HABITS.iter().filter_map(|habit| habit.split_once(": "));
+    let habit = habits.find(|(names, _)| names.split(' ').any(|other| other == name));
+    let near = |known: &&str| {
+        let letters = strsim::damerau_levenshtein(known, &name);
+        name.len() >= 3 && (letters <= 2 || known.starts_with(&name))
+    };
+    let meant = match habit {
+        Some((_, meant)) => meant.to_owned(),
+        None => match known.into_iter().find(near) {
+            Some(known) => format!("did you mean `/{known}`?"),
+            None => "`/help` shows the keys and commands; to send the line as an input, put a space in front of it"
+                .to_owned(),
+        },
+    };
+    format!("there is no command `/{line}`; {meant}")
 }
 
 /// The commands that a text may become.

@@ -208,7 +208,7 @@ impl Screen {
     fn search_row(&self) -> Option<Line> {
         let search = self.search.as_ref()?;
         let told = if search.told.is_empty() { "" } else { " · " };
-        let text = format!("search: Enter before · Down behind · Esc ends{told}{}", search.told);
+        let text = format!("search: Enter older · Down newer · Esc ends{told}{}", search.told);
         Some(Line::of(&text, Tone::Dim))
     }
 

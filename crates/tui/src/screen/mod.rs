@@ -27,6 +27,7 @@ mod status;
 mod viewport;
 mod writing;
 
+pub use commands::unknown_command;
 pub use exchange::{
     ConnectionState, FeatureChange, FeatureEntry, FeatureList, Frame, Intent, Key, PodEntry, Reply, ScreenSize,
 };

@@ -31,7 +31,7 @@ const KEYS: &[(&str, &str)] = &[
     ("  v [", "the whole conversation: in your editor · printed into the terminal"),
     ("  e x u d s", "a waiting input: edit, withdraw, up, down, send now"),
     ("Ctrl-O", "open or close all calls"),
-    ("Ctrl-F", "search the journal, too · Enter: the next one before"),
+    ("Ctrl-F", "search the journal, too · Enter: an older match"),
     ("Up Ctrl-R", "earlier inputs · search them"),
     ("Ctrl-G", "write in your editor"),
     ("Ctrl-Z Ctrl-Y", "undo · redo"),

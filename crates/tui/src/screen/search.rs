@@ -25,7 +25,7 @@ impl Screen {
     /// Opens a search.
     pub(super) fn search_begin(&mut self, query: &str) {
         if self.printed.is_some() {
-            return self.tell("the terminal has the transcript: search it there", Tone::Dim);
+            return self.tell("the terminal has the transcript: search with the terminal", Tone::Dim);
         }
         let mut search = Search::default();
         search.query.set(query);
@@ -58,9 +58,9 @@ impl Screen {
             }
             None if back && self.older_page() => (search.at, true, "searching older records …"),
             None if back && self.fold.no_older && self.fold.before.is_some_and(|before| before > 1) => {
-                (search.at, false, "nothing before, as far as there is room: `yoi log` has the rest")
+                (search.at, false, "no older match in the part that is loaded; `yoi log` prints the rest")
             }
-            None => (search.at, false, if back { "nothing before" } else { "nothing behind" }),
+            None => (search.at, false, if back { "no older match" } else { "no newer match" }),
         };
         self.search = Some(Search { at, pages, told, shows: id.is_some(), ..search });
     }

@@ -289,6 +289,33 @@ fn a_slash_begins_a_command() {
     assert_eq!(enter(" /pause").0, send("/pause", DeliveryMode::Queue));
     assert!(enter("/usr/bin is full").1.contains("there is no command `/usr/bin is full`"));
     screen.key(Key::Ctrl('c'), BEGIN);
+    let mut told = |text: &str| {
+        types(&mut screen, text, BEGIN);
+        screen.key(Key::Enter, BEGIN);
+        let frame = frame(&mut screen, BEGIN);
+        screen.key(Key::Ctrl('c'), BEGIN);
+        frame.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ")
+    };
+    // Commands of other programs were answered only with "put a space in front of it".
+    for (line, meant) in [
+        ("/quit", "`/detach` leaves"),
+        ("/q", "`/detach` leaves"),
+        ("/EXIT", "`/detach` leaves"),
+        ("/stop", "`/cancel` ends the running turn"),
+        ("/clear", "`yoi start NAME` starts a pod"),
+        ("/?", "`/help` shows"),
+        ("/model", "`yoi start NAME -m MODEL`"),
+        ("/cancle", "did you mean `/cancel`?"),
+        ("/stat", "did you mean `/status`?"),
+        ("/pause now", "write nothing after /pause"),
+        ("/tmp is full", "put a space in front"),
+    ] {
+        let frame = told(line);
+        assert!(
+            frame.contains(meant) && (meant.contains("space") || !frame.contains("a space in front")),
+            "{line}: {frame}"
+        );
+    }
     types(&mut screen, "/can", BEGIN);
     screen.key(Key::Tab, BEGIN);
     assert_eq!(press(&mut screen, Key::Enter, BEGIN), [Intent::Cancel]);

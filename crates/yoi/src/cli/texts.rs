@@ -36,7 +36,9 @@ pub(super) const VARIABLES: &str = "\
 Environment variables (they override the configuration files, and options
 override the variables):
   YOI_MODEL · YOI_MAX_STEPS · YOI_MAX_COST · YOI_MAX_TOKENS
-  YOI_TOOL_CONCURRENCY · YOI_SANDBOX (read-only, workspace-write, off)
+  YOI_MAX_WALL (seconds) · YOI_TOOL_CONCURRENCY
+  YOI_SANDBOX (read-only, workspace-write, off) · YOI_PLUGIN_DIR
+  YOI_STRICT_PLUGINS (0, 1)
 Diagnostic log: YOI_LOG=error, warn, info, debug or trace writes log lines to
   host.log in the directory of the pod; with --ephemeral, to standard error
 Directories: XDG_CONFIG_HOME (~/.config), XDG_STATE_HOME (~/.local/state),
@@ -54,10 +56,12 @@ Installation:
 
 pub(super) const START: &str = "\
 A pod records these options of each start: --model, --sandbox (or
---read-only), --add-dir, --add-write-dir, --allow, --max-steps, --max-cost and
---no-instructions. A stopped or crashed pod starts again in the directory and
-with the recorded options of its last start. An option on the command line
-replaces the recorded value of the same option; -C replaces the directory.
+--read-only), --add-dir, --add-write-dir, --allow, --max-steps, --max-cost,
+--max-tokens, --max-wall, --no-instructions, --with, --without, --profile,
+--plugin-dir and --strict-plugins. A stopped or crashed pod starts again in
+the directory and with the recorded options of its last start. An option on
+the command line replaces the recorded value of the same option; -C replaces
+the directory.
 
 If the pod is already running, the command changes nothing. It then exits with
 75 if it has INPUT, --foreground or an option that a pod records; otherwise it
@@ -90,7 +94,8 @@ lines that begin with a slash, which are commands:
   /cancel       cancel the running turn
   /pause        hold the pod before its next request to the model
   /resume       continue the held pod
-  /more         grant the pod its budget once more, and continue it
+  /more         after a limit of [limits.pod]: allow the pod as much again,
+                and continue it
   /status       show what the pod is doing
   /detach       detach; the pod keeps running
   /help         list these commands
@@ -113,3 +118,24 @@ a file of it changes, it is pending again, and nothing of it runs.";
 pub(super) const HELP: &str = "Print the help for yoi or for COMMAND";
 
 pub(super) const HELP_BELOW: &str = "Print this help, or the help for COMMAND";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Cli;
+    use clap::CommandFactory;
+
+    /// The list was shorter than what a pod records, and the list of variables than what counts.
+    #[test]
+    fn the_lists_of_options_and_variables_are_whole() {
+        let cli = Cli::command();
+        let start = cli.find_subcommand("start").unwrap();
+        for option in start.get_arguments().filter_map(|arg| arg.get_long()) {
+            let is_told = START.contains(&format!("--{option}"));
+            assert_eq!(is_told, !["adopt", "json", "quiet"].contains(&option), "{option}");
+        }
+        for name in crate::config::variables::VARIABLES.iter().chain(&["YOI_MAX_WALL"]) {
+            assert!(VARIABLES.contains(name), "{name}");
+        }
+    }
+}

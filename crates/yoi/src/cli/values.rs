@@ -71,6 +71,12 @@ pub(super) fn steps(text: &str) -> Result<u32, BadValue> {
     })
 }
 
+/// `3600`.
+pub(super) fn above_zero(text: &str) -> Result<u64, BadValue> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| BadValue::new("the value must be a whole number, at least 1", "use a number such as 3600"))
+}
+
 /// `0.50`, `2`; also with the sign before it.
 pub(super) fn dollars(text: &str) -> Result<f64, BadValue> {
     let amount: Option<f64> = text.strip_prefix('$').unwrap_or(text).parse().ok();

@@ -303,7 +303,7 @@ impl<'a> Session<'a> {
             }
             Typed::Pin(text) => self.tell(Pin { text, cmd_id: cmd_id() }, |name, _| format!("{name}: pinned")).await?,
             Typed::Unpin(pin) => {
-                self.tell(Unpin { pin, cmd_id: cmd_id() }, move |name, _| format!("{name}: pin {pin} is taken back"))
+                self.tell(Unpin { pin, cmd_id: cmd_id() }, move |name, _| format!("{name}: pin {pin} is removed"))
                     .await?
             }
             Typed::Status => {

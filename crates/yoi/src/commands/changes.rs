@@ -24,7 +24,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tui::arguments::brief;
-use tui::{Line, Tone};
+use tui::{Line, Tone, count};
 
 /// The largest file that is compared or restored, in bytes; tools change none larger.
 const MAX_FILE: u64 = 64 * 1024 * 1024;
@@ -346,6 +346,10 @@ pub(super) fn warn(changes: &Changes, say: &dyn Fn(&str)) {
     say(&format!("yoi does not know which files {of} of the pod changed:"));
     for (seq, command) in changes.commands.iter().rev().take(NAMED) {
         say(&format!("    record {seq}: {}", line(&command_text(command), 100)));
+    }
+    let older = changes.commands.len().saturating_sub(NAMED);
+    if older > 0 {
+        say(&format!("    and {}", count(older as u64, "older command")));
     }
 }
 

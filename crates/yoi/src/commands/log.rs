@@ -19,9 +19,9 @@ use llm_worker::{Item, ResultStatus};
 use pod::permission::Rule;
 use pod::record::{
     ApprovalDecision, ApprovalRequested, ApprovalResolved, ApprovalScope, BackgroundTask, ChildProcess, ClientCall,
-    DirectoryMoved, Gap, HoldCause, HookName, HostStarted, InputEdited, InputId, InputQueued, JobEndKind, Pruned,
-    PrunedContent, Record, Recovery, Resumed, RulesForgotten, Stored, SurfaceSet, SystemItem, TaskRunState,
-    ToolFinished, ToolRepeated, ToolStarted, ViewLevel, Who,
+    Decision, DirectoryMoved, Gap, HoldCause, HookName, HostStarted, InputEdited, InputId, InputQueued, JobEndKind,
+    Pruned, PrunedContent, Record, Recovery, Resumed, RulesForgotten, Stored, SurfaceSet, SystemItem, TaskRunState,
+    ToolFinished, ToolRepeated, ToolStarted, VerdictGiven, ViewLevel, Who,
 };
 use pod::session::restore::{decode, utc};
 use session_store::{BlobError, BlobView, OwnedFrame, Reader};
@@ -264,7 +264,7 @@ fn wish(record: &Record) -> Option<String> {
         Record::Pinned(pinned) => {
             format!("  pin {}{}: {}", pinned.pin, by(pinned.by.as_ref()), indent(&pinned.text))
         }
-        Record::Unpinned(unpinned) => format!("  pin {} taken back{}", unpinned.pin, by(unpinned.by.as_ref())),
+        Record::Unpinned(unpinned) => format!("  pin {} removed{}", unpinned.pin, by(unpinned.by.as_ref())),
         Record::CompactRequested(wish) => {
             let what = if wish.drop_turns { "old steps and the oldest turns" } else { "old steps" };
             format!("  {what} leave the next request{}", by(wish.by.as_ref()))
@@ -366,6 +366,12 @@ impl Transcript {
             Record::RulesForgotten(gone) => forgotten(gone),
             Record::Pruned(pruned) => left(pruned),
             Record::Pinned(_) | Record::Unpinned(_) | Record::CompactRequested(_) => wish(record)?,
+            // The result of a refused call says why.
+            Record::VerdictGiven(VerdictGiven { call: Some(_), decision, .. })
+                if matches!(decision, Decision::Refuse { .. } | Decision::Invalid { .. }) =>
+            {
+                return None;
+            }
             Record::VerdictGiven(verdict) if !verdict.decision.allows() && !verdict.decision.asks() => {
                 let call = verdict.call.map_or_else(|| "-".to_owned(), |call| call.to_string());
                 format!("⊘ {call} {}: {}", verdict.rule, indent(verdict.decision.reason()))
@@ -452,7 +458,11 @@ impl Transcript {
 /// What a pod got of its budget once more.
 fn granted(resumed: &Resumed) -> String {
     let more: Vec<_> = resumed.more.iter().map(|kind| kind.word()).collect();
-    if more.is_empty() { String::new() } else { format!(", with the pod's budget of {} once more", more.join(" and ")) }
+    if more.is_empty() {
+        String::new()
+    } else {
+        format!(", and the pod may use its limit of {} again", more.join(" and "))
+    }
 }
 
 /// Later lines stand below the first.

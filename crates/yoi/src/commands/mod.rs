@@ -15,7 +15,7 @@ mod feature_new;
 mod features;
 mod grant;
 mod grant_plugin;
-mod host;
+pub(crate) mod host;
 mod host_process;
 mod input;
 mod left_running;
@@ -54,7 +54,6 @@ pub(crate) fn dispatch(cli: Cli, env: &Env, points: &Points) -> Result<Exit, Fai
     match command {
         Command::Run(args) => run::run(&args, env, points),
         Command::Start(args) => start::run(&args, cli.directory.is_some(), env, points),
-        Command::Host => host::run(points),
         Command::Send(args) => send::run(&args, env),
         Command::Attach(args) => attach::run(&args, env),
         Command::Notify(args) => notify::run(&args, env),

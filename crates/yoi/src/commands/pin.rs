@@ -25,7 +25,7 @@ pub(crate) fn run(args: &PinArgs, env: &Env) -> Result<Exit, Failure> {
             (None, Some(pin)) => {
                 let help = format!("`yoi pin {name}` lists the pins");
                 pod.tell(|cmd_id| Unpin { pin, cmd_id }).await.map_err(|failure| failure.help(help))?;
-                out::line(&format!("{name}: pin {pin} is taken back"));
+                out::line(&format!("{name}: pin {pin} is removed"));
             }
             (None, None) => listed(&name, &pod.status().await?).iter().for_each(|line| out::line(line)),
         }

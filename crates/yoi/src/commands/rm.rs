@@ -22,18 +22,37 @@ const NAMED: usize = 10;
 
 /// Takes the whole name: a beginning is enough for reading, not for deleting.
 pub(crate) fn run(args: &RmArgs, env: &Env, points: &Points) -> Result<Exit, Failure> {
-    args.name.iter().try_for_each(|name| check_name(name))?;
+    args.names.iter().try_for_each(|name| check_name(name))?;
     only_a_person("remove a pod")?;
     let pods = Pods::of(env)?;
-    let Some(name) = &args.name else { return several(args, env, &pods, points) };
-    let left: Vec<_> = LeftRunning::find(env).into_iter().filter(|left| left.is_of(&pods, name)).collect();
-    let kept = remove(&pods, name, args.purge, points)?;
-    out::wrapped(&match kept {
-        Some(target) => format!("moved {name} to {}", target.display()),
-        None => format!("deleted {name}"),
+    if args.names.is_empty() {
+        return several(args, env, &pods, points);
+    }
+    let (_, exit) = each(&args.names, |name| {
+        let left: Vec<_> = LeftRunning::find(env).into_iter().filter(|left| left.is_of(&pods, name)).collect();
+        out::wrapped(&match remove(&pods, name, args.purge, points)? {
+            Some(target) => format!("moved {name} to {}", target.display()),
+            None => format!("deleted {name}"),
+        });
+        left.iter().for_each(|left| out::wrapped(&format!("{name}: {}; {HELP}", left.text())));
+        Ok(())
     });
-    left.iter().for_each(|left| out::wrapped(&format!("{name}: {}; {HELP}", left.text())));
-    Ok(Exit::Done)
+    Ok(exit)
+}
+
+/// Removes pod by pod, and says each failure. Returns how many were removed, and the exit code of the last failure.
+fn each(names: &[String], mut remove: impl FnMut(&str) -> Result<(), Failure>) -> (u64, Exit) {
+    let (mut removed, mut exit) = (0, Exit::Done);
+    for name in names {
+        match remove(name) {
+            Ok(()) => removed += 1,
+            Err(failure) => {
+                failure.say();
+                exit = failure.exit;
+            }
+        }
+    }
+    (removed, exit)
 }
 
 /// Removes the pods that are old, failed or there, once a person agrees to their number. Running ones stay.
@@ -65,16 +84,7 @@ fn several(args: &RmArgs, env: &Env, pods: &Pods, points: &Points) -> Result<Exi
             return Ok(Exit::Failed);
         }
     }
-    let (mut removed, mut exit) = (0, Exit::Done);
-    for name in &names {
-        match remove(pods, name, args.purge, points) {
-            Ok(_) => removed += 1,
-            Err(failure) => {
-                failure.say();
-                exit = failure.exit;
-            }
-        }
-    }
+    let (removed, exit) = each(&names, |name| remove(pods, name, args.purge, points).map(drop));
     let removed = count(removed, "pod");
     out::wrapped(&match args.purge {
         true => format!("deleted {removed}"),

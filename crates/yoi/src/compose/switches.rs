@@ -223,15 +223,16 @@ fn unfit(switches: Option<&Switches>, bad: &BadSettings, key: Option<&str>) -> F
     let unknown = key.filter(|key| {
         bad.problem.contains(&format!("unknown field `{key}`")) || bad.problem.contains(&format!("unknown key `{key}`"))
     });
-    let Some(unknown) = unknown else { return failure.help(setting_example(key)) };
+    let Some(unknown) = unknown else { return failure.help(setting_example(key, &text)) };
     let expected = bad.problem.split('`').skip(1).step_by(2).filter(|name| *name != unknown);
     let known: Vec<&str> = expected.chain(COMMON).collect();
     failure.help(format!("{}known keys: {}", did_you_mean(unknown, &known), known.join(", ")))
 }
 
 /// How a setting of a feature is written; a required one has no default.
-fn setting_example(key: Option<&str>) -> &'static str {
+fn setting_example(key: Option<&str>, problem: &str) -> &'static str {
     match key {
+        None if !problem.contains("scopes") => "write the setting below the table of the feature",
         None | Some("scopes") => "write paths below the project, such as scopes = [\"src\", \"docs\"]",
         Some("patterns") => "write programs with their first words, such as patterns = [\"git push\"]",
         Some(_) => "delete the line to use the default",

@@ -23,7 +23,7 @@ pub(crate) mod rules;
 mod source;
 mod switches;
 mod user_rules;
-mod variables;
+pub(crate) mod variables;
 
 pub(crate) use attach::{Attached, Attaching, Detacher};
 pub(crate) use feature_switch::SwitchChange;

@@ -10,11 +10,12 @@ use std::ffi::OsStr;
 use std::str::FromStr;
 
 /// The variables that are read.
-const VARIABLES: [&str; 8] = [
+pub(crate) const VARIABLES: [&str; 9] = [
     "YOI_MODEL",
     "YOI_MAX_STEPS",
     "YOI_MAX_COST",
     "YOI_MAX_TOKENS",
+    "YOI_MAX_WALL",
     "YOI_TOOL_CONCURRENCY",
     "YOI_SANDBOX",
     "YOI_PLUGIN_DIR",

@@ -1,7 +1,7 @@
 //! Remedies in words: the flags, the files and the tools that they mean.
 
 use builtins::PathRemedy as Refused;
-use pod::permission::{AlternativeRemedy, HostTerms, Remedy};
+use pod::permission::{AlternativeRemedy, HostTerms, Remedy, RuleRemedy};
 use std::path::Path;
 
 /// What this program calls things.
@@ -73,11 +73,11 @@ pub(crate) fn more_budget(name: Option<&str>, live: bool) -> String {
     let higher = "raise the limit under [limits.pod] in your configuration";
     match name {
         Some(name) if live => format!(
-            "`yoi resume {name} --more` grants it once more; or {higher} and send the process a HUP signal, then \
+            "`yoi resume {name} --more` allows as much again; or {higher} and send the process a HUP signal, then \
              `yoi resume {name}`; `yoi stop {name}` stops the pod"
         ),
         Some(name) => {
-            format!("{higher}, or grant it once more: `yoi start {name}`, then `yoi resume {name} --more`")
+            format!("{higher}, or allow as much again: `yoi start {name}`, then `yoi resume {name} --more`")
         }
         None => higher.to_owned(),
     }
@@ -85,7 +85,7 @@ pub(crate) fn more_budget(name: Option<&str>, live: bool) -> String {
 
 /// A remedy in words; `leave` says how a run is started that may write.
 fn words(remedy: &Remedy, leave: &str) -> String {
-    let (tool, about, alternative) = match remedy {
+    let (rules, alternative) = match remedy {
         Remedy::AddDir(dir) => return format!("to allow this call, start yoi with --add-dir {}", argument(dir)),
         Remedy::AddWriteDir(dir) => {
             return format!("to allow this call, start yoi with --add-write-dir {}", argument(dir));
@@ -104,7 +104,7 @@ fn words(remedy: &Remedy, leave: &str) -> String {
         Remedy::RaiseTokens => return "raise --max-tokens".to_owned(),
         Remedy::RaiseTime => return "raise --max-wall".to_owned(),
         Remedy::RaisePodBudget => {
-            return "raise the limit under [limits.pod] in your configuration, or grant it once more with `yoi resume --more`"
+            return "raise the limit under [limits.pod] in your configuration, or allow as much again with `yoi resume --more`"
                 .to_owned();
         }
         Remedy::PageOutput(handle) => {
@@ -115,10 +115,15 @@ fn words(remedy: &Remedy, leave: &str) -> String {
                     the pod without that"
                 .to_owned();
         }
-        Remedy::Rule { tool, about, alternative } => (tool, about.as_deref(), alternative),
+        Remedy::Rule { rules, alternative } => (rules, alternative),
     };
-    let start = format!("to allow this call, start yoi with {}", allow(tool, about));
-    let written = "or add such a rule under [[permissions.rules]] in your configuration";
+    let options = rules.iter().map(|RuleRemedy { tool, about }| allow(tool, about.as_deref())).collect::<Vec<_>>();
+    let mut start = format!("to allow this call, start yoi with {}", options.join(" "));
+    if let Some(rule) = rules.iter().find(|rule| rule.about.is_none() && *alternative == AlternativeRemedy::Secret) {
+        start.push_str(&format!(" (which allows {} on every file)", rule.tool));
+    }
+    let such = if rules.len() == 1 { "such a rule" } else { "such rules" };
+    let written = format!("or add {such} under [[permissions.rules]] in your configuration");
     match alternative {
         AlternativeRemedy::Nothing => format!("{start}, {written}"),
         AlternativeRemedy::Secret => {
@@ -139,8 +144,8 @@ mod tests {
     #[test]
     fn each_remedy_names_its_flag() {
         let rule = |about: Option<&str>, alternative| {
-            let remedy = Remedy::Rule { tool: "Bash".to_owned(), about: about.map(str::to_owned), alternative };
-            (TERMS.remedy)(&remedy)
+            let rule = RuleRemedy { tool: "Bash".to_owned(), about: about.map(str::to_owned) };
+            (TERMS.remedy)(&Remedy::Rule { rules: vec![rule], alternative })
         };
         let words = TERMS.remedy;
         let start = "to allow this call, start yoi with";

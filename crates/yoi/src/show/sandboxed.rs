@@ -7,13 +7,12 @@ use std::path::Path;
 /// One line about the first of them.
 pub(crate) fn remedy(output: &str) -> Option<String> {
     let notes = || output.lines().rev().filter_map(|line| line.strip_prefix('['));
-    if let Some(path) = notes().find_map(|note| note.strip_prefix(REFUSED_PATH)?.split_once("; ")) {
-        let path = Path::new(path.0);
+    if let Some((path, reach)) = notes().find_map(|note| note.strip_prefix(REFUSED_PATH)?.split_once("; ")) {
+        let path = Path::new(path);
         let dir = argument(path.parent().filter(|_| !path.is_dir()).unwrap_or(path));
-        return Some(format!(
-            "the sandbox refused access to {}; --add-write-dir {dir} allows it",
-            authority::escape(path)
-        ));
+        let may_be_read = reach.starts_with("commands can read");
+        let read = if may_be_read { format!("--add-dir {dir} allows reading, ") } else { String::new() };
+        return Some(format!("{REFUSED_PATH}{}; {read}--add-write-dir {dir} allows writing", authority::escape(path)));
     }
     notes().any(|note| note.starts_with(NO_NETWORK)).then(|| {
         "the sandbox refused the network; --sandbox off allows it, or you, when the model asks for it".to_owned()

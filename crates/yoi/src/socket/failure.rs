@@ -82,7 +82,7 @@ fn refused(error: &Error, name: &str) -> Failure {
         ),
         ErrorKind::Budget => fail(
             Exit::Limit,
-            format!("`yoi resume {name} --more` grants it once more; `yoi status {name}` shows what else can be done"),
+            format!("`yoi resume {name} --more` allows as much again; `yoi status {name}` shows what else can be done"),
         ),
         ErrorKind::Working => {
             Failure::new(Exit::Busy, format!("{name} is working; undo is possible only between turns"))

@@ -26,6 +26,23 @@ fn changed() -> Scene {
     scene
 }
 
+/// "these 11 commands:" were followed by five.
+#[test]
+fn a_list_of_commands_that_is_cut_says_how_many_more() {
+    for (commands, more) in [(1, ""), (5, ""), (6, "and 1 older command"), (11, "and 6 older commands")] {
+        let scene = Scene::new();
+        let calls: Vec<_> =
+            (0..commands).map(|n| json!({ "name": "Bash", "arguments": { "command": format!("true {n}") } })).collect();
+        let model = scene.script("s.jsonl", &[json!({ "calls": calls }), json!({ "text": "done" })]);
+        scene.yoi(&["run", "--pod", "p", "-m", &model, "go"]).ends(0);
+        let diff = scene.yoi(&["diff", "p"]).ends(0).prints(&[more]);
+        assert_eq!(
+            (diff.out.matches("true ").count(), diff.out.contains("older")),
+            (commands.min(5), !more.is_empty())
+        );
+    }
+}
+
 /// The diff is in the form of git, with paths from the root of the project.
 #[test]
 fn git_takes_a_diff_back() {

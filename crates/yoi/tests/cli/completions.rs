@@ -36,6 +36,7 @@ fn bash_completes_commands_flags_pods_and_models() {
     scene.config("[providers.local]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\n[models.\"local/mine\"]\nmax_output = 9\n");
     let cases: &[(&[&str], &[&str])] = &[
         (&["lo"], &["log"]),
+        (&["__"], &[]),
         (&["run", "--out"], &["--output-schema"]),
         (&["run", "--sandbox", "w"], &["workspace-write"]),
         (&["log", "bl"], &["blond", "blue"]),

@@ -96,7 +96,10 @@ fn a_limit_on_tokens_ends_the_run_before_the_next_request() {
     scene.yoi(&[&run[..], &["--max-tokens", "12000"]].concat()).ends(4).says(&["2 steps "]);
     let variable = scene.command(&run).env("YOI_MAX_TOKENS", "11000").spawn();
     finish(variable.unwrap()).ends(4).says(&["1 step "]);
-    scene.yoi(&["run", "--max-tokens", "0", "go"]).ends(2).says(&["0 is not in 1.."]);
+    scene
+        .yoi(&["run", "--max-tokens", "0", "go"])
+        .ends(2)
+        .says(&["--max-tokens 0: the value must be a whole number, at least 1"]);
     scene.config("[limits]\nmax_tokens = 1\n");
     // The built-in planner takes no tokens.
     scene.yoi(&["run", "--ephemeral", "list the files"]).ends(0);
@@ -123,10 +126,14 @@ fn a_limit_on_time_ends_the_run_before_the_next_request() {
         "help: continue with `yoi run --pod p \"continue\"`, or raise --max-wall",
         "1 step ",
     ]);
-    run(&["run", "--ephemeral", "go"], "1").ends(4).says(&["1 step "]);
+    let done = run(&["run", "--ephemeral", "go"], "1").ends(4).says(&["1 step "]);
+    assert!(!done.err.contains("unknown variable"), "{}", done.err);
     assert_eq!(endpoint.requests().len(), 2);
     scene.sound("p");
-    scene.yoi(&["run", "--max-wall", "0", "go"]).ends(2).says(&["0 is not in 1.."]);
+    scene
+        .yoi(&["run", "--max-wall", "0", "go"])
+        .ends(2)
+        .says(&["--max-wall 0: the value must be a whole number, at least 1"]);
     scene.config("[limits]\nmax_wall_s = 0\n");
     scene.yoi(&["config", "check"]).ends(78).says(&["`max_wall_s` must be at least 1 second"]);
 }

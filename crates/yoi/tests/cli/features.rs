@@ -238,6 +238,15 @@ fn a_person_narrows_and_widens_what_a_feature_may_do() {
         .yoi(&["features"])
         .ends(0)
         .prints(&["✗ builtin:shell", "the feature requires permission to start any program"]);
+    // Beside a grant of one host it said that the feature may not connect to `*:*`.
+    let web = |hosts: &str| {
+        scene.config(&format!("[features.\"builtin:web\"]\nenabled = true\ngrant = {{ network = [{hosts}] }}\n"));
+        let told = scene.yoi(&["features"]).ends(0).out + &scene.yoi(&["features", "--explain", "Fetch"]).ends(0).out;
+        assert!(!told.contains("*:*"), "{told}");
+        told.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(web("\"docs.rs\"").contains("has no permission to connect to hosts other than docs.rs (fetch)"));
+    assert!(web("").contains("the feature requires permission to connect to any host (fetch)"));
     let wrong: [(&str, &[&str]); 3] = [
         ("grant = { netwrk = [] }\n", &["config.toml:2:", "netwrk", "did you mean `network`?"]),
         ("grant = { fs = { workspace = \"rw\" } }\n", &["config.toml:2:", "rw"]),

@@ -29,6 +29,37 @@ fn everything_of_an_output_and_an_input_is_shown_on_demand() {
     assert!(!full.out.contains('\u{fffd}'));
 }
 
+/// Each refusal stood twice in a log, with its rule a third time.
+#[test]
+fn a_refusal_stands_once_in_a_log() {
+    let scene = Scene::new();
+    scene
+        .write(".env", "A=1\n")
+        .config("[[permissions.rules]]\ntool = \"Bash\"\nprogram = \"rm\"\ndecision = \"deny\"\n");
+    let call = |name: &str, arguments: Value| json!({ "name": name, "arguments": arguments });
+    let calls = [
+        call("Read", json!({ "path": "/etc/passwd" })),
+        call("Read", json!({ "path": ".env" })),
+        call("Bash", json!({ "command": "rm x" })),
+        call("Nothing", json!({})),
+        call("Read", json!({ "pat": "x" })),
+    ];
+    let model = scene.script("answers.jsonl", &[json!({ "calls": calls }), json!({ "text": "x" })]);
+    scene.yoi(&["run", "--pod", "p", "-m", &model, "look"]).ends(3);
+    let log = scene.yoi(&["log", "p"]).ends(0).out;
+    let reasons = [
+        "reading outside the project",
+        "reading a file that may hold secrets: ask",
+        "deny Bash rm",
+        "there is no tool called `Nothing`",
+        "arguments do not fit Read",
+    ];
+    for reason in reasons {
+        assert_eq!(log.matches(reason).count(), 1, "{reason}: {log}");
+    }
+    assert_eq!(log.matches("--add-dir /etc").count(), 1, "{log}");
+}
+
 #[test]
 fn an_undo_is_called_so() {
     let scene = Scene::new();

@@ -20,6 +20,22 @@ fn each_command_has_a_page_with_its_options() {
         );
     }
     assert!(page("yoi-run.1").contains("--max-steps") && page("yoi.1").contains("Exit codes"));
+    // The first lines of a page named the options without their values, and hidden commands had pages.
+    let synopses = [
+        ("run", "[--pod <NAME>]"),
+        ("run", "[-C <DIR>]"),
+        ("run", "[--max-cost <USD>]"),
+        ("run", "[PROMPT]"),
+        ("approve", "[--deny[=<WORDS>]]"),
+        ("rm", "[NAME]..."),
+        ("schedule", "[-C <DIR>] [--help] <NAME> [COMMAND]"),
+    ];
+    for (name, words) in synopses {
+        let page = page(&format!("yoi-{name}.1"));
+        let synopsis = page.split(".SH ").find(|section| section.starts_with("SYNOPSIS")).unwrap();
+        assert!(synopsis.contains(words), "{synopsis}");
+    }
+    assert!(!scene.file("pages/yoi-__host.1").exists());
     assert!(page("yoi-config-show.1").contains("where it comes from"));
 }
 

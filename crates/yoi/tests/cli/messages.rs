@@ -91,6 +91,12 @@ fn help_at_80_columns() {
         assert_eq!(page.output(help), page.output(option), "{help:?}");
     }
     page.scene.yoi(&["help", "rnu"]).ends(2).says(&["`rnu` is not a command"]);
+    // What no person calls was suggested: "did you mean `__host`?".
+    for word in ["__hos", "host", "__host x", "hots"] {
+        let args: Vec<_> = word.split(' ').collect();
+        let said = page.scene.yoi(&[&["help"], args.as_slice()].concat()).ends(2).err;
+        assert!(!said.replace("`__host` is not", "").contains("__host"), "{word}: {said}");
+    }
     page.keep("help_at_80_columns");
 }
 

@@ -24,7 +24,7 @@ fn a_pod_that_has_used_its_budget_waits_for_a_person() {
     scene.yoi(&["start", "p", "-m", &model]).ends(0);
     let pid = scene.yoi(&["status", "p", "--json"]).ends(0).json()["pid"].as_u64().unwrap();
     let reason = "the pod reached its limit of 2 steps; it used 2 steps, 22000 tokens and";
-    let more = "`yoi resume p --more` grants it once more";
+    let more = "`yoi resume p --more` allows as much again";
     // A client that waits for its turn is told whose limit it is.
     scene.yoi(&["run", "--pod", "p", "go"]).ends(4).says(&[&format!("error: {reason}"), more]);
     scene.yoi(&["status", "p"]).ends(0).prints(&["held, waiting for you", reason, more, "`yoi stop p` stops the pod"]);
@@ -39,7 +39,7 @@ fn a_pod_that_has_used_its_budget_waits_for_a_person() {
     let granted: Vec<Value> = scene.records("p").into_iter().filter(|record| record["k"] == "resumed").collect();
     assert_eq!((granted.len(), &granted[0]["more"]), (1, &json!(["steps"])));
     assert_eq!(granted[0]["by"]["client"], "yoi resume");
-    scene.yoi(&["log", "p"]).ends(0).prints(&["! resumed, with the pod's budget of steps once more"]);
+    scene.yoi(&["log", "p"]).ends(0).prints(&["! resumed, and the pod may use its limit of steps again"]);
     // A higher limit of the reloaded configuration counts at once.
     limit("3");
     signal(u32::try_from(pid).unwrap(), Signal::HUP);
@@ -61,7 +61,7 @@ fn a_run_says_which_budget_is_used_up() {
     scene.config("[limits.pod]\nmax_tokens = 30000\n");
     let used = "error: the pod reached its limit of 30000 tokens; it used 3 steps, 33000 tokens and";
     let help =
-        "help: raise the limit under [limits.pod] in your configuration, or grant it once more: `yoi start p`, then";
+        "help: raise the limit under [limits.pod] in your configuration, or allow as much again: `yoi start p`, then";
     run("p").ends(4).says(&[used, help, "3 steps"]);
     run("p").ends(4).says(&[used, help, "0 steps"]);
     scene.config("[limits.pod]\nmax_tokens = 50000\n[limits]\nmax_steps = 1\n");

@@ -185,6 +185,19 @@ fn a_directory_that_a_crash_left_empty_becomes_a_pod() {
     scene.sound("empty");
 }
 
+/// `yoi rm a b` was refused: only one name was taken.
+#[test]
+fn several_pods_are_removed_and_each_is_reported() {
+    let scene = with_pods(&["a", "b", "c", "d"]);
+    let done = scene.yoi(&["rm", "a", "none", "b"]).ends(2).says(&["there is no pod called `none`"]);
+    done.prints(&["moved a to ", "moved b to "]);
+    // A name that is not valid removes nothing.
+    scene.yoi(&["rm", "c", "../d"]).ends(2).says(&["`../d` is not a valid pod name"]);
+    assert_eq!(scene.pods(), ["c", "d"]);
+    scene.yoi(&["rm", "--purge", "c", "d"]).ends(0).prints(&["deleted c\ndeleted d\n"]);
+    scene.yoi(&["rm", "--all", "c", "d"]).ends(2);
+}
+
 #[test]
 fn removed_pods_go_to_the_trash_or_away() {
     let scene = with_pods(&["alpha", "beta"]);

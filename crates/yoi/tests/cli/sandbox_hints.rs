@@ -20,8 +20,15 @@ fn a_refused_directory_is_said_with_the_option_that_adds_it() {
     fs::create_dir(scene.path("other")).unwrap();
     let other = scene.path("other").display().to_string();
     let (touch, option) = (format!("touch {other}/x"), format!("--add-write-dir {other}"));
-    let hint = format!("  ! the sandbox refused access to {other}/x; {option} allows it");
+    let hint = format!("  ! the sandbox refused access to {other}/x; {option} allows writing");
     run(&scene, &touch, &[], None).says(&["✗ exit 1", &hint]);
+    // A file that was only read names the option for reading, too.
+    fs::write(scene.path("other/read"), "text").unwrap();
+    let reading = format!(
+        "  ! the sandbox refused access to {other}/read; --add-dir {other} allows reading, {option} allows writing"
+    );
+    run(&scene, &format!("cat {other}/read"), &[], None).says(&["✗ exit 1", &reading]);
+    run(&scene, &format!("cat {other}/read"), &["--add-dir", &other], None).says(&["exit 0"]);
     assert!(!run(&scene, &format!("{touch} || true"), &[], None).err.contains("refused access"));
     assert!(!run(&scene, &touch, &["--add-write-dir", &other], None).err.contains('!'));
     assert!(scene.path("other/x").exists());

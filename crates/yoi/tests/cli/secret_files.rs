@@ -108,7 +108,7 @@ fn searches_leave_their_content_out_and_say_so() {
             ".env.example",
             "my.key",
             "(6 files that may hold secrets were skipped: .env, ",
-            ", …)",
+            " and 1 more)",
         ],
         &["(1 file that may hold secrets was skipped: sub/tls.pem)"],
         &["0 files", "(2 files that may hold secrets were skipped: sub/.env.local, sub/tls.pem)"],

@@ -102,7 +102,7 @@ pub(super) fn notice(body: &RecordBody) -> Option<(&'static str, Tone, String)> 
             dim(left_context(pruned.level.as_deref().unwrap_or_default(), left.results, &parts))
         }
         RecordBody::Pinned(pinned) => dim(format!("pin {}{}: {}", pinned.pin, by(pinned.by.as_ref()), pinned.text)),
-        RecordBody::Unpinned(unpinned) => dim(format!("pin {} taken back{}", unpinned.pin, by(unpinned.by.as_ref()))),
+        RecordBody::Unpinned(unpinned) => dim(format!("pin {} removed{}", unpinned.pin, by(unpinned.by.as_ref()))),
         RecordBody::CompactRequested(wish) => {
             let what = if wish.drop_turns == Some(true) { "old steps and the oldest turns" } else { "old steps" };
             dim(format!("{what} leave the next request{}", by(wish.by.as_ref())))
@@ -111,7 +111,7 @@ pub(super) fn notice(body: &RecordBody) -> Option<(&'static str, Tone, String)> 
             let disk = matches!(held.cause.as_deref(), None | Some("disk"));
             let what = if disk { "suspended" } else { "held" };
             let answer = match (held.cause.as_deref(), held.budget.as_deref()) {
-                (Some("budget"), Some("pod")) => "; /more grants it once more, and continues the pod",
+                (Some("budget"), Some("pod")) => "; /more allows as much again, and continues the pod",
                 (Some("budget"), _) => "; /resume continues the pod",
                 (_, _) => "",
             };
@@ -120,7 +120,7 @@ pub(super) fn notice(body: &RecordBody) -> Option<(&'static str, Tone, String)> 
         RecordBody::Resumed(ended) => {
             let more = match ended.more.as_deref().unwrap_or_default() {
                 [] => String::new(),
-                more => format!(", with the pod's budget of {} once more", more.join(" and ")),
+                more => format!(", and the pod may use its limit of {} again", more.join(" and ")),
             };
             Some(("! ", Tone::Dim, format!("resumed{}{more}", by(ended.by.as_ref()))))
         }

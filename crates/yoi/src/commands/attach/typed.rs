@@ -4,6 +4,7 @@ use crate::exit::{Failure, no_thread};
 use std::io::{self, BufRead, Read};
 use std::thread;
 use tokio::sync::mpsc;
+use tui::unknown_command;
 
 /// The longest line; a pod takes no longer message.
 const MAX_LINE: u64 = protocol::MAX_LINE as u64;
@@ -13,6 +14,10 @@ const AHEAD: usize = 16;
 
 pub(super) const HELP: &str = "/steer INPUT, /cancel, /pause, /resume, /more, /compact, /pin TEXT, /unpin NUMBER, /status, /detach, /help; a line that begins with ! runs the rest as a shell command; \
      every other line is an input";
+
+/// The names in [`HELP`].
+const COMMANDS: [&str; 11] =
+    ["steer", "cancel", "pause", "resume", "more", "compact", "pin", "unpin", "status", "detach", "help"];
 
 /// A line of standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,10 +73,8 @@ impl Typed {
             ("status", "") => Self::Status,
             ("detach", "") => Self::Detach,
             ("help", "") => Self::Help,
-            _ => Self::Wrong(format!(
-                "there is no command `/{}`; to send the line as an input, put a space in front of it",
-                command.trim_end()
-            )),
+            (name, _) if COMMANDS.contains(&name) => Self::Wrong(format!("write nothing after /{name}")),
+            _ => Self::Wrong(unknown_command(command, COMMANDS)),
         })
     }
 }
@@ -137,6 +140,24 @@ mod tests {
         assert!(matches!(Typed::of("! \n"), Some(Typed::Wrong(_))));
         for line in ["/steer", "/usr/bin is full", "/cancel 3", "/", "/Cancel"] {
             assert!(matches!(Typed::of(line), Some(Typed::Wrong(_))), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_names_of_the_commands_are_those_of_the_help() {
+        for name in COMMANDS {
+            assert!(HELP.contains(&format!("/{name}")), "{name}");
+            let line = format!("/{name} 1");
+            let said = Typed::of(&line);
+            assert!(!matches!(&said, Some(Typed::Wrong(why)) if why.contains("there is no command")), "{said:?}");
+        }
+        for (line, meant) in [
+            ("/quit", "`/detach` leaves"),
+            ("/stop", "`/cancel`"),
+            ("/statsu", "`/status`?"),
+            ("/more 3", "nothing after"),
+        ] {
+            assert!(matches!(Typed::of(line), Some(Typed::Wrong(why)) if why.contains(meant)), "{line}");
         }
     }
 

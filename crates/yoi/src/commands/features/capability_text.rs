@@ -2,6 +2,7 @@
 
 use pod::feature::HostCapability;
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// What a grant lets its holder do, in words.
 pub(super) fn words(held: &HostCapability) -> String {
@@ -27,8 +28,23 @@ pub(super) fn denied_words(asked: &HostCapability, part: Option<&HostCapability>
             HostCapability::ScopedFs { .. } | HostCapability::WorkItemStore { .. } | HostCapability::MemoryStore { .. },
             _,
         ) => words(asked).replace(" and ", " or "),
+        (HostCapability::Network { purpose, hosts }, Some(HostCapability::Network { hosts: held, .. }))
+            if is_any(hosts) =>
+        {
+            format!("connect to hosts other than {} ({purpose})", held.join(", "))
+        }
         (_, _) => words(asked),
     }
+}
+
+/// Whether a list of a capability stands for everything.
+fn is_any(list: &[Cow<'static, str>]) -> bool {
+    list.iter().any(|name| matches!(&**name, "*" | "*:*"))
+}
+
+/// The names of a list; `any NOUN` if it stands for everything.
+fn names(list: &[Cow<'static, str>], noun: &str) -> String {
+    if is_any(list) { format!("any {noun}") } else { list.join(", ") }
 }
 
 /// A text of a report in which capabilities of this feature are named, with words in place of the names.
@@ -58,30 +74,32 @@ pub(super) fn means(held: &HostCapability) -> Option<String> {
         HostCapability::ContributeTool { .. }
         | HostCapability::ContributeHook { .. }
         | HostCapability::ContributeBackgroundTask { .. } => None,
-        HostCapability::AnswerCalls { tools } => Some(format!("answer calls of {} in their place", tools.join(", "))),
-        HostCapability::RepeatCalls { tools } => Some(format!("repeat calls of {}", tools.join(", "))),
-        HostCapability::TransformResults { tools } => Some(format!("change results of {}", tools.join(", "))),
-        HostCapability::RewriteArguments { tools } => Some(format!("change arguments of {}", tools.join(", "))),
-        HostCapability::EnrichTools { tools } => Some(format!("narrow the arguments of {}", tools.join(", "))),
+        HostCapability::AnswerCalls { tools } => {
+            Some(format!("answer calls of {} in their place", names(tools, "tool")))
+        }
+        HostCapability::RepeatCalls { tools } => Some(format!("repeat calls of {}", names(tools, "tool"))),
+        HostCapability::TransformResults { tools } => Some(format!("change results of {}", names(tools, "tool"))),
+        HostCapability::RewriteArguments { tools } => Some(format!("change arguments of {}", names(tools, "tool"))),
+        HostCapability::EnrichTools { tools } => Some(format!("narrow the arguments of {}", names(tools, "tool"))),
         HostCapability::ScopedFs { root, read, write, execute } => {
             let words = [(read, "read"), (write, "write"), (execute, "run")];
             let words: Vec<_> = words.into_iter().filter(|(on, _)| **on).map(|(_, word)| word).collect();
             let what = if root == "workspace" { "the project".to_owned() } else { format!("the directory {root}") };
             Some(format!("{} {what}", words.join(" and ")))
         }
-        HostCapability::Process { programs, .. } if programs.iter().any(|name| name == "*") => {
-            Some("start any program".to_owned())
-        }
         HostCapability::Process { programs, network } => {
-            let network = if *network { ", with the network" } else { "" };
-            Some(format!("start {}{network}", programs.join(", ")))
+            let network = if *network && !is_any(programs) { ", with the network" } else { "" };
+            Some(format!("start {}{network}", names(programs, "program")))
         }
         HostCapability::ProvideService { key } => Some(format!("offer the service {key} to other features")),
         HostCapability::UseService { key } => Some(format!("use the service {key}")),
         HostCapability::WorkItemStore { read, write } => Some(format!("{} work items", store(*read, *write))),
         HostCapability::MemoryStore { read, write } => Some(format!("{} notes", store(*read, *write))),
-        HostCapability::Network { purpose, hosts } => Some(format!("connect to {} ({purpose})", hosts.join(", "))),
-        HostCapability::Endpoint { purpose, at } => Some(format!("connect to exactly {} ({purpose})", at.join(", "))),
+        HostCapability::Network { purpose, hosts } => Some(format!("connect to {} ({purpose})", names(hosts, "host"))),
+        HostCapability::Endpoint { purpose, at } => {
+            let exactly = if is_any(at) { "" } else { "exactly " };
+            Some(format!("connect to {exactly}{} ({purpose})", names(at, "host and port")))
+        }
         HostCapability::SecretRef { id } => Some(format!("hold the secret {id}")),
         HostCapability::StateStore { scope } => Some(format!("keep state {}", scope_text(&scope.to_string()))),
         HostCapability::EmitModelNotification { max_bytes, per_turn } => {
