@@ -118,15 +118,16 @@ impl Running {
     /// The change is durable and folded.
     pub(super) fn view_changed(&mut self, core: &mut Core) -> Result<(), Fatal> {
         let ViewChange::Recording(ends) = std::mem::take(&mut self.view_change) else { return Ok(()) };
-        if self.info.view != core.state.shown.view {
+        let is_changed = self.info.view != core.state.shown.view;
+        if is_changed {
             self.turn.change_view(core.draft.items().unwrap_or_default())?;
             self.info.view = core.state.shown.view;
             core.view_tries = next(core, &[]).changed();
             (core.store.probe)("view:changed");
         }
         self.view_settled()?;
-        if next(core, &[]).is_over() {
-            // A further change may free more.
+        if is_changed && next(core, &[]).is_over() {
+            // A further change may free more; one that a gate refused is not planned again.
             self.view_change = ViewChange::Open;
         }
         ends.map_or(Ok(()), |how| Ok(self.turn.handle(*how)?))
