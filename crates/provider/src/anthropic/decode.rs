@@ -5,7 +5,8 @@
 //! message_stop
 //! ```
 //! `ping` and unknown events, blocks and deltas are ignored. `error` may come anywhere. The answer is complete after a
-//! stop reason in `message_delta` and then `message_stop`, as documented: token counts may come between the two.
+//! stop reason in `message_delta`, when nothing can follow: after `message_stop`, or at the proper end of the body, because
+//! some servers never send `message_stop`.
 
 use super::dialect::{REDACTED, SIGNATURE};
 use crate::decode::{Decode, DecodeError, Skipped, push_text};
@@ -66,12 +67,15 @@ impl Decode for MessagesDecoder {
 
     fn finish(mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         let sse = std::mem::take(&mut self.sse);
-        self.last_events(sse, out)?;
+        let tail = self.last_events(sse, out);
+        if self.stop.is_empty() || tail != Err(DecodeError::Cut) {
+            tail?;
+        }
         // Some servers say their own end, but no reason.
-        if self.stop.is_empty() && self.said {
+        if self.stop.is_empty() && self.said && self.done {
             self.stop.push_str(if self.calls.is_empty() { "end_turn" } else { "tool_use" });
         }
-        if self.stop.is_empty() || !self.done {
+        if self.stop.is_empty() {
             return Err(self.skipped.cut());
         }
         if self.stop == "model_context_window_exceeded" {

@@ -222,7 +222,8 @@ impl<W: Wire> Endpoint<W> {
                 return Err(Failure::at(self.client.base(), HttpErrorKind::Cut, &what));
             }
             Err(DecodeError::Vendor(error)) => Err(DecodeError::Vendor(error)),
-            _ended if cut => {
+            // After a reason, the connection's end is the answer's: nothing else of it is missing.
+            Err(_) if cut => {
                 let what = "the connection closed before the end of the answer";
                 return Err(Failure::at(self.client.base(), HttpErrorKind::Cut, what));
             }

@@ -16,7 +16,7 @@ struct Slot {
     id: String,
     name: String,
     arguments: ArgumentText,
-    /// Its number in our events, once its name is known.
+    /// Its number in our events, once its name and its place are known.
     number: Option<usize>,
 }
 
@@ -42,7 +42,8 @@ impl Calls {
             match before.and_then(|before| self.slots.get_mut(before + nth)).filter(|_| is_bare) {
                 Some(slot) => {
                     let arguments = function.text_or_json("arguments");
-                    fill(slot, &mut self.started, Part { index, id, name: String::new(), arguments }, out);
+                    fill(slot, Part { index, id, name: String::new(), arguments });
+                    self.tell(before.map_or(nth, |before| before + nth), out);
                 }
                 None => self.feed_function(index, id, &function, out),
             }
@@ -59,26 +60,45 @@ impl Calls {
     ) {
         let (name, arguments) = (function.word("name"), function.text_or_json("arguments"));
         let part = Part { index, id, name, arguments };
-        if let Some(at) = self.find(&part).and_then(|at| self.slots.get_mut(at)) {
-            fill(at, &mut self.started, part, out);
+        let found = self.find(&part);
+        let at = found.unwrap_or(self.slots.len());
+        if let Some(slot) = self.slots.get_mut(at) {
+            fill(slot, part);
         } else if !(part.id.is_empty() && part.name.is_empty() && part.arguments.is_empty()) {
             let mut slot = Slot { index, ..Slot::default() };
-            fill(&mut slot, &mut self.started, part, out);
+            fill(&mut slot, part);
             self.slots.push(slot);
         }
+        self.tell(at, out);
+    }
+
+    /// Tells what is known of a call. The order of calls is that of their indices, so a call before which another one may
+    /// come is told later.
+    fn tell(&mut self, at: usize, out: &mut Vec<ModelEvent>) {
+        let Some(slot) = self.slots.get(at) else { return };
+        let is_next = match slot.index {
+            None | Some(0) => true,
+            Some(index) => self.slots.iter().any(|slot| slot.index == Some(index - 1) && slot.number.is_some()),
+        };
+        let Some(slot) = self.slots.get_mut(at).filter(|slot| is_next && !slot.name.is_empty()) else { return };
+        let index = begin(slot, &mut self.started, out);
+        out.extend(slot.arguments.long_part().map(|fragment| ModelEvent::CallArguments { index, fragment }));
     }
 
     /// Whether some call never got a name.
     pub(super) fn any_nameless(&self) -> bool {
-        self.slots.iter().any(|slot| slot.number.is_none())
+        self.slots.iter().any(|slot| slot.name.is_empty())
     }
 
-    /// Tells the arguments of all calls; `is_cut` if the answer was.
+    /// Tells the rest of all calls; `is_cut` if the answer was.
     pub(super) fn finish(&mut self, is_cut: bool, out: &mut Vec<ModelEvent>) {
-        for slot in self.slots.drain(..) {
+        self.slots.sort_by_key(|slot| (slot.number.is_none(), slot.index));
+        for mut slot in self.slots.drain(..) {
+            let index = begin(&mut slot, &mut self.started, out);
             let fragment = slot.arguments.finish(is_cut);
-            let told = slot.number.filter(|_| !fragment.is_empty());
-            out.extend(told.map(|index| ModelEvent::CallArguments { index, fragment }));
+            if !fragment.is_empty() {
+                out.push(ModelEvent::CallArguments { index, fragment });
+            }
         }
     }
 
@@ -116,7 +136,7 @@ impl Calls {
     }
 }
 
-fn fill(slot: &mut Slot, started: &mut usize, part: Part, out: &mut Vec<ModelEvent>) {
+fn fill(slot: &mut Slot, part: Part) {
     if slot.id.is_empty() {
         slot.id = part.id;
     }
@@ -124,12 +144,13 @@ fn fill(slot: &mut Slot, started: &mut usize, part: Part, out: &mut Vec<ModelEve
         slot.name = part.name;
     }
     slot.arguments.push(part.arguments);
-    if slot.number.is_none() && !slot.name.is_empty() {
-        slot.number = Some(*started);
+}
+
+/// The number of a call in our events; a new one is told.
+fn begin(slot: &mut Slot, started: &mut usize, out: &mut Vec<ModelEvent>) -> usize {
+    *slot.number.get_or_insert_with(|| {
         out.push(ModelEvent::CallStarted { index: *started, name: slot.name.clone() });
         *started += 1;
-    }
-    if let (Some(index), Some(fragment)) = (slot.number, slot.arguments.long_part()) {
-        out.push(ModelEvent::CallArguments { index, fragment });
-    }
+        *started - 1
+    })
 }

@@ -5,8 +5,8 @@
 //!    └──────anything else──────────> Stream: server-sent events ──`[DONE]`──> done
 //! ```
 //! The answer is complete after a finish reason, when nothing can follow: after `[DONE]`, or at the proper end of the
-//! body, because some servers never send `[DONE]`. Text before `[DONE]` is complete without a reason, too. The token count may come in between, so an answer whose connection
-//! breaks there is truncated.
+//! body or of the connection, because some servers never send `[DONE]`. Text before `[DONE]` is complete without a reason,
+//! too.
 
 use super::calls::Calls;
 use crate::decode::{Decode, DecodeError, Skipped, push_text};
@@ -94,7 +94,12 @@ impl Decode for ChatDecoder {
     fn finish(mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         match std::mem::take(&mut self.mode) {
             Mode::Unknown(_) => {}
-            Mode::Stream(sse) => self.last_events(sse, out)?,
+            Mode::Stream(sse) => {
+                let tail = self.last_events(sse, out);
+                if self.finish.is_empty() || tail != Err(DecodeError::Cut) {
+                    tail?;
+                }
+            }
             Mode::Whole(held) => self.document(&held, out)?,
         }
         // Some servers say their own end, but no reason.

@@ -209,11 +209,8 @@ fn chat(answer: &Answer, dice: &mut Dice) -> (String, bool) {
         });
         queues.push(parts.collect());
     }
-    let whole: Vec<usize> = queues.iter().map(Vec::len).collect();
     while let Some(first) = queues.iter().position(|queue| !queue.is_empty()) {
-        // They begin in order.
-        let begun = queues.iter().zip(&whole).take_while(|(queue, whole)| queue.len() < **whole).count();
-        let at = if has_index { dice.below((begun + 1).min(queues.len())) } else { first };
+        let at = if has_index { dice.below(queues.len()) } else { first };
         if !queues[at].is_empty() {
             let part = queues[at].remove(0);
             let null = if dice.one_in(9) { ",null" } else { "" };
@@ -311,7 +308,9 @@ fn messages(answer: &Answer, dice: &mut Dice) -> (String, bool) {
         "{{\"type\":\"message_delta\",\"delta\":{{\"stop_reason\":\"{reason}\",\"stop_sequence\":null}},{}}}",
         usage(dice)
     ));
-    events.push("{\"type\":\"message_stop\"}".to_owned());
+    if !dice.one_in(6) {
+        events.push("{\"type\":\"message_stop\"}".to_owned());
+    }
     stream(events, dice.one_in(2), dice)
 }
 

@@ -142,12 +142,12 @@ fn fixtures_whole_byte_by_byte_and_cut_at_every_byte() {
     }
 }
 
-/// A stream that ends early (every seventh byte is tried) is never an answer: until `message_stop` is read it is cut.
+/// A stream that ends early (every seventh byte is tried) is never an answer: until the stop reason is read it is cut.
 #[test]
 fn no_prefix_of_a_fixture_is_taken_for_a_whole_answer() {
     for (name, text, want) in FILES {
         let bytes = text.as_bytes();
-        let stop = text.rfind("message_stop").unwrap();
+        let stop = text.rfind("message_delta").unwrap();
         for end in (0..bytes.len()).step_by(7) {
             let got = decode(std::iter::once(&bytes[..end]));
             match got.last().map(String::as_str) {
