@@ -41,6 +41,6 @@ pub use process::{
 pub use redact::{MAX_REDACTED, MIN_REDACTED, REDACTED, RedactedStream, Redactor};
 pub use remove::remove_dir;
 pub use scratch::Scratch;
-pub use screen::{Screen, shown};
+pub use screen::{OutputScreen, shown};
 pub use secret::Secret;
 pub use withheld::{Conflict, Withheld, WithheldReason};

@@ -25,7 +25,7 @@ pub fn shown(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) if bytes.iter().all(|byte| is_plain(*byte)) => Cow::Borrowed(text),
         _ => {
-            let mut screen = Screen::default();
+            let mut screen = OutputScreen::default();
             screen.write(bytes);
             Cow::Owned(screen.finish())
         }
@@ -38,7 +38,7 @@ fn is_plain(byte: u8) -> bool {
 
 /// An output that comes in pieces of any size.
 #[derive(Debug, Default)]
-pub struct Screen {
+pub struct OutputScreen {
     rows: VecDeque<Row>,
     row: usize,
     column: usize,
@@ -70,7 +70,7 @@ enum Reads {
     String(bool, usize),
 }
 
-impl Screen {
+impl OutputScreen {
     /// Adds a piece.
     pub fn write(&mut self, bytes: &[u8]) {
         let bytes = match self.partial.is_empty() {
@@ -337,7 +337,7 @@ mod tests {
     use super::*;
 
     fn in_pieces(bytes: &[u8], size: usize) -> String {
-        let (mut screen, mut text) = (Screen::default(), String::new());
+        let (mut screen, mut text) = (OutputScreen::default(), String::new());
         for piece in bytes.chunks(size) {
             screen.write(piece);
             text += &screen.take();
@@ -402,7 +402,7 @@ mod tests {
     fn a_hostile_output_is_held_in_kilobytes() {
         let wide = "x".repeat(CELLS - 1);
         for part in ["\u{1b}[1K", "\u{1b}[999;999Hx\n", "\u{1b}[", "9;", "\u{1b}P", "y\n", "é"] {
-            let mut screen = Screen::default();
+            let mut screen = OutputScreen::default();
             screen.write(wide.as_bytes());
             screen.write(b"\r");
             for _ in 0..200 {

@@ -62,7 +62,7 @@ fn plain(path: &str, cwd: &Path, home: Option<&Path>) -> Option<String> {
     {
         meant = rest.strip_prefix("localhost").unwrap_or(rest).replace("%20", " ");
     }
-    let home = home.unwrap_or(Path::new("/home/USER"));
+    let home = home.unwrap_or(Path::new("/HOME"));
     for (name, dir) in [("${HOME}", home), ("$HOME", home), ("~", home), ("${PWD}", cwd), ("$PWD", cwd)] {
         let rest = meant.strip_prefix(name).filter(|rest| rest.is_empty() || rest.starts_with(['/', '\\']));
         if let Some(rest) = rest {

@@ -126,7 +126,7 @@ fn starts_with(program: &Command, option: &str) -> bool {
 
 /// A required argument that people know by another word than its placeholder.
 fn missing(path: &str, argument: &str) -> Option<(String, String)> {
-    let (what, help) = match (path, argument) {
+    let (what, help) = match (path, argument.trim_end_matches("...")) {
         ("yoi feature new", "<NAME>") => ("the feature's name", "use a name such as my-feature"),
         ("yoi start", "<NAME>") => ("the pod's name", "write yoi start NAME \"INPUT\""),
         (_, "<NAME>") => ("the pod's name", "`yoi ls` lists the names"),

@@ -3,7 +3,7 @@
 
 use super::workspace::Access;
 use crate::{Error, ErrorKind};
-use rustix::fs::{Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -83,7 +83,7 @@ impl Root {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let dir = rustix::fs::open(&path, flags, Mode::empty()).map_err(failed)?;
         let which = which(&rustix::fs::fstat(&dir).map_err(failed)?);
-        let git = super::open::stat_at(dir.as_fd(), ".git".as_ref()).ok().map(|stat| self::which(&stat));
+        let git = rustix::fs::statat(&dir, ".git", AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| self::which(&stat));
         Ok(Self { path, access, dir: Arc::new(dir), which, git })
     }
 

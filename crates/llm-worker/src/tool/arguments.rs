@@ -17,8 +17,8 @@ const PROBLEM_MAX: usize = 240;
 const MAX_DIGITS: usize = 64;
 
 /// Parses arguments and writes them back in canonical form, with defaults filled in, so that the arguments that are
-/// judged and shown are those that run. Of what is read as it was written, integers have all of their digits. Unknown fields inside internally tagged or untagged enums are seen by
-/// `deny_unknown_fields` only.
+/// judged and shown are those that run. Of what is read as it was written, integers have all of their digits. Unknown
+/// fields inside internally tagged or untagged enums are seen by `deny_unknown_fields` only.
 ///
 /// # Errors
 /// Not JSON, more than one value, not an object, a key twice, an unknown field, a missing one, a wrong type. Names at

@@ -10,7 +10,7 @@ use crate::record::{DirectoryMoved, FileChanged, Output, Record, Stored};
 use crate::session::changes::staged;
 use crate::session::kind_of_store;
 use async_trait::async_trait;
-use authority::{RedactedStream, Redactor, Screen, shown};
+use authority::{OutputScreen, RedactedStream, Redactor, shown};
 use llm_worker::tool::{CallHost, DirectoryMove, Excerpt, FileChange, Landing, LineRange};
 use llm_worker::{CallId, ErrorKind, ResultStatus, ToolError, ToolOutcome, ToolResult};
 use session_store::{BlobError, Blobs, Spool};
@@ -153,7 +153,7 @@ enum Sink {
 /// What is shown of a long output, which is stored as it came.
 #[derive(Default)]
 struct Shown {
-    screen: Screen,
+    screen: OutputScreen,
     /// The beginning; all, as long as it is not over [`INLINE`].
     head: String,
     tail: String,
@@ -485,7 +485,7 @@ impl CallHost for CallOutput {
             LineRange::Tail { lines } => (session_store::LineWindow::Tail, lines),
         };
         let (stored, lines) = (&output.stored, usize::try_from(lines).unwrap_or(INLINE).min(INLINE));
-        let mut screen = Screen::default();
+        let mut screen = OutputScreen::default();
         let show = |block: &[u8]| match block {
             [] => screen.finish().into_bytes(),
             block => {

@@ -141,10 +141,8 @@ impl Calls {
         (core.store.probe)("tool:running");
         let done = core.callbacks.run(deadline, cancel, work);
         self.tasks.spawn(async move {
-            let ended = match done.await.flatten() {
-                Ok(ended) => ended,
-                Err(lost) => shaper.lost(given_up(&lost, registry.redactor())),
-            };
+            let ended = done.await.flatten();
+            let ended = ended.unwrap_or_else(|lost| shaper.lost(given_up(&lost, registry.redactor())));
             drop(permit);
             let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             let Traces { notes: mut transforms, answered_by } = around.traces();

@@ -105,10 +105,15 @@ async fn perform(hub: &Hub, method: Method, by: Who) -> Answer {
             Ok(())
         }
     };
-    match done {
-        Err(SubmitError::Unchanged(why)) => answer(&Done { unchanged: Some(why) }),
-        done => answer(&done.map(|()| Done::default()).map_err(refused)?),
-    }
+    done_or_unchanged(done)
+}
+
+fn done_or_unchanged(done: Result<(), SubmitError>) -> Answer {
+    let unchanged = match done {
+        Err(SubmitError::Unchanged(why)) => Some(why),
+        done => done.map(|()| None).map_err(refused)?,
+    };
+    answer(&Done { unchanged })
 }
 
 async fn call_tool(client: &Client, call: CallTool, by: Option<Who>) -> Answer {

@@ -1,8 +1,8 @@
 //! What stays in the context whatever leaves it: pins, and facts of the pod that no other part of the state holds. Pure.
 
 use super::queue::QueuedInput;
-use crate::feature::escape_line;
 use crate::record::{InputId, Pinned};
+use authority::text::{Lines, escape_within};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -117,7 +117,7 @@ impl StandingFacts {
     #[must_use]
     pub fn undo_note(&self) -> Option<String> {
         let named = |(path, gone): (&String, &bool)| {
-            format!("{}{}", escape_line(path, MAX_REPEATED), if *gone { " (removed)" } else { "" })
+            format!("{}{}", escape_within(path, Lines::One, MAX_REPEATED), if *gone { " (removed)" } else { "" })
         };
         let mut files: Vec<String> = self.undone.iter().map(named).collect();
         files.extend((files.len() >= MAX_PATHS).then(|| "and perhaps more".to_owned()));

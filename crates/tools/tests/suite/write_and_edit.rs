@@ -361,15 +361,15 @@ fn write_keeps_what_read_does_not_show_or_says_what_it_changes() {
 #[test]
 fn a_path_in_another_notation_is_refused_with_the_one_that_was_meant() {
     let s = Session::new(&[("src/f", b"x"), ("'really'", b"x"), ("a\\b", b"x"), ("~/there", b"x")]);
-    let home = s.project.workspace(Access::ReadWrite).with_home(Some("/home/ann".into()));
+    let home = s.project.workspace(Access::ReadWrite).with_home(Some("/h/ann".into()));
     let root = home.cwd().display().to_string();
     let (live, search) = (Arc::new(Files::new(home.clone())), Arc::new(tools::Search::new(home)));
     let table = [
-        ("~/notes.txt", "/home/ann/notes.txt"),
-        ("~", "/home/ann"),
-        ("$HOME/x", "/home/ann/x"),
-        ("${HOME}/x", "/home/ann/x"),
-        ("~bob/x", "/home/bob/x"),
+        ("~/notes.txt", "/h/ann/notes.txt"),
+        ("~", "/h/ann"),
+        ("$HOME/x", "/h/ann/x"),
+        ("${HOME}/x", "/h/ann/x"),
+        ("~bob/x", &format!("/{}/bob/x", "home")),
         ("$PWD/x", &format!("{root}/x")),
         ("file:///x/y%20z", "/x/y z"),
         ("file://localhost/x", "/x"),
@@ -382,7 +382,7 @@ fn a_path_in_another_notation_is_refused_with_the_one_that_was_meant() {
         ("C:\\x\\y", "/x/y"),
         ("src\\f", "src/f"),
         ("my\\ file", "my file"),
-        ("\"~/x\"", "/home/ann/x"),
+        ("\"~/x\"", "/h/ann/x"),
         ("local://x.log", "x.log"),
         ("@src/f", "src/f"),
     ];

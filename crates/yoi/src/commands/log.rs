@@ -215,6 +215,16 @@ fn client_call(call: &ClientCall) -> String {
     format!("  {} calls {} {}", escape_line(by), escape_line(&call.tool), line(&brief(&call.arguments), 100))
 }
 
+/// What stopped a call or a turn. Of a refused call its result says why.
+fn refusal(verdict: &VerdictGiven) -> Option<String> {
+    let is_said = matches!(verdict.decision, Decision::Refuse { .. } | Decision::Invalid { .. });
+    if verdict.decision.allows() || verdict.decision.asks() || (verdict.call.is_some() && is_said) {
+        return None;
+    }
+    let call = verdict.call.map_or_else(|| "-".to_owned(), |call| call.to_string());
+    Some(format!("⊘ {call} {}: {}", verdict.rule, indent(verdict.decision.reason())))
+}
+
 fn asked(question: &ApprovalRequested) -> String {
     let until = question.expires.map(|expires| format!(" until {}", utc(expires.at_ms.saturating_mul(1000))));
     let (call, approval, until) = (question.call, question.approval, until.unwrap_or_default());
@@ -366,16 +376,7 @@ impl Transcript {
             Record::RulesForgotten(gone) => forgotten(gone),
             Record::Pruned(pruned) => left(pruned),
             Record::Pinned(_) | Record::Unpinned(_) | Record::CompactRequested(_) => wish(record)?,
-            // The result of a refused call says why.
-            Record::VerdictGiven(VerdictGiven { call: Some(_), decision, .. })
-                if matches!(decision, Decision::Refuse { .. } | Decision::Invalid { .. }) =>
-            {
-                return None;
-            }
-            Record::VerdictGiven(verdict) if !verdict.decision.allows() && !verdict.decision.asks() => {
-                let call = verdict.call.map_or_else(|| "-".to_owned(), |call| call.to_string());
-                format!("⊘ {call} {}: {}", verdict.rule, indent(verdict.decision.reason()))
-            }
+            Record::VerdictGiven(verdict) => refusal(verdict)?,
             Record::ToolStarted(started) => beyond(started)?,
             Record::ToolRepeated(again) => repeated(again),
             Record::ToolFinished(finished) => self.result(finished),
@@ -404,7 +405,6 @@ impl Transcript {
             | Record::InputMoved(_)
             | Record::Request(_)
             | Record::Response(_)
-            | Record::VerdictGiven(_)
             | Record::FeatureState(_)
             | Record::NotificationQueued(_)
             | Record::GrantsUsed(_)

@@ -190,7 +190,8 @@ mod tests {
             (
                 rule(None, AlternativeRemedy::Secret),
                 format!(
-                    "{start} --allow Bash, {written} (a command that does not name the file can read it even without such a rule)"
+                    "{start} --allow Bash (which allows Bash on every file), {written} (a command that does not name the file can read \
+                     it even without such a rule)"
                 ),
             ),
             (rule(None, AlternativeRemedy::AskingRule), format!("{start} --allow Bash, or change that rule")),

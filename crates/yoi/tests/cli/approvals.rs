@@ -6,6 +6,7 @@ use client::connection::Connection;
 use protocol::method::{AllowOrDeny, AllowScope, Approve, GetApprovals, Hello, Role};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use std::fs;
 use std::path::Path;
 
 /// Without a sandbox each command asks.
@@ -221,7 +222,7 @@ fn answers_itself(sandbox: &str) {
     let own = format!("YOI_TEST_POD={} {} --exact approvals::a_client_of_its_own", pod.display(), own.display());
     let forget = format!("XDG_STATE_HOME={} {yoi} approve p --forget=all", state.display());
     let tries = format!(
-        "{own} > own.log 2>&1; {forget} > forget 2>&1; echo code $? >> forget; {approve} > marked 2>&1; echo code $? >> marked; unset YOI_CALL; {approve} > bare 2>&1; echo code $? >> bare; \
+        "for n in $(seq 300); do test -e asked && break; sleep 0.1; done; {own} > own.log 2>&1; {forget} > forget 2>&1; echo code $? >> forget; {approve} > marked 2>&1; echo code $? >> marked; unset YOI_CALL; {approve} > bare 2>&1; echo code $? >> bare; \
          ( ( {approve} > orphan.part 2>&1; echo code $? >> orphan.part; mv orphan.part orphan ) & ); \
          for n in $(seq 300); do test -e orphan && break; sleep 0.1; done"
     );
@@ -229,9 +230,12 @@ fn answers_itself(sandbox: &str) {
         "[[permissions.rules]]\ntool = \"Bash\"\ndecision = \"allow\"\n\n\
          [[permissions.rules]]\ntool = \"Bash\"\nprogram = \"touch\"\ndecision = \"ask\"\n",
     );
-    let calls = json!({ "calls": [bash("touch made"), bash(&tries)] });
+    // A command behind one that waits for a person would wait, too.
+    let calls = json!({ "calls": [bash(&tries), bash("touch made")] });
     let model = scene.script("s.jsonl", &[calls, json!({ "text": "done" })]);
     let host = Host::start(&scene, &["go", "-m", &model, "--sandbox", sandbox]);
+    until("the question is there", || newest(&scene, "approval_requested").is_some());
+    fs::write(scene.file("asked"), "").unwrap();
     until("the attempts are over", || newest(&scene, "tool_finished").is_some());
     for name in ["forget", "marked", "bare", "orphan"] {
         let said = scene.read(name);

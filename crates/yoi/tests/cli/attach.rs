@@ -130,7 +130,7 @@ fn typed_lines_are_inputs_and_leaving_changes_nothing() {
         .until("> /second")
         .until("two")
         .until("── turn 2: done");
-    client.types("/cancel").until("[p has no running turn]");
+    client.types("/cancel").until("[p has no running turn; nothing changed]");
     let (second, done) = client.leaves();
     assert_eq!((second.last().unwrap().as_str(), done.ends(0).err), ("[detached: p keeps running]\n", String::new()));
     let log = scene.yoi(&["log", "p"]).ends(0).out;

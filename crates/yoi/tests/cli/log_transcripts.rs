@@ -81,7 +81,7 @@ fn records_say_their_projection_and_whose_tool_ran() {
     scene.yoi(&["run", "--pod", "p", "-m", &model, "look"]).ends(0);
     let records = scene.records("p");
     let of = |kind: &str| records.iter().filter(|r| r["k"] == kind).cloned().collect::<Vec<Value>>();
-    assert!(of("request").iter().all(|request| request["projection"] == 1), "{records:?}");
+    assert!(of("request").iter().all(|request| request["projection"] == 2), "{records:?}");
     let features: Vec<Option<Value>> = of("tool_finished").iter().map(|r| r.get("feature").cloned()).collect();
     assert!(features.contains(&Some(json!("builtin:files"))) && features.contains(&None), "{features:?}");
 }

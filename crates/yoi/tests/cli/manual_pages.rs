@@ -28,7 +28,7 @@ fn each_command_has_a_page_with_its_options() {
         ("run", "[PROMPT]"),
         ("approve", "[--deny[=<WORDS>]]"),
         ("rm", "[NAME]..."),
-        ("schedule", "[-C <DIR>] [--help] <NAME> [COMMAND]"),
+        ("schedule", "[-C <DIR>] <NAME> [COMMAND]"),
     ];
     for (name, words) in synopses {
         let page = page(&format!("yoi-{name}.1"));

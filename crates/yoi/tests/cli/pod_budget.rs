@@ -44,7 +44,8 @@ fn a_pod_that_has_used_its_budget_waits_for_a_person() {
     limit("3");
     signal(u32::try_from(pid).unwrap(), Signal::HUP);
     while scene.yoi(&["resume", "p"]).code() != Some(0) {}
-    scene.yoi(&["run", "--pod", "p", "go on"]).ends(4).says(&["the pod reached its limit of 3 steps again", "1 step "]);
+    // The turn goes on with the step that it has now.
+    while !held(&scene)["reason"].as_str().unwrap_or_default().contains("3 steps again; it used 5") {}
     // Also over a restart.
     scene.yoi(&["stop", "p"]).ends(0);
     scene.yoi(&["start", "p"]).ends(0).prints(&["p is held", "the pod reached its limit of 3 steps again"]);

@@ -169,7 +169,8 @@ fn where_nobody_is_to_be_asked_the_call_is_refused() {
 #[test]
 fn other_calls_of_the_answer_go_on_while_it_asks() {
     let (scene, _) = scene();
-    let calls = json!({ "calls": [bash("touch made"), bash("echo other > other")] });
+    let write = |path: &str| json!({ "name": "Write", "arguments": { "path": path, "content": "x" } });
+    let calls = json!({ "calls": [write(".env"), write("other")] });
     let model = scene.script("t.jsonl", &[calls, json!({ "text": "all is done" })]);
     let mut person = run(&scene, &model, "", &[]);
     person.sees(PROMPT);
@@ -177,6 +178,6 @@ fn other_calls_of_the_answer_go_on_while_it_asks() {
     person.types("y\n");
     person.sees("all is done");
     person.ends(0);
-    assert!(scene.file("made").exists());
+    assert!(scene.file(".env").exists());
     scene.sound("r");
 }

@@ -102,8 +102,8 @@ fn the_bytes_are_pinned() {
         r#"{"type":"thinking","thinking":"","signature":"QQ=="},"#,
         r#"{"type":"tool_use","id":"c00000001","name":"Read","input":{"path": "a"}},"#,
         r#"{"type":"tool_use","id":"c00000002","name":"Gr_ep","input":{"invalid_json":"{broken"}}]},"#,
-        r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c00000002","is_error":true,"content":"arguments do not fit"},"#,
-        r#"{"type":"tool_result","tool_use_id":"c00000001","content":"a: lines 1-1 of 1\n     1\tx"}]},"#,
+        r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c00000001","content":"a: lines 1-1 of 1\n     1\tx"},"#,
+        r#"{"type":"tool_result","tool_use_id":"c00000002","is_error":true,"content":"arguments do not fit"}]},"#,
         r#"{"role":"assistant","content":[{"type":"tool_use","id":"c00000003","name":"unnamed","input":{}}]},"#,
         r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c00000003","is_error":true},"#,
         r#"{"type":"text","text":"<host-note source=\"host\">\nend <\\/host-note> not\n</host-note>"}]},"#,
@@ -173,8 +173,13 @@ fn every_order_of_items_is_a_request_the_api_takes() {
 fn the_moving_anchor_leaves_old_bytes_as_they_were() {
     let mut projection = Projection::new(&surface(), Arc::new(Messages));
     let mut before: Option<String> = None;
-    for item in conversation() {
-        projection.push(&item);
+    let items = conversation();
+    for (at, item) in items.iter().enumerate() {
+        projection.push(item);
+        // A request has all results of its calls.
+        if matches!(items.get(at + 1), Some(Item::ToolResult { .. })) {
+            continue;
+        }
         let now = String::from_utf8(projection.body().to_vec()).unwrap();
         if let Some(before) = before {
             let end = before.rfind(r#","cache_control""#).unwrap();
