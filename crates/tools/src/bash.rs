@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -155,7 +155,11 @@ pub async fn run(live: Arc<Shell>, args: Args, cx: ToolContext) -> ToolResult {
     let is_written = |path: &Path| {
         live.workspace.roots().any(|(root, access)| access == Access::ReadWrite && path.starts_with(root))
     };
-    let refused = if ended.how == ChildExit::Exit(0) { None } else { refused_path(&text, is_written) };
+    let refused = if ended.how == ChildExit::Exit(0) {
+        None
+    } else {
+        refused_path(&text, is_written, |path| live.workspace.existing_outside(path))
+    };
     notes.extend(refused.map(|(path, reach)| format!("[{REFUSED_PATH}{path}; commands can {reach}]")));
     notes.extend(escalated(wants, ended.beyond, confined));
     notes.extend((!notes.is_empty()).then(String::new));
@@ -312,6 +316,9 @@ const REACH: &str = "read only the system, the project and added directories, an
 /// Words in messages about a change that was refused.
 const OF_WRITING: &[&str] = &["touch", "creat", "writ", "remov", "delet", "mov", "renam", "read-only file system"];
 
+/// What git says of the repository of a worktree or a submodule that it cannot read.
+const NO_REPOSITORY: &str = "not a git repository";
+
 /// The note about the network, up to what can be done.
 pub const NO_NETWORK: &str = "commands in the sandbox cannot use the network, not even connections within this machine";
 
@@ -342,20 +349,27 @@ fn refused_tests(output: &str) -> Vec<&str> {
 
 /// The first path outside of what commands can write about which the output says that it was refused, and what commands
 /// can do, as far as the output tells what this one tried.
-fn refused_path(output: &str, is_written: impl Fn(&Path) -> bool) -> Option<(String, &'static str)> {
+/// `outside`: where a path leads, if something is there that is outside of the workspace.
+fn refused_path(
+    output: &str,
+    is_written: impl Fn(&Path) -> bool,
+    outside: impl Fn(&Path) -> Option<PathBuf>,
+) -> Option<(String, &'static str)> {
     let is_refused = |line: &&str| {
         let low = line.to_lowercase();
-        low.contains("permission denied") || low.contains("read-only file system")
+        ["permission denied", "read-only file system", NO_REPOSITORY].iter().any(|words| low.contains(words))
     };
     let is_known = |path: &Path| is_written(path) || OF_SYSTEM.iter().any(|system| path.starts_with(system));
     let paths = output.lines().filter(is_refused).filter_map(|line| {
         let words = line.split_whitespace().map(|word| word.trim_matches(|c: char| "'\"`‘’“”:;,()".contains(c)));
         let path = words.into_iter().find(|word| word.starts_with('/') && word.len() > 1)?;
         let words = line.replace(path, "").to_lowercase();
-        Some((path, OF_WRITING.iter().any(|word| words.contains(word))))
+        // Git says so of a directory that is there, too, and names the way to it.
+        let found = if words.contains(NO_REPOSITORY) { outside(Path::new(path))? } else { path.into() };
+        Some((found, OF_WRITING.iter().any(|word| words.contains(word))))
     });
-    let (path, writes) = paths.into_iter().find(|(path, _)| !is_known(Path::new(path)))?;
-    Some((authority::escape(Path::new(path)), if writes { WRITE_REACH } else { REACH }))
+    let (path, writes) = paths.into_iter().find(|(path, _)| !is_known(path))?;
+    Some((authority::escape(&path), if writes { WRITE_REACH } else { REACH }))
 }
 
 /// Whether an output reads as if a socket was refused.

@@ -174,6 +174,14 @@ impl Workspace {
         }
     }
 
+    /// Where a path leads, if something is there and outside of every root. Nothing of it is read.
+    pub fn existing_outside(&self, path: &Path) -> Option<PathBuf> {
+        match self.locate(path) {
+            Ok(Location::Outside(resolved)) => Some(resolved).filter(|resolved| resolved.exists()),
+            Ok(Location::Inside(_)) | Err(_) => None,
+        }
+    }
+
     /// A path for people and models: relative to the working directory when inside it (`.` for itself), else absolute;
     /// one line, with control and text-reordering characters escaped.
     pub fn show(&self, path: &Path) -> String {

@@ -37,7 +37,13 @@ fn tests_that_were_refused_a_socket_are_named() {
 
 #[test]
 fn a_refused_path_is_recognised() {
-    let found = |output: &str| refused_path(output, |path| path.starts_with("/p"));
+    let found = |output: &str| {
+        refused_path(
+            output,
+            |path| path.starts_with("/p"),
+            |path| Some(path.to_owned()).filter(|path| !path.ends_with("gone")),
+        )
+    };
     let (writes, both) = (Some(WRITE_REACH), Some(REACH));
     for (output, path, reach) in [
         ("touch: cannot touch '/opt/x/y': Permission denied", Some("/opt/x/y"), writes),
@@ -47,6 +53,9 @@ fn a_refused_path_is_recognised() {
         ("PermissionError: [Errno 13] Permission denied: '/opt/x'", Some("/opt/x"), both),
         ("bash: line 1: /srv/out.txt: Permission denied", Some("/srv/out.txt"), both),
         ("ok\nerror: failed to write `/mnt/a`: Read-only file system (os error 30)", Some("/mnt/a"), writes),
+        ("fatal: not a git repository: /opt/x/.git/worktrees/y", Some("/opt/x/.git/worktrees/y"), both),
+        ("fatal: not a git repository: /opt/x/gone", None, None),
+        ("fatal: not a git repository (or any of the parent directories): .git", None, None),
         ("touch: cannot touch '/etc/x': Permission denied", None, None),
         ("touch: cannot touch '/p/x': Permission denied", None, None),
         ("bash: line 1: ./run.sh: Permission denied", None, None),

@@ -4,6 +4,8 @@ use crate::approvals::bash;
 use crate::scene::{Done, Scene, finish};
 use serde_json::json;
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 fn run(scene: &Scene, command: &str, flags: &[&str], target: Option<&str>) -> Done {
     let model = scene.script("s.jsonl", &[json!({ "calls": [bash(command)] }), json!({ "text": "done" })]);
@@ -40,6 +42,51 @@ fn a_refused_directory_is_said_with_the_option_that_adds_it() {
         None,
     );
     done.says(&["  ! the sandbox refused the network; --sandbox off allows it"]);
+}
+
+/// claude-code#33657, ai-jail#101: git said "not a git repository" in a worktree whose repository is elsewhere, and nothing
+/// said that the sandbox is the reason.
+#[test]
+fn git_in_a_part_of_a_repository_elsewhere_names_what_allows_it() {
+    let git = |dir: &Path, args: &str| {
+        let mut git = Command::new("git");
+        git.args("-c user.name=t -c user.email=t@e.org -c protocol.file.allow=always".split(' '));
+        assert!(git.args(args.split(' ')).current_dir(dir).output().unwrap().status.success(), "{args}");
+    };
+    let (commit, reading) = ("commit -qm 1 --allow-empty", "git log --oneline");
+    for (case, command) in [
+        ("worktree", reading),
+        ("worktree", "git checkout -q -b other"),
+        ("submodule", reading),
+        ("shared", "git log --oneline && git cat-file -p HEAD^{tree}"),
+    ] {
+        let scene = Scene::new();
+        let (other, project) = (scene.path("other"), scene.path("project"));
+        fs::remove_dir_all(&project).unwrap();
+        fs::create_dir(&other).unwrap();
+        git(&other, "init -q");
+        git(&other, commit);
+        let mut repository = other.join(".git");
+        match case {
+            "worktree" => git(&other, "worktree add -q ../project -b f"),
+            "shared" => git(&other, "clone -q --shared . ../project"),
+            _submodule => {
+                git(scene.path("").as_path(), "init -q .");
+                git(scene.path("").as_path(), "submodule add -q ./other project");
+                repository = scene.path(".git");
+            }
+        }
+        let repository = repository.display().to_string();
+        let option = format!("--add-write-dir {repository}");
+        let done = run(&scene, command, &[], None);
+        done.says(&["  ! the sandbox refused access to ", &option]);
+        run(&scene, command, &["--add-write-dir", &repository], None).says(&["exit 0"]);
+    }
+    // A directory that is not there is not the sandbox's doing.
+    let scene = Scene::new();
+    fs::remove_dir(scene.file(".git")).unwrap();
+    scene.write(".git", "gitdir: /nowhere/at/all\n");
+    assert!(!run(&scene, "git log", &[], None).err.contains("the sandbox refused"));
 }
 
 #[test]
