@@ -11,44 +11,8 @@ use std::sync::Mutex;
 use std::thread;
 
 /// Rows that are known to be wrong, with the reason. A row that becomes right fails the test until it is removed here.
-const KNOWN: &[(&str, &str)] = &[
-    (
-        "BaseIntelligence/bounty-challenge#11203",
-        "files: Edit after a Read that was refused as UTF-16 says to read it first",
-    ),
-    (
-        "CopilotKit/OpenBot#470",
-        "wire or words: a configured key of the environment is cut at its first line without a word",
-    ),
-    ("IvanMurzak/Unity-MCP#754", "results"),
-    ("Kilo-Org/kilocode#1439", "files: Edit after a Read that was refused for its encoding says to read it first"),
-    ("anomalyco/opencode#31786", "files: NFC and NFD look the same; `old` does not occur, and nothing says why"),
-    ("anomalyco/opencode#43112", "files"),
-    ("anthropics/claude-code#92648", "results"),
-    ("anthropics/claude-code#94055", "results"),
-    ("att/rcloud#1201", "results"),
-    ("caura-ai/caura-cross-fleet-gov#13", "files"),
-    ("chalk/strip-ansi#43", "results"),
-    ("coddy-project/coddy-agent#57", "files: `old` with CRLF in a file with LF"),
-    ("code-yeongyu/senpi#1103", "files: a URL with another scheme than file"),
-    ("earendil-works/pi#9785", "turn"),
-    ("folkertvanheusden/multitail#71", "results"),
-    ("freee/freee-mcp#15", "results"),
-    ("jee599/contextzip#13", "results"),
-    ("kenn-io/kata#365", "results"),
-    ("langgenius/mosoo#94", "files: @ before a path that exists without it"),
-    ("letta-ai/letta-code#3146", "files"),
-    ("msarson/Clarion-Extension#629", "files"),
-    ("nex-agi/NexAU#8", "results"),
-    ("omaclaren/pi-studio#3", "files"),
-    ("runmedev/web#233", "results"),
-    ("tontinton/maki#142", "results"),
-    ("wasmerio/wasmer#4833", "files"),
-    ("yvgude/lean-ctx#1418", "files"),
-];
-
-/// While more rows are known to be wrong than these, the kinds are being closed: a row that becomes right is only told.
-const FEW: usize = 5;
+const KNOWN: &[(&str, &str)] =
+    &[("anomalyco/opencode#31786", "files: NFC and NFD look the same; `old` does not occur, and nothing says why")];
 
 /// Rows that run at once. Some wait for a retry, so there are more than processors.
 const AT_ONCE: usize = 6;
@@ -96,10 +60,6 @@ fn public_reports_have_their_right_values() {
                     let known = KNOWN.iter().find(|(report, _)| *report == row.report);
                     let line = match (known, problems.is_empty()) {
                         (None, false) => format!("{}: {}\n    {}", row.report, row.fault, problems.join("\n    ")),
-                        (Some((report, owner)), true) if KNOWN.len() > FEW => {
-                            println!("right now: {report} ({owner})");
-                            continue;
-                        }
                         (Some((report, reason)), true) => {
                             format!("{report} is right now; remove it from KNOWN ({reason})")
                         }
