@@ -281,8 +281,9 @@ impl OutputScreen {
         self.row = self.row.saturating_sub(1);
     }
 
-    fn put(&mut self, mut run: &str) {
+    fn put(&mut self, run: &str) {
         self.reach();
+        let mut run = self.pass_line(run);
         while let Some(row) = self.rows.get_mut(self.row).filter(|_| !run.is_empty()) {
             let over = row.cells.len().saturating_sub(self.column).min(CELLS);
             let (piece, rest) = run.split_at(run.floor_char_boundary(CELLS));
@@ -304,6 +305,20 @@ impl OutputScreen {
                 self.cut();
             }
         }
+    }
+
+    /// Takes the beginning of a long run at the end of the last line at once: it is final.
+    fn pass_line<'a>(&mut self, run: &'a str) -> &'a str {
+        let is_end = self.row + 1 == self.rows.len() && self.rows.back().is_some_and(|row| row.cells.len() == self.column);
+        if !is_end || run.len() <= 2 * CELLS {
+            return run;
+        }
+        self.cut();
+        let (first, rest) = run.split_at(run.floor_char_boundary(run.len() - CELLS));
+        if self.main.is_none() {
+            self.done.push_str(&escape_lines(first));
+        }
+        rest
     }
 
     /// What is before the cursor is final, also in its line.

@@ -72,6 +72,10 @@ pub fn escape_line(text: &str) -> Cow<'_, str> {
 /// As [`escape_line`], but line feeds and tabs stay.
 #[must_use]
 pub fn escape_lines(text: &str) -> Cow<'_, str> {
+    // Most outputs, gigabytes of them, are plain.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
+        return Cow::Borrowed(text);
+    }
     Escaper::new(Lines::Many).piece(text)
 }
 
