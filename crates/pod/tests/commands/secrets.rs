@@ -236,7 +236,7 @@ fn what_may_be_read_may_be_named() {
     }
     let judged = world.judge(&[], "cat sub/.env.local", CONFINED);
     let reason = judged.decision.reason();
-    for words in ["Bash on sub/.env.local", r#"tool: "Read", about: Some("sub/.env.local"), alternative: Secret"#] {
+    for words in ["Bash on sub/.env.local", r#"tool: "Read", about: Some("sub/.env.local") }], alternative: Secret"#] {
         assert!(reason.contains(words), "{words}: {reason}");
     }
     let many: String = (0..5000).map(|n| format!(" w{n}")).collect();

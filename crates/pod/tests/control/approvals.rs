@@ -304,7 +304,7 @@ fn what_no_answer_could_allow_is_refused_at_once() {
     live.ask(live.client().send(input("go"))).unwrap();
     let over = idle(live);
     assert!(reads.ran().is_empty() && requested(&over.pod).is_empty());
-    assert!(result(&over.pod, 1).contains("requires approval"), "{}", result(&over.pod, 1));
+    assert!(result(&over.pod, 1).contains("`reading outside the project: deny`"), "{}", result(&over.pod, 1));
     sound(&over.pod, "refused");
 }
 

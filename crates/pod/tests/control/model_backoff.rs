@@ -113,7 +113,7 @@ fn a_pause_holds_the_attempts_and_a_cancel_ends_the_turn() {
     live.ask(client.pause(None)).unwrap();
     live.ask(until(&client, |status| status.activity == Activity::Paused { turn: 1 }));
     live.advance(Duration::from_secs(3600));
-    assert_eq!((sent(&live), left(&live.ask(client.status()).unwrap())), (1, Some(0)));
+    assert_eq!((sent(&live), live.ask(client.status()).unwrap().model_wait), (1, None), "a person holds it");
     live.ask(client.resume(None)).unwrap();
     assert_eq!(left(&waiting(&live, 2)), Some(60));
     live.ask(client.cancel(None));

@@ -130,30 +130,33 @@ fn calls_that_touch_the_same_run_in_their_order() {
     }
 }
 
-/// Calls of an answer that end in the reverse order.
-fn ends_in_reverse(many: usize) -> (Vec<ScriptedAnswer>, Vec<FnTool>) {
-    let latches: Vec<Latch> = (0..=many).map(|n| Latch::new(&format!("call {n}"))).collect();
-    latches[many].open();
+/// A pod with an answer whose calls end in the reverse order: each waits until the next one has a result.
+fn ends_in_reverse(many: usize) -> PodUnderTest {
+    let latches: Vec<Latch> = (0..many).map(|n| Latch::new(&format!("call {n}"))).collect();
     let tool = |n: usize| {
-        let (behind, own) = (latches[n + 1].clone(), latches[n].clone());
+        let latch = latches[n].clone();
         FnTool::new(&format!("T{n}"), ToolEffect::ReadOnly, move |_, _| {
-            let (behind, own) = (behind.clone(), own.clone());
+            let latch = latch.clone();
             async move {
-                behind.pass().await;
-                own.open();
+                latch.pass().await;
                 said("ended")
             }
         })
     };
     let names: Vec<String> = (0..many).map(|n| format!("T{n}")).collect();
     let calls: Vec<_> = names.iter().map(|name| (name.as_str(), "{}")).collect();
-    (vec![ScriptedAnswer::calls(&calls), ScriptedAnswer::text("done")], (0..many).map(tool).collect())
+    let answers = vec![ScriptedAnswer::calls(&calls), ScriptedAnswer::text("done")];
+    let pod = pod(answers, (0..many).map(tool).collect());
+    latches[many - 1].open();
+    for (nth, latch) in latches.into_iter().rev().skip(1).enumerate() {
+        pod.points.at("tool:ended", nth, move || latch.open());
+    }
+    pod
 }
 
 #[test]
 fn results_go_back_in_the_order_of_the_calls() {
-    let (answers, tools) = ends_in_reverse(4);
-    let pod = pod(answers, tools);
+    let pod = ends_in_reverse(4);
     let pod = within("calls that end in reverse", move || {
         pod.run("first").end();
         pod
@@ -165,8 +168,7 @@ fn results_go_back_in_the_order_of_the_calls() {
 // Version 1 of the projection had results as they arrived: its requests are still rebuilt, and those that follow.
 #[test]
 fn requests_of_an_older_yoi_are_verified_in_their_order() {
-    let (answers, tools) = ends_in_reverse(3);
-    let pod = pod(answers, tools);
+    let pod = ends_in_reverse(3);
     let script = ModelScript::new(vec![ScriptedAnswer::text("again")]);
     let old = PodUnderTest::new(&ambient::claim(), script, Vec::new());
     let pod = within("the older run", move || {
@@ -199,7 +201,7 @@ fn requests_of_an_older_yoi_are_verified_in_their_order() {
         }
     }
     journal.close();
-    assert_eq!(arrived.last(), Some(&1), "they did not arrive in order");
+    assert_eq!(arrived, [3, 2, 1]);
     let before = verified(&old);
     assert_eq!((before.wrong, before.requests, before.bodies), (None, 2, 2));
     let old = within("the newer run", move || {

@@ -134,9 +134,9 @@ impl Running {
         self.stream.is_none() && self.backoff.due().is_some()
     }
 
-    /// What the turn waits for, for people.
+    /// What the turn waits for, for people; none while one of them holds it.
     pub(in super::super) fn model_wait(&self) -> Option<ModelWait> {
-        self.backoff.wait()
+        self.backoff.wait().filter(|_| !(self.holds && self.waits_for_model()))
     }
 
     /// Sends the request again now, if no attempt is under way and nobody holds the turn.

@@ -37,7 +37,7 @@ fn a_schema_that_does_not_compile_fails_the_plan() {
 
 #[test]
 fn the_rules_of_touches_are_checked_at_plan() {
-    const SCHEMA: &str = r#"{"type":"object","properties":{"path":{"type":"string"},"a/b":{"type":"string"}}}"#;
+    const SCHEMA: &str = r#"{"type":"object","properties":{"path":{"type":"string"},"a.b":{"type":"string"}}}"#;
     let rule = |at: Option<&str>, fixed: Option<&str>, is| TouchRule {
         at: at.map(str::to_owned),
         fixed: fixed.map(str::to_owned),
@@ -46,7 +46,7 @@ fn the_rules_of_touches_are_checked_at_plan() {
     let cases = [
         (TouchRule::at(TouchKind::Write, "/path"), ""),
         (TouchRule::at(TouchKind::Write, "/path/0"), ""),
-        (TouchRule::at(TouchKind::Read, "/a~1b"), ""),
+        (TouchRule::at(TouchKind::Read, "/a.b"), ""),
         (TouchRule::fixed(TouchKind::RemoteWrite, "api.example.org"), ""),
         (TouchRule::session(), ""),
         (TouchRule::at(TouchKind::Write, "/pth"), "names no such property"),
