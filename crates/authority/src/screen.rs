@@ -309,7 +309,8 @@ impl OutputScreen {
 
     /// Takes the beginning of a long run at the end of the last line at once: it is final.
     fn pass_line<'a>(&mut self, run: &'a str) -> &'a str {
-        let is_end = self.row + 1 == self.rows.len() && self.rows.back().is_some_and(|row| row.cells.len() == self.column);
+        let is_end =
+            self.row + 1 == self.rows.len() && self.rows.back().is_some_and(|row| row.cells.len() == self.column);
         if !is_end || run.len() <= 2 * CELLS {
             return run;
         }

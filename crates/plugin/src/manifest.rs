@@ -106,7 +106,7 @@ impl Manifest {
             let name = String::from(name.into_inner());
             let feature = lines.read(table).and_then(|table| {
                 let id = format!("plugin:{}/{name}", package.name).parse().map_err(|error| format!("{error}"))?;
-                DeclaredFeature::of(id, &package.version, package.about(), table, rename, &lines)
+                DeclaredFeature::of(id, &package.version, package.about(), table, rename, |at| lines.number(at))
             });
             (name, feature.map_err(|why| authority::text::escape_line(&why).into_owned()))
         };

@@ -92,12 +92,13 @@ const ROOMS: &[(&str, &[Room])] = &[
         // what people see; knows no command
         Room { name: "yoi::show", may: &["exit", "look"] },
         // the control channel; knows no command and no configuration
-        Room { name: "yoi::socket", may: &["exit"] },
+        Room { name: "yoi::past_turn", may: &[] },
+        Room { name: "yoi::socket", may: &["exit", "past_turn"] },
         // the terminal of the full screen: keys in, frames out, given back; knows no pod
         Room { name: "yoi::terminal", may: &[] },
         // a pod in this process; knows no flag, no command and no terminal
         Room { name: "yoi::hosting", may: &["agent", "compose", "config", "env", "exit", "host_log", "instructions", "launch", "look", "pods", "project", "socket"] },
-        Room { name: "yoi::commands", may: &["agent", "cli", "compose", "config", "env", "exit", "host_log", "hosting", "launch", "look", "nearest", "plain_file", "plugins", "pods", "program", "project", "show", "socket", "terminal"] },
+        Room { name: "yoi::commands", may: &["agent", "cli", "compose", "config", "env", "exit", "host_log", "hosting", "launch", "look", "nearest", "past_turn", "plain_file", "plugins", "pods", "program", "project", "show", "socket", "terminal"] },
     ]),
     ("session-store", &[
         Room { name: "session-store::disk", may: &[] },
@@ -118,6 +119,7 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "llm-worker::item", may: &["error"] },
         Room { name: "llm-worker::tool", may: &["error", "item"] },
         // history to request; knows no turn
+        Room { name: "llm-worker::sendable", may: &["tool"] },
         Room { name: "llm-worker::projection", may: &["error", "item", "tool"] },
         Room { name: "llm-worker::model", may: &["error", "item", "projection"] },
         Room { name: "llm-worker::effect", may: &["error", "item", "model", "payload", "projection"] },
@@ -125,7 +127,7 @@ const ROOMS: &[(&str, &[Room])] = &[
         Room { name: "llm-worker::payload", may: &["effect", "item"] },
         Room { name: "llm-worker::history", may: &["effect", "error", "item", "payload", "projection"] },
         // the machine; knows no host
-        Room { name: "llm-worker::turn", may: &["effect", "error", "history", "item", "model", "payload", "projection"] },
+        Room { name: "llm-worker::turn", may: &["effect", "error", "history", "item", "model", "payload", "projection", "sendable"] },
     ]),
 ];
 

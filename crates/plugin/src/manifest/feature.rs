@@ -1,6 +1,5 @@
 //! One feature of a manifest, as data and as what the registry knows.
 
-use super::Lines;
 use crate::program::{ProgramTable, ToolProgram};
 use llm_worker::{ToolDefinition, ToolEffect};
 use pod::feature::{
@@ -63,7 +62,7 @@ impl DeclaredFeature {
         about: Option<About>,
         table: FeatureTable,
         rename: &BTreeMap<String, String>,
-        lines: &Lines<'_>,
+        line_at: impl Fn(usize) -> usize,
     ) -> Result<Self, String> {
         let name = id.name().rsplit('/').next().unwrap_or_default().to_owned();
         let FeatureTable { display_name, tools, instructions, serves, rules, mut run } = table;
@@ -78,7 +77,7 @@ impl DeclaredFeature {
             let own = tool.name.clone();
             let program = run.remove(&own).ok_or_else(|| without_program(&name, &own, &run))?;
             let program = tool.program(program).map_err(|why| format!("run.{own}: {why}"))?;
-            let line = lines.number(tool.schema.span().start);
+            let line = line_at(tool.schema.span().start);
             let declared = tool.declaration(rename.get(&own).cloned())?;
             declared.model_problem().map_or(Ok(()), |why| Err(format!("line {line}: {why}")))?;
             programs.insert(declared.name.clone(), program);

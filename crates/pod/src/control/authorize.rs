@@ -6,6 +6,7 @@ use super::calls::{given_up_on, taken_back};
 use super::commit::Journaled;
 use super::core::Core;
 use super::gates;
+use super::landings::Landings;
 use super::limits::MAX_ARGUMENTS;
 use super::turn::MAX_CALLS;
 use crate::feature::{FeatureRegistry, ForeignContract, RegisteredTool, sanitize_lines};
@@ -21,9 +22,9 @@ use crate::session::fold::GoingOn;
 use asked::{Asks, definition_digest, sandbox_text};
 use authority::{Door, Redactor, SandboxMode, Shut, Workspace};
 use llm_worker::CallId;
+use llm_worker::ToolEffect;
 use llm_worker::effect::{CallVerdict, CallView, Input};
-use llm_worker::tool::{ArgumentError, Landing, Prepared, Touch};
-use llm_worker::{ErrorKind, ToolEffect, ToolError};
+use llm_worker::tool::{ArgumentError, Prepared, Touch};
 use session_store::Clock;
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,32 +90,6 @@ pub(crate) struct Authorized {
     /// The door of the tool's grant: each step of the call enters it.
     pub(crate) door: Arc<Door>,
     pub(crate) landings: Landings,
-}
-
-/// Where a call may write: where its paths led when they were judged.
-#[derive(Debug, Default)]
-pub(crate) struct Landings {
-    judged: Vec<Landing>,
-    /// When they were judged, since 1970.
-    since: Duration,
-}
-
-/// By how much the clock of a file system may be behind.
-const CLOCK_TICK: Duration = Duration::from_millis(20);
-
-impl Landings {
-    /// Allows a file where it was judged, and in a directory that was created since.
-    pub(crate) fn check(&self, found: &Landing) -> Result<(), ToolError> {
-        let judged = self.judged.iter().filter(|judged| judged.path == found.path);
-        let is_new = found.born.is_some_and(|born| born + CLOCK_TICK >= self.since);
-        if judged.into_iter().any(|judged| judged.dir == found.dir || is_new) {
-            return Ok(());
-        }
-        let shown = authority::escape(&found.path);
-        let message =
-            format!("{shown}: the path changed between the check and the write; nothing was written; call again");
-        Err(ToolError::new(ErrorKind::Denied, message))
-    }
 }
 
 impl Authorization {

@@ -1,6 +1,6 @@
 //! The host's side of one running call: its output, the records of its file changes, and its bounded result.
 
-use super::authorize::Landings;
+use super::landings::Landings;
 use crate::feature::sanitize;
 use crate::hook::Shaping;
 use crate::mailbox::live_output::LiveOutput;

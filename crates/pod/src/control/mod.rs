@@ -17,6 +17,7 @@ mod commit;
 pub mod core;
 mod drivers;
 mod gates;
+mod landings;
 mod limits;
 mod model_backoff;
 mod person_command;
