@@ -564,3 +564,36 @@ fn ignore_files_are_read_as_git_reads_them() {
         }
     }
 }
+
+/// In a worktree, files that `info/exclude` of the repository names were listed and searched: it was looked for below `.git`.
+/// git itself reads it from the whole repository.
+#[test]
+fn a_worktree_has_the_excluded_files_of_its_repository() {
+    let base = tempfile::tempdir().unwrap();
+    let base = base.path().canonicalize().unwrap();
+    for dir in ["r/objects", "r/refs", "r/info", "r/worktrees/p", "p"] {
+        fs::create_dir_all(base.join(dir)).unwrap();
+    }
+    let back = format!("{}\n", base.join("p/.git").display());
+    for (path, text) in [
+        ("r/HEAD", "ref: refs/heads/main\n"),
+        ("r/info/exclude", "kept-out\n"),
+        ("r/worktrees/p/commondir", "../..\n"),
+        ("r/worktrees/p/gitdir", &back),
+        ("p/.git", "gitdir: ../r/worktrees/p\n"),
+        ("p/kept-out", ""),
+        ("p/seen", ""),
+    ] {
+        fs::write(base.join(path), text).unwrap();
+    }
+    let seen = || -> Vec<String> {
+        let project = base.join("p");
+        let workspace = Workspace::open(&ambient::claim(), &project, &project, Access::Read).unwrap();
+        let at = workspace.inside(Path::new(".")).unwrap();
+        let name = |entry: authority::WalkEntry| entry.path.file_name().unwrap().to_str().unwrap().to_owned();
+        workspace.walk(&at, WalkOptions::default()).map(|entry| name(entry.unwrap())).collect()
+    };
+    assert_eq!(seen(), ["seen"]);
+    fs::write(base.join("r/worktrees/p/gitdir"), "elsewhere\n").unwrap();
+    assert_eq!(seen(), ["kept-out", "seen"], "the repository does not name the directory");
+}

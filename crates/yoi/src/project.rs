@@ -2,6 +2,7 @@
 
 use crate::env::{Env, settled};
 use crate::plain_file::{self, Links};
+use authority::LinkedRepository;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -19,6 +20,8 @@ pub(crate) struct Project {
     /// Its `yoi.toml`, and those of the directories between it and the root of the repository it is in, outermost first:
     /// one that lies deeper makes a project of its own, but takes no one's denials out of force.
     pub(crate) files: Vec<PathBuf>,
+    /// The repository that the root's `.git` file names, as it was at the start.
+    pub(crate) linked: Option<LinkedRepository>,
 }
 
 impl Project {
@@ -42,17 +45,19 @@ impl Project {
         let mut dirs: Vec<&Path> = root.ancestors().take_while(|dir| dir.starts_with(top)).collect();
         dirs.reverse();
         let files = dirs.into_iter().map(file).filter(|file| there(file)).collect();
-        Self { root, too_wide, files }
+        let linked = LinkedRepository::of(&root);
+        Self { root, too_wide, files, linked }
     }
 
     /// A directory alone, whatever is around it.
     pub(crate) fn alone(root: &Path) -> Self {
-        Self { root: root.to_owned(), too_wide: None, files: Vec::new() }
+        Self { root: root.to_owned(), too_wide: None, files: Vec::new(), linked: None }
     }
 
     /// The branch that `HEAD` names, read from the file, so that no program of the project's choosing runs.
     pub(crate) fn branch(&self) -> Option<String> {
-        let head = plain_file::open(&self.root.join(".git/HEAD"), Links::Refused).ok()??;
+        let git = self.linked.as_ref().map_or_else(|| self.root.join(".git"), |linked| linked.own.clone());
+        let head = plain_file::open(&git.join("HEAD"), Links::Refused).ok()??;
         let head = String::from_utf8(plain_file::whole(head, MAX_HEAD).ok()?).ok()?;
         let name = head.strip_prefix("ref: refs/heads/")?.trim();
         (name.len() <= 200).then(|| authority::escape(Path::new(name)))
@@ -86,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_environment_note_is_the_same_all_day() {
-        let project = Project { root: "/p".into(), too_wide: None, files: Vec::new() };
+        let project = Project { root: "/p".into(), too_wide: None, files: Vec::new(), linked: None };
         let at = |seconds| environment(&project, Path::new("/p/sub"), None, UNIX_EPOCH + Duration::from_secs(seconds));
         assert_eq!(at(0), "Working directory: /p/sub\nDate: 1970-01-01 (UTC)\nProject: /p");
         assert_eq!(at(0), at(86_399));

@@ -2,6 +2,7 @@
 //! be opened.
 
 use super::workspace::Access;
+use crate::process::LinkedRepository;
 use crate::{Error, ErrorKind};
 use rustix::fs::{AtFlags, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -74,6 +75,8 @@ pub(super) struct Root {
     which: (u64, u64),
     /// Those of `.git` in it, if there was one: it keeps its meaning under another name.
     pub(super) git: Option<(u64, u64)>,
+    /// The whole repository that a `.git` file in it named, if there was one.
+    pub(super) linked: Option<PathBuf>,
 }
 
 impl Root {
@@ -84,11 +87,13 @@ impl Root {
         let dir = rustix::fs::open(&path, flags, Mode::empty()).map_err(failed)?;
         let which = which(&rustix::fs::fstat(&dir).map_err(failed)?);
         let git = rustix::fs::statat(&dir, ".git", AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| self::which(&stat));
-        Ok(Self { path, access, dir: Arc::new(dir), which, git })
+        let linked = LinkedRepository::of(&path).map(|linked| linked.whole);
+        Ok(Self { path, access, dir: Arc::new(dir), which, git, linked })
     }
 
     pub(super) fn read_only(&self) -> Self {
-        Self { path: self.path.clone(), access: Access::Read, dir: self.dir.clone(), which: self.which, git: self.git }
+        let (path, dir, linked) = (self.path.clone(), self.dir.clone(), self.linked.clone());
+        Self { path, access: Access::Read, dir, which: self.which, git: self.git, linked }
     }
 
     /// Whether the path now leads to another directory than the opened one, or to none.

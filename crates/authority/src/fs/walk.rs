@@ -184,7 +184,11 @@ impl Walk {
 
     fn level(&self, dir: OwnedFd, path: PathBuf) -> Result<Level, Error> {
         let names = list(&dir, &path)?;
-        let ignore = if self.options.gitignore { rules(dir.as_fd(), &path, path == self.root.path) } else { None };
+        let ignore = if self.options.gitignore {
+            rules(dir.as_fd(), &path, Some(&*self.root).filter(|root| root.path == path))
+        } else {
+            None
+        };
         Ok(Level { dir, path, names: names.into_iter(), ignore })
     }
 
@@ -209,21 +213,24 @@ fn rules_above(at: &Located) -> Result<Vec<Gitignore>, Error> {
     let root = at.root();
     let mut dir = open_dir_at(root.dir(), OsStr::new(".")).map_err(|error| Error::io("walk", &root.path, error))?;
     let mut path = root.path.clone();
-    found.extend(rules(dir.as_fd(), &path, true));
+    found.extend(rules(dir.as_fd(), &path, Some(root)));
     for name in parents {
         path.push(name);
         dir = open_dir_at(dir.as_fd(), name).map_err(|error| trouble("walk", &path, error))?;
-        found.extend(rules(dir.as_fd(), &path, false));
+        found.extend(rules(dir.as_fd(), &path, None));
     }
     Ok(found)
 }
 
 /// The ignore rules of a directory; invalid lines are skipped, as git does.
-pub(super) fn rules(dir: BorrowedFd<'_>, path: &Path, is_root: bool) -> Option<Gitignore> {
+pub(super) fn rules(dir: BorrowedFd<'_>, path: &Path, root: Option<&Root>) -> Option<Gitignore> {
     let mut text = String::new();
-    if is_root {
+    if let Some(root) = root {
         // Lower than .gitignore: of two rules that match, the later one wins.
-        let git = open_dir_at(dir, OsStr::new(".git")).ok();
+        let git = match &root.linked {
+            Some(whole) => open_dir_at(rustix::fs::CWD, whole.as_os_str()).ok(),
+            None => open_dir_at(dir, OsStr::new(".git")).ok(),
+        };
         let info = git.and_then(|git| open_dir_at(git.as_fd(), OsStr::new("info")).ok());
         text.extend(info.and_then(|info| ignore_file(info.as_fd(), "exclude")));
         text.push('\n');

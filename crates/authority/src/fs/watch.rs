@@ -275,7 +275,7 @@ impl FileWatch {
         let this = format!("/proc/self/fd/{}", opened.as_raw_fd());
         let Ok(watch) = inotify::add_watch(self.inotify.get_ref(), this, WATCHED) else { return false };
         let path = self.root.path.join(dir);
-        let rules = rules(opened.as_fd(), &path, dir.as_os_str().is_empty());
+        let rules = rules(opened.as_fd(), &path, Some(&*self.root).filter(|_| dir.as_os_str().is_empty()));
         // The same directory under the name that it had before.
         if let Some(old) = self.paths.insert(watch, dir.to_owned()).filter(|old| old != dir) {
             self.dirs.remove(&old);

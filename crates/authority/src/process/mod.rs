@@ -39,7 +39,7 @@ mod trail;
 pub use confinement::{Beyond, Confinement, SandboxMode, Support, support};
 pub use descendants::{become_subreaper, end_descendants, end_survivors};
 pub use env::EnvPolicy;
-pub use git_guard::{GitFinding, GitGuard, Handled};
+pub use git_guard::{GitFinding, GitGuard, Handled, LinkedRepository};
 pub use host_child::HostChild;
 pub use inherited::seal_inherited;
 pub use label::label_descendants;

@@ -3,6 +3,7 @@
 
 mod bounds;
 mod hostile;
+mod linked;
 mod planted;
 mod scene;
 mod stays;

@@ -3,8 +3,9 @@
 use super::Permission;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::project::Project;
 use crate::show::remedy::allow;
-use authority::{Access, Ambient, GitGuard};
+use authority::{Access, Ambient, EnvPolicy, GitGuard, Withheld};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
 use pod::permission::CallFacts;
@@ -17,13 +18,28 @@ const WRITE: &str = "Write";
 /// Below the state directory.
 const QUARANTINE: &str = "quarantine";
 
-/// For the directories that commands may write; none where they may write nothing.
-pub(crate) fn guard(ambient: &Ambient, env: &Env, permission: &Permission) -> Result<Option<Arc<GitGuard>>, Failure> {
+/// The project's repository, where it is elsewhere and commands may use it: its own link back was seen when the run
+/// started, and it holds nothing that is withheld from commands.
+pub(crate) fn elsewhere(ambient: &Ambient, project: &Project, inherited: &EnvPolicy) -> Option<PathBuf> {
+    let whole = &project.linked.as_ref().filter(|_| project.too_wide.is_none())?.whole;
+    let fits = !whole.starts_with(&project.root) && Withheld::of(ambient, inherited).conflict(whole).is_none();
+    fits.then(|| whole.clone())
+}
+
+/// For the directories that commands may write, among them the repository that is `elsewhere`; none where they may write
+/// nothing.
+pub(crate) fn guard(
+    ambient: &Ambient,
+    env: &Env,
+    permission: &Permission,
+    elsewhere: Option<PathBuf>,
+) -> Result<Option<Arc<GitGuard>>, Failure> {
     let roots = permission.workspace.roots().filter(|(_, access)| *access == Access::ReadWrite);
-    let roots: Vec<PathBuf> = roots.map(|(root, _)| root.to_owned()).collect();
+    let mut roots: Vec<PathBuf> = roots.map(|(root, _)| root.to_owned()).collect();
     if roots.is_empty() {
         return Ok(None);
     }
+    roots.extend(elsewhere);
     let quarantine = env.state_dir().ok().map(|state| state.join(QUARANTINE));
     let project = permission.workspace.project().to_owned();
     let (policy, workspace, now) = (permission.policy.clone(), permission.workspace.clone(), permission.sandbox);

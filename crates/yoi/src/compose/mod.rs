@@ -66,6 +66,8 @@ pub(crate) struct Composed {
     access: Access,
     builder: FeatureRegistryBuilder,
     confinement: Confinement,
+    /// The project's repository, where it is outside of the project.
+    repository: Option<PathBuf>,
 }
 
 /// The variable that tells cargo where to build.
@@ -97,7 +99,9 @@ pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Adde
     let Switched { policy: capabilities, modules, on, webhook, packages } = switched(config, env)?;
     let builder = FeatureRegistryBuilder::new(capabilities.clone()).with_all(modules).host(host);
     let builder = packages.report(builder.runtime(FeatureRuntimeKind::Declarative));
+    let repository = git::elsewhere(ambient, &project, &inherited);
     let written = std::iter::once(workspace.project().to_path_buf()).chain(added.write.iter().cloned());
+    let written = written.chain(repository.clone());
     let confinement = Confinement { mode: mode.into(), read: added.read.clone(), write: written.collect() };
     let permission = Permission { policy, workspace: workspace.clone(), sandbox: now, person: Person::Never };
     Ok(Composed {
@@ -113,6 +117,7 @@ pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Adde
         access,
         builder,
         confinement,
+        repository,
     })
 }
 
@@ -191,7 +196,7 @@ impl Composed {
         session: &Path,
     ) -> Result<Installed, Failure> {
         let (keys, secrets) = secrets;
-        let git = git::guard(ambient, env, &self.permission)?;
+        let git = git::guard(ambient, env, &self.permission, self.repository.take())?;
         let (copies, problems) = self.packages.copied();
         self.confinement.read.extend(copies);
         self.builder = problems.iter().fold(self.builder, |builder, what| builder.problem(None, what));

@@ -89,7 +89,8 @@ fn pod_limits(config: &Config) -> [f64; 4] {
 }
 
 fn layered(persons: &str, projects: Option<&str>) -> Option<Config> {
-    let mut config = Config::built_in(Project { root: PathBuf::from("/p"), too_wide: None, files: Vec::new() });
+    let mut config =
+        Config::built_in(Project { root: PathBuf::from("/p"), too_wide: None, files: Vec::new(), linked: None });
     let mut text = read::parse(persons, "config.toml".to_owned()).ok()?;
     config.layer(std::mem::take(&mut text.file), &|key| text.place(key));
     if let Some(projects) = projects {

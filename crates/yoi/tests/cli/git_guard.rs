@@ -110,3 +110,49 @@ fn an_added_directory_is_watched_as_the_project_is() {
     let config = fs::read_to_string(dir.join(".git/config")).unwrap();
     assert!(config.contains("somebody") && !config.contains("evil"), "{config}");
 }
+
+/// claude-code#33657, ai-jail#101: in a worktree, git said "not a git repository". Its repository is used as `.git` is: what
+/// git would run for the person is put back there, too.
+#[test]
+fn the_repository_of_a_worktree_and_of_a_submodule_is_used_and_guarded() {
+    let plant = "cd \"$(git rev-parse --git-common-dir)\" && git config core.fsmonitor 'touch ran;:' && git config \
+                 core.hooksPath there && printf '#!/bin/sh\\ntouch ran\\n' > hooks/pre-commit && chmod +x hooks/pre-commit";
+    for (case, repository) in [("worktree", "other/.git"), ("bare", "bare"), ("submodule", ".git/modules/project")] {
+        let command = format!("git log --oneline && echo b > b && git add b && git commit -qm two && {plant}");
+        let (scene, model) = scene(&command);
+        fs::remove_dir_all(scene.file("")).unwrap();
+        fs::create_dir(scene.path("other")).unwrap();
+        let git = |below: &str, words: &str| {
+            let mut git = Command::new("git");
+            git.args(["-c", "protocol.file.allow=always"]).args(words.split(' ')).current_dir(scene.path(below));
+            assert!(git.env("HOME", scene.path("home")).status().unwrap().success(), "{case}: {words}");
+        };
+        git("other", "init -q -b main");
+        git("other", "commit -qm 1 --allow-empty");
+        match case {
+            "worktree" => git("other", "worktree add -q ../project -b f"),
+            "bare" => {
+                git("other", "clone -q --bare . ../bare");
+                git("bare", "worktree add -q ../project -b f");
+            }
+            _submodule => {
+                git("", "init -q .");
+                git("", "submodule add -q ./other project");
+                git("project", "checkout -q -b f");
+            }
+        }
+        let done = scene.yoi(&["run", "--pod", "p", "-m", &model, "go"]).ends(0);
+        let removed = format!("{repository}/hooks/pre-commit");
+        done.says(&["exit 0", &removed, "core.fsmonitor", "core.hookspath"]);
+        assert!(!scene.path(&removed).exists(), "{case}");
+        let log = scene.yoi(&["log", "p", "--json"]).ends(0).out;
+        assert!(log.contains("Git branch: f"), "{case}: {log}");
+        git("project", "commit -qm three --allow-empty");
+        assert!(!scene.file("ran").exists(), "{case}");
+        // What is beside it stays out of reach.
+        scene.write("a", "");
+        let denied = json!({ "calls": [{ "name": "Bash", "arguments": { "command": "touch ../other/x" } }] });
+        let model = scene.script("t.jsonl", &[denied, json!({ "text": "done" })]);
+        scene.yoi(&["run", "--pod", "q", "-m", &model, "go"]).says(&["exit 1"]);
+    }
+}

@@ -55,9 +55,9 @@ fn git_in_a_part_of_a_repository_elsewhere_names_what_allows_it() {
     };
     let (commit, reading) = ("commit -qm 1 --allow-empty", "git log --oneline");
     for (case, command) in [
-        ("worktree", reading),
-        ("worktree", "git checkout -q -b other"),
-        ("submodule", reading),
+        ("copied", reading),
+        ("copied", "git checkout -q -b other"),
+        ("separate", reading),
         ("shared", "git log --oneline && git cat-file -p HEAD^{tree}"),
     ] {
         let scene = Scene::new();
@@ -68,12 +68,17 @@ fn git_in_a_part_of_a_repository_elsewhere_names_what_allows_it() {
         git(&other, commit);
         let mut repository = other.join(".git");
         match case {
-            "worktree" => git(&other, "worktree add -q ../project -b f"),
+            // The repository names another directory than that of this `.git` file.
+            "copied" => {
+                git(&other, "worktree add -q ../first -b f");
+                fs::create_dir(&project).unwrap();
+                fs::copy(scene.path("first/.git"), project.join(".git")).unwrap();
+            }
             "shared" => git(&other, "clone -q --shared . ../project"),
-            _submodule => {
-                git(scene.path("").as_path(), "init -q .");
-                git(scene.path("").as_path(), "submodule add -q ./other project");
-                repository = scene.path(".git");
+            _separate => {
+                git(&other, "init -q --separate-git-dir=../apart ../project");
+                git(&project, commit);
+                repository = scene.path("apart");
             }
         }
         let repository = repository.display().to_string();

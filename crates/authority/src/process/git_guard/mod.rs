@@ -14,12 +14,14 @@ mod finding;
 mod judge;
 mod keyed;
 mod keys;
+mod linked;
 mod memory;
 mod quarantine;
 mod restore;
 mod scan;
 
 pub use finding::{GitFinding, Handled};
+pub use linked::LinkedRepository;
 
 use crate::fs::{Access, Workspace};
 use crate::{Ambient, Error, ErrorKind};

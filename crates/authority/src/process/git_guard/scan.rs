@@ -4,10 +4,11 @@
 //! `.git` file, a `commondir` or a link leads to. Of each, its configuration with what that includes, its hooks where
 //! they are, and the files that lead elsewhere are noted.
 
+use super::linked::{path_of, trimmed};
 use super::memory::{Memory, State};
 use crate::fs::{FileKind, Workspace};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -412,16 +413,4 @@ impl Scan<'_> {
 fn tells(name: &OsString, kind: Option<FileKind>) -> bool {
     let telling = [".git", "HEAD", "commondir", "objects", "refs"].iter().any(|known| name.eq_ignore_ascii_case(known));
     telling || matches!(kind, Some(FileKind::Dir) | None)
-}
-
-fn path_of(bytes: &[u8]) -> PathBuf {
-    PathBuf::from(OsStr::from_bytes(bytes))
-}
-
-/// The path that a file names on its only line.
-fn trimmed(bytes: &[u8]) -> PathBuf {
-    let start = bytes.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-    let text = bytes.get(start..).unwrap_or_default();
-    let end = text.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
-    path_of(text.get(..end).unwrap_or_default())
 }
