@@ -287,7 +287,8 @@ impl Actor {
         if !self.may_begin() {
             return None;
         }
-        queue::next_turn(state, if *stays { TakeRule::Stay } else { TakeRule::Run { opened_at: self.opened_at } })
+        let opened_at = if self.submissions.takes_over() { 0 } else { self.opened_at };
+        queue::next_turn(state, if *stays { TakeRule::Stay } else { TakeRule::Run { opened_at } })
     }
 
     /// Waits for the next event. Every branch is cancel-safe.

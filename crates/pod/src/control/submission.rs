@@ -51,6 +51,8 @@ pub(super) struct Submissions {
     going_on: BTreeMap<InputId, WentOn>,
     /// The turns before the running one that it goes on with.
     before: Option<TurnEnd>,
+    /// Somebody waits for what an earlier start accepted.
+    takes_over: bool,
 }
 
 /// A turn that a gate has go on: its inputs, and its end so far.
@@ -96,6 +98,11 @@ impl Submissions {
 
     fn on_the_way(&self) -> usize {
         self.waiting.len() + usize::from(!matches!(self.step, Step::Waiting))
+    }
+
+    /// Whether somebody waits for what an earlier start accepted: each of these inputs then has a turn of its own.
+    pub(super) fn takes_over(&self) -> bool {
+        self.takes_over
     }
 
     /// Whether nothing is on its way to the log.
@@ -226,6 +233,7 @@ impl Submissions {
         };
         let Submission { input: NewInput { by, .. }, resume, accepted, end } = submission;
         if core.state.queued.get(input).is_some() && !busy.contains(&input) {
+            self.takes_over = true;
             let held = core.state.held.as_ref().filter(|_| resume);
             let resumed = held.map(|hold| Resumed { cause: Some(hold.cause), more: Vec::new(), by }.into());
             let records = resumed.into_iter().collect();

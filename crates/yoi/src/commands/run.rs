@@ -34,7 +34,7 @@ use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 /// Runs a prompt to its end. Under `--json` a failure too is a result line.
@@ -99,14 +99,16 @@ fn run_prompt(
         launch: &launch,
     };
     let mut busy = 0;
+    let may_hand_over = |busy| sent.get() && busy < MAX_HANDOVERS;
     loop {
         if let Some(done) = client.run_if_live()? {
             return Ok(done);
         }
         match host.run(&client) {
-            // Another process was faster: it has the pod by now.
-            Err(failure) if failure.exit == Exit::Busy && busy < if sent.get() { MAX_HANDOVERS } else { 1 } => {
-                busy += 1
+            // Another process was faster: it has the pod by now, or soon.
+            Err(failure) if failure.exit == Exit::Busy && (may_hand_over(busy) || began.elapsed() < JOIN_PATIENCE) => {
+                busy += 1;
+                thread::sleep(JOIN_PAUSE);
             }
             done => return done,
         }
@@ -115,6 +117,11 @@ fn run_prompt(
 
 /// How often a pod may pass to another process before a prompt that was accepted is given up.
 const MAX_HANDOVERS: u32 = 64;
+
+/// How long a run waits for a process that has its pod to serve it, or to let go of it: both take milliseconds, unless many
+/// begin at once.
+const JOIN_PATIENCE: Duration = Duration::from_secs(3);
+const JOIN_PAUSE: Duration = Duration::from_millis(50);
 
 /// A run as the host of its pod.
 struct HostRun<'a> {

@@ -35,7 +35,14 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     /// Answers the n-th request, from 0, with what `answer` makes of it.
     pub(crate) fn start(answer: impl Fn(usize, &Value) -> Reply + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        Self::listen(TcpListener::bind(("127.0.0.1", 0)).unwrap(), answer)
+    }
+
+    /// The same at a socket that is there already.
+    pub(crate) fn listen(
+        listener: TcpListener,
+        answer: impl Fn(usize, &Value) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         let port = listener.local_addr().unwrap().port();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (record, answer) = (seen.clone(), Arc::new(answer));

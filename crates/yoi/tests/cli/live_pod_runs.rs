@@ -1,10 +1,13 @@
 //! Turns of a pod that stays, as its clients see them: `yoi send --wait`, `yoi run` as a client, and `yoi undo`.
 
+use crate::endpoint::{Endpoint, Reply, delta, text};
 use crate::scene::{Scene, fifo, finish, reached, signal};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
+use std::net::TcpListener;
 use std::process::Child;
+use std::sync::{Arc, Mutex};
 
 /// A command that says that it runs, and waits at a gate.
 fn waiting() -> Value {
@@ -257,6 +260,58 @@ fn a_pod_that_waits_for_its_model_says_so_and_a_resume_tries_at_once() {
     stays.stop();
 }
 
+// A server that was away for a night: each kind of failure, a kill of the pod in the wait, and the answer at last.
+#[test]
+fn a_pod_outlives_its_provider() {
+    let place = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
+    let scene = Scene::new();
+    scene.config(&format!("[providers.fake]\napi = \"openai-chat\"\nbase_url = \"http://{place}/v1\"\nattempts = 1\n"));
+    let mut stays = Stays::with(scene, "fake/one");
+    stays.scene.yoi(&["send", "p", "go"]).ends(0);
+    // Waits until the newest attempt failed for this reason.
+    let failed = |stays: &Stays, why: &str| {
+        while !stays.status()["model_wait"]["reason"].as_str().is_some_and(|reason| reason.contains(why)) {}
+        let status = stays.status();
+        assert_eq!(
+            (&status["state"], &status["turns"], &status["requests"]),
+            (&json!("working"), &json!(1), &json!(1))
+        );
+        stays.scene.yoi(&["ls"]).ends(0).prints(&["waiting for the model: ", why]);
+        stays.scene.yoi(&["resume", "p"]).ends(0).prints(&["p asks the model again now"]);
+    };
+    let says = |line: &'static str| Reply::Status(line, "", json!({ "error": { "message": line } }).to_string());
+    let now = Arc::new(Mutex::new("529 Overloaded"));
+    let served = now.clone();
+    while !stays.status()["model_wait"].is_object() {}
+    let endpoint = Endpoint::listen(TcpListener::bind(place).unwrap(), move |_, _| match *served.lock().unwrap() {
+        "cut" => Reply::Cut(vec![delta(&json!({ "content": "half" }))]),
+        "well" => text("here again"),
+        line => says(line),
+    });
+    failed(&stays, "refused");
+    for (why, next) in [("529", "429 Too Many Requests"), ("429", "503 Unavailable"), ("503", "cut")] {
+        while !stays.status()["model_wait"]["reason"].as_str().is_some_and(|reason| reason.contains(why)) {}
+        *now.lock().unwrap() = next;
+        failed(&stays, why);
+    }
+    let cut = "lost during the answer";
+    while !stays.status()["model_wait"]["reason"].as_str().is_some_and(|reason| reason.contains(cut)) {}
+    signal(stays.host.as_ref().unwrap().id(), Signal::KILL);
+    finish(stays.host.take().unwrap());
+    *now.lock().unwrap() = "well";
+    fs::remove_file(stays.scene.pod("p").join("sock")).ok();
+    stays.begin("fake/one");
+    while stays.status()["last_outcome"]["outcome"] != "done" {}
+    assert_eq!(stays.status()["queued"], json!([]));
+    let asked: Vec<Value> =
+        endpoint.requests().into_iter().map(|request| request.body["messages"][1]["content"].clone()).collect();
+    // The last one also tells of the kill.
+    let (last, before) = asked.split_last().unwrap();
+    assert!(before.len() == 4 && before.iter().all(|text| *text == before[0]), "{asked:#?}");
+    assert!(last.as_str().unwrap().starts_with(before[0].as_str().unwrap()), "{asked:#?}");
+    stays.stop();
+}
+
 /// A pod `p` that a run serves, which waits at a gate; further runs of it get these answers.
 fn served(answers: &[&str]) -> (Stays, Child) {
     let scene = Scene::new();
@@ -297,6 +352,32 @@ fn runs_beside_a_run_get_their_answers() {
     assert_eq!(answers, ["two\n", "three\n", "four\n"]);
     assert_eq!(taken(&stays.scene), (4, 4), "each input ran once");
     stays.scene.sound("p");
+}
+
+// The same with nothing to keep them in order: each run hosts the pod, or joins the one that does.
+#[test]
+fn of_many_runs_at_once_each_has_one_answer() {
+    for keyed in [false, true] {
+        let scene = Scene::new();
+        scene.config("model = \"offline\"\n");
+        let prompts: Vec<String> = (0..12).map(|n| format!("find files named word{n}")).collect();
+        let keys: Vec<String> = (0..12).map(|n| format!("k{}", n / 2)).collect();
+        let run = |at: usize| {
+            let prompt = if keyed { &prompts[at / 2] } else { &prompts[at] };
+            let key = ["--key", &keys[at]];
+            let key = if keyed { &key[..] } else { &[] };
+            scene.command(&[&["run", "--pod", "p"], key, &[prompt.as_str()]].concat()).spawn().unwrap()
+        };
+        let runs: Vec<Child> = (0..prompts.len()).map(run).collect();
+        for (at, run) in runs.into_iter().enumerate() {
+            assert!(!finish(run).ends(0).out.is_empty(), "{at}");
+        }
+        let inputs = if keyed { 6 } else { 12 };
+        // Those that wait when a run opens the pod share its first turn.
+        let (took, turns) = taken(&scene);
+        assert!(took == inputs && turns <= inputs, "{keyed}: {took} {turns}");
+        scene.sound("p");
+    }
 }
 
 #[test]
