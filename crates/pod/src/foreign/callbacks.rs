@@ -294,9 +294,8 @@ mod tests {
                 callbacks.note(FeatureId::builtin("sleeper"), "last".to_owned());
                 let mut all = Vec::new();
                 while all.last().is_none_or(|last| last != "last") {
-                    match events.next().await {
-                        Wakeup::Request(DriverRequest::Note { text, .. }) => all.push(text),
-                        _ => {}
+                    if let Wakeup::Request(DriverRequest::Note { text, .. }) = events.next().await {
+                        all.push(text);
                     }
                 }
                 all

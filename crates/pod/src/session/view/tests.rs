@@ -442,9 +442,11 @@ fn each_gap_keeps_a_mark_and_only_the_first_one_says_how() {
         items.extend(more.iter().cloned().map(|item| state.count(item)));
     }
     assert_eq!(change(&mut state, &mut items, 9_000), ViewLevel::Results);
-    let mark = |item| if let &Item::System { ref source, ref text } = item { Some((source, text)) } else { None };
-    let marks = items.iter().filter_map(mark).filter(|(source, _)| *source == GAP_SOURCE);
-    let marks: Vec<&str> = marks.map(|(_, text)| text.as_str()).collect();
+    let marks = items.iter().filter_map(|item| {
+        let Item::System { source, text } = item else { return None };
+        (source == GAP_SOURCE).then_some(text.as_str())
+    });
+    let marks: Vec<&str> = marks.collect();
     assert_eq!(marks, ["(3: c00000001 to c00000001)", "(c00000002)", "(c00000003)"]);
     let bytes: u64 = items.iter().map(crate::session::context::bytes).sum();
     assert_eq!(state.context(None).unwrap().used, bytes / 4);
