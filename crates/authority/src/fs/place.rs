@@ -35,7 +35,8 @@ impl Workspace {
     /// meanwhile; `Revoked`.
     pub fn place(&self, at: &Located) -> Result<Place, Error> {
         let _use = self.enter_at(at, Access::Read)?;
-        let (mut dir, mut left, mut in_git_dir) = (top(at)?, names(at).into_iter(), false);
+        let (mut dir, mut left) = (top(at)?, names(at).into_iter());
+        let mut in_git_dir = is_git_dir(dir.as_fd());
         while let [name, _, ..] = left.as_slice() {
             match step(dir.as_fd(), name) {
                 Ok(next) => dir = next,

@@ -47,6 +47,8 @@ impl World {
             "project/secrets",
             "outside",
             "added",
+            "kept/objects",
+            "kept/refs",
             "looked-at",
         ] {
             std::fs::create_dir_all(at(d)).unwrap();
@@ -59,6 +61,7 @@ impl World {
             "project/secrets/key",
             "outside/f",
             "added/f",
+            "kept/HEAD",
         ] {
             std::fs::write(at(f), "x").unwrap();
         }
@@ -73,6 +76,7 @@ impl World {
         let ambient = ambient::claim();
         let workspace = Workspace::open(&ambient, &at("project"), &at("project"), Access::ReadWrite)
             .and_then(|w| w.with_dir(&ambient, &at("added"), Access::ReadWrite))
+            .and_then(|w| w.with_dir(&ambient, &at("kept"), Access::ReadWrite))
             .and_then(|w| w.with_dir(&ambient, &at("looked-at"), Access::Read))
             .unwrap();
         Self { dir, workspace }
@@ -155,6 +159,8 @@ fn every_way_to_write_a_path_is_judged_by_where_it_leads() {
         ("innocent/hooks/post-commit", "+", ".git/**"),
         ("@project/.git/hooks/x", "+", ".git/**"),
         ("@added/.git/config", "+", ".git/**"),
+        ("@kept/config", "+", ".git/**"),
+        ("@kept/hooks/pre-commit", "+", ".git/**"),
         (".env", "hold secrets", ".git/**"),
         (".env.local", "hold secrets", ".git/**"),
         (".ENV", "hold secrets", ".git/**"),

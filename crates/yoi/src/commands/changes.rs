@@ -234,16 +234,17 @@ struct Side<'a> {
 /// A diff as git writes it, the best that is found in this time; of very large files only their sizes.
 fn compared(path: &[u8], before: Side<'_>, now: Side<'_>, patience: Duration) -> Vec<u8> {
     let (old, new) = (before.bytes.unwrap_or_default(), now.bytes.unwrap_or_default());
-    if before.bytes == now.bytes {
+    let mode = |side: Side<'_>| if side.mode.is_some_and(|mode| mode & 0o111 != 0) { "100755" } else { "100644" };
+    let is_mode_new = before.mode.is_some() && now.mode.is_some() && mode(before) != mode(now);
+    if before.bytes == now.bytes && !is_mode_new {
         return Vec::new();
     }
     if old.len().max(new.len()) > MAX_COMPARED {
         let path = escape(Path::new(OsStr::from_bytes(path)));
-        let text = format!("{path}: {} bytes before, {} bytes now; too large to compare", old.len(), new.len());
+        let text = format!("{path}: {} bytes before, {} bytes now; too large to compare\n", old.len(), new.len());
         return text.into_bytes();
     }
     let name = |side: &str| quoted(&[side.as_bytes(), b"/", path.strip_prefix(b"/").unwrap_or(path)].concat());
-    let mode = |side: Side<'_>| if side.mode.is_some_and(|mode| mode & 0o111 != 0) { "100755" } else { "100644" };
     let mut head = format!("diff --git {} {}\n", name("a"), name("b"));
     // A tab ends a name with spaces, which could go on with a time.
     let tab = if path.contains(&b' ') { "\t" } else { "" };
@@ -254,12 +255,13 @@ fn compared(path: &[u8], before: Side<'_>, now: Side<'_>, patience: Duration) ->
     } else if now.bytes.is_none() {
         head.push_str(&format!("deleted file mode {}\n", mode(before)));
         to = "/dev/null".to_owned();
-    } else if before.mode.is_some() && now.mode.is_some() && mode(before) != mode(now) {
+    } else if is_mode_new {
         head.push_str(&format!("old mode {}\nnew mode {}\n", mode(before), mode(now)));
     }
     let binary = |bytes: &[u8]| bytes.iter().take(MAX_SNIFFED).any(|byte| *byte == 0);
     if binary(old) || binary(new) {
-        return format!("{head}Binary files {} and {} differ\n", from.trim_end(), to.trim_end()).into_bytes();
+        // Without a header, with which git would refuse the other files, too.
+        return format!("Binary files {} and {} differ\n", from.trim_end(), to.trim_end()).into_bytes();
     }
     let hunks = hunks(old, new, patience);
     if !hunks.is_empty() {
@@ -386,7 +388,7 @@ mod tests {
     fn of_very_large_files_the_sizes_are_said() {
         let large = vec![b'x'; MAX_COMPARED + 1];
         let compared = |before, now| String::from_utf8(compared(b"f", side(before), side(now), PATIENCE)).unwrap();
-        assert_eq!(compared(Some(&large), None), "f: 8388609 bytes before, 0 bytes now; too large to compare");
+        assert_eq!(compared(Some(&large), None), "f: 8388609 bytes before, 0 bytes now; too large to compare\n");
         assert!(compared(Some(b"a\n"), Some(&large)).contains("2 bytes before, 8388609 bytes now"));
         assert!(compared(Some(b"a\n"), Some(b"b\n")).ends_with("-a\n+b\n"));
     }
@@ -464,6 +466,31 @@ mod tests {
                 assert_eq!(fs::read(&file).ok().as_deref(), before, "{}", shown());
             }
         }
+    }
+
+    // A header of a file whose content is not shown had git refuse the patches of all the others.
+    #[test]
+    fn git_passes_over_what_is_not_shown_and_takes_modes() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, patch) = (dir.path().join("d"), dir.path().join("patch"));
+        fs::create_dir(&root).unwrap();
+        fs::write(root.join("text"), "a\n").unwrap();
+        fs::write(root.join("tool"), "x\n").unwrap();
+        let large = vec![b'x'; MAX_COMPARED + 1];
+        let mode = |mode| Side { bytes: Some(b"x\n"), mode: Some(mode) };
+        let diffs = [
+            compared(b"binary", side(Some(b"a\0\n")), side(Some(b"b\0\n")), PATIENCE),
+            compared(b"text", side(Some(b"a\n")), side(Some(b"b\n")), PATIENCE),
+            compared(b"gone\n", side(Some(b"a\0\n")), side(None), PATIENCE),
+            compared(b"large", side(Some(&large)), side(None), PATIENCE),
+            compared(b"tool", mode(0o644), mode(0o755), PATIENCE),
+            compared(b"same", mode(0o644), mode(0o600), PATIENCE),
+        ];
+        fs::write(&patch, diffs.concat()).unwrap();
+        git(&root, &[], &patch);
+        assert_eq!(fs::read(root.join("text")).unwrap(), b"b\n");
+        assert!(fs::metadata(root.join("tool")).unwrap().mode() & 0o111 != 0);
+        assert!(!root.join("binary").exists() && diffs[5].is_empty());
     }
 
     #[test]
