@@ -199,11 +199,15 @@ fn runs(decision: &PolicyDecision) -> bool {
     decision.decision.allows()
 }
 
-/// Refused for good: not for want of a person who says yes.
+/// Refused for good: not for want of a person who says yes, nor of a directory, which a rule can give.
 fn denies(decision: &PolicyDecision) -> bool {
     let rule = &decision.rule;
     !runs(decision)
-        && if rule.source == "default" { rule.text.ends_with(": deny") } else { rule.text.starts_with("deny ") }
+        && if rule.source == "default" {
+            rule.text.ends_with(": deny") && !rule.text.starts_with("reading outside")
+        } else {
+            rule.text.starts_with("deny ")
+        }
 }
 
 /// A line, if it is a rule that works.
