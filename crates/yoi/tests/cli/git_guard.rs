@@ -113,18 +113,23 @@ fn an_added_directory_is_watched_as_the_project_is() {
 
 /// claude-code#33657, ai-jail#101: in a worktree, git said "not a git repository". Its repository is used as `.git` is: what
 /// git would run for the person is put back there, too.
+/// For commits where git has no configuration.
+const IDENTITY: &str = "-c user.name=t -c user.email=t@e.org";
+
 #[test]
 fn the_repository_of_a_worktree_and_of_a_submodule_is_used_and_guarded() {
     let plant = "cd \"$(git rev-parse --git-common-dir)\" && git config core.fsmonitor 'touch ran;:' && git config \
                  core.hooksPath there && printf '#!/bin/sh\\ntouch ran\\n' > hooks/pre-commit && chmod +x hooks/pre-commit";
     for (case, repository) in [("worktree", "other/.git"), ("bare", "bare"), ("submodule", ".git/modules/project")] {
-        let command = format!("git log --oneline && echo b > b && git add b && git commit -qm two && {plant}");
+        let command =
+            format!("git log --oneline && echo b > b && git add b && git {IDENTITY} commit -qm two && {plant}");
         let (scene, model) = scene(&command);
         fs::remove_dir_all(scene.file("")).unwrap();
         fs::create_dir(scene.path("other")).unwrap();
         let git = |below: &str, words: &str| {
             let mut git = Command::new("git");
-            git.args(["-c", "protocol.file.allow=always"]).args(words.split(' ')).current_dir(scene.path(below));
+            git.args(IDENTITY.split(' ')).args(["-c", "protocol.file.allow=always"]).args(words.split(' '));
+            git.current_dir(scene.path(below));
             assert!(git.env("HOME", scene.path("home")).status().unwrap().success(), "{case}: {words}");
         };
         git("other", "init -q -b main");
