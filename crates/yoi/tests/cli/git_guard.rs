@@ -111,11 +111,11 @@ fn an_added_directory_is_watched_as_the_project_is() {
     assert!(config.contains("somebody") && !config.contains("evil"), "{config}");
 }
 
-/// claude-code#33657, ai-jail#101: in a worktree, git said "not a git repository". Its repository is used as `.git` is: what
-/// git would run for the person is put back there, too.
 /// For commits where git has no configuration.
 const IDENTITY: &str = "-c user.name=t -c user.email=t@e.org";
 
+/// claude-code#33657, ai-jail#101: in a worktree, git said "not a git repository". Its repository is used as `.git` is: what
+/// git would run for the person is put back there, too.
 #[test]
 fn the_repository_of_a_worktree_and_of_a_submodule_is_used_and_guarded() {
     let plant = "cd \"$(git rev-parse --git-common-dir)\" && git config core.fsmonitor 'touch ran;:' && git config \
