@@ -1,6 +1,8 @@
 //! Finding the part of a text that is most similar to one that does not occur in it. Does not depend on files.
 
 use authority::escape;
+use icu_normalizer::ComposingNormalizerBorrowed;
+use std::cmp::Reverse;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -39,16 +41,21 @@ pub(super) fn nearest(bytes: &[u8], old: &str) -> Option<Nearest> {
     Some(found)
 }
 
-/// The first characters that differ, each with the one behind it, if they may look the same; of a line, and of the one
-/// that was wanted.
+/// The first characters that differ, each with the one behind it, if they may look the same; of a line, and of what was
+/// wanted in it.
 pub(super) fn alike(line: &str, wanted: &str) -> Option<(String, String)> {
-    let (line, wanted) = (line.trim_start(), wanted.trim_start());
-    let ((at, have), want) = line.char_indices().zip(wanted.chars()).find(|((_, have), want)| have != want)?;
-    let points = |text: &str| {
-        let named = text.get(at..).unwrap_or_default().chars().take(2).map(|c| format!("U+{:04X}", u32::from(c)));
+    let rest = |from| line.get(from..).unwrap_or_default().chars();
+    let same = |from| rest(from).zip(wanted.chars()).take(MAX_LINE).take_while(|(have, want)| have == want).count();
+    let wanted = wanted.trim_start();
+    let starts = line.char_indices().map(|(at, _)| at).take(MAX_LINE);
+    let from = starts.max_by_key(|from| (same(*from), Reverse(*from)))?;
+    let at = same(from);
+    let (have, want) = (rest(from).nth(at)?, wanted.chars().nth(at)?);
+    let points = |text: std::str::Chars<'_>| {
+        let named = text.skip(at).take(2).map(|c| format!("U+{:04X}", u32::from(c)));
         named.collect::<Vec<_>>().join(" ")
     };
-    (!have.is_ascii() || !want.is_ascii()).then(|| (points(line), points(wanted)))
+    (!have.is_ascii() || !want.is_ascii()).then(|| (points(rest(from)), points(wanted.chars())))
 }
 
 /// `   12<tab>text`.
@@ -73,11 +80,19 @@ fn parts(lines: &[&str], old: &str) -> Option<Nearest> {
 
 fn like(lines: &[&str], old: &str) -> Option<Nearest> {
     let wanted_line = old.lines().find(|line| !line.trim().is_empty())?;
+    let found =
+        |index, line: &str| Nearest::Like { line: index + 1, text: line.to_owned(), wanted: wanted_line.to_owned() };
+    // The same letters, whose accents are apart (NFD) in one of the two.
+    let form = ComposingNormalizerBorrowed::new_nfc();
+    let composed = form.normalize(wanted_line.trim());
+    let holds = |line: &str| !line.is_ascii() && form.normalize(line).contains(&*composed);
+    if let Some((index, line)) = lines.iter().enumerate().find(|(_, line)| !composed.is_ascii() && holds(line)) {
+        return Some(found(index, line));
+    }
     let wanted = pairs(wanted_line);
     let scored = lines.iter().enumerate().map(|(index, line)| (likeness(&wanted, &pairs(line)), index));
     let (score, index) = scored.max_by_key(|(score, index)| (*score, usize::MAX - index))?;
-    let text = (*lines.get(index)?).to_owned();
-    (score >= LIKE).then_some(Nearest::Like { line: index + 1, text, wanted: wanted_line.to_owned() })
+    (score >= LIKE).then_some(found(index, lines.get(index)?))
 }
 
 /// Neighbouring bytes of a line without its white space, sorted.
@@ -137,6 +152,24 @@ mod tests {
         ];
         for (name, old, want) in table {
             assert_eq!(nearest(FILE.as_bytes(), old), want, "{name}");
+        }
+    }
+
+    /// A letter and its accent are one character or two: `anomalyco/opencode#31786` did not find what looked the same.
+    #[test]
+    fn letters_in_another_form_are_named() {
+        let table = [
+            ("apart in the file", "cafe\u{301} = 1", "caf\u{e9} = 1", "U+0065 U+0301", "U+00E9 U+0020"),
+            ("apart in `old`", "\tna\u{ef}ve", "nai\u{308}ve", "U+00EF U+0076", "U+0069 U+0308"),
+            ("in the middle of a line", "let x = \"A\u{30a}\";", "\"\u{c5}\"", "U+0041 U+030A", "U+00C5 U+0022"),
+            ("of Hangul", "\u{1112}\u{1161}\u{11ab}", "\u{d55c}", "U+1112 U+1161", "U+D55C"),
+        ];
+        for (name, line, old, have, want) in table {
+            let file = format!("one\n{line}\nthree\n");
+            let Some(Nearest::Like { line: at, text, wanted }) = nearest(file.as_bytes(), old) else {
+                panic!("{name}: nothing found")
+            };
+            assert_eq!((at, alike(&text, &wanted)), (2, Some((have.to_owned(), want.to_owned()))), "{name}");
         }
     }
 }

@@ -11,8 +11,7 @@ use std::sync::Mutex;
 use std::thread;
 
 /// Rows that are known to be wrong, with the reason. A row that becomes right fails the test until it is removed here.
-const KNOWN: &[(&str, &str)] =
-    &[("anomalyco/opencode#31786", "files: NFC and NFD look the same; `old` does not occur, and nothing says why")];
+const KNOWN: &[(&str, &str)] = &[];
 
 /// Rows that run at once. Some wait for a retry, so there are more than processors.
 const AT_ONCE: usize = 6;
