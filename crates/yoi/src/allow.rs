@@ -21,20 +21,13 @@ enum About {
     Nothing,
 }
 
-/// A rule, and the words it was written in.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct AllowRule {
-    pub(crate) text: String,
-    pub(crate) rule: Rule,
-}
-
-/// Reads a rule as the command line and a recorded start have it.
-pub(crate) fn rule(text: &str) -> Result<AllowRule, BadValue> {
-    Ok(AllowRule { text: text.to_owned(), rule: parsed(text)? })
+/// The words of a rule that reads.
+pub(crate) fn written(text: &str) -> Result<String, BadValue> {
+    rule(text).map(|_| text.to_owned())
 }
 
 /// A tool's name and what its calls may be about: a program with its subcommands, a glob of paths, or a host.
-fn parsed(text: &str) -> Result<Rule, BadValue> {
+pub(crate) fn rule(text: &str) -> Result<Rule, BadValue> {
     let (tool, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
     let rest = rest.trim();
     let plain = Rule::new(tool, RuleDecision::Allow);
@@ -110,7 +103,7 @@ mod tests {
             ("acme_find .env", "allow acme_find on .env"),
         ];
         for (text, expected) in cases {
-            assert_eq!(parsed(text).map(|rule| rule.to_string()).as_deref(), Ok(expected), "{text}");
+            assert_eq!(rule(text).map(|rule| rule.to_string()).as_deref(), Ok(expected), "{text}");
         }
     }
 

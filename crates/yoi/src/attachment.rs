@@ -11,11 +11,21 @@ const EXAMPLES: &str =
 const RESERVED: [&str; 3] = ["enabled", "grant", "required"];
 
 /// A feature that a command line attaches, and the words it was written in.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub(crate) struct Attachment {
     pub(crate) text: String,
     pub(crate) id: String,
     pub(crate) settings: BTreeMap<String, toml::Value>,
+}
+
+/// The feature that an attachment names.
+pub(crate) fn id(text: &str) -> &str {
+    text.split_once('=').map_or(text, |(id, _)| id)
+}
+
+/// The words of an attachment that reads.
+pub(crate) fn written(text: &str) -> Result<String, BadValue> {
+    attachment(text).map(|attachment| attachment.text)
 }
 
 /// Reads an attachment as the command line and a recorded start have it.
@@ -39,12 +49,6 @@ pub(crate) fn attachment(text: &str) -> Result<Attachment, BadValue> {
         settings.insert(key, value);
     }
     Ok(Attachment { text: text.to_owned(), id: id.to_owned(), settings })
-}
-
-/// Those of an earlier start that the newer ones do not name, then these.
-pub(crate) fn over(newer: &[Attachment], without: &[String], earlier: Vec<Attachment>) -> Vec<Attachment> {
-    let named = |id: &String| without.contains(id) || newer.iter().any(|new| new.id == *id);
-    earlier.into_iter().filter(|old| !named(&old.id)).chain(newer.iter().cloned()).collect()
 }
 
 #[cfg(test)]

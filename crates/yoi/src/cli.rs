@@ -10,8 +10,6 @@ pub(crate) use self::plugin::{
 };
 pub(crate) use self::values::Span;
 use self::values::{above_zero, argument, dollars, key, seq, size, steps, time};
-use crate::allow::AllowRule;
-use crate::attachment::Attachment;
 use crate::bad_value::BadValue;
 use crate::candidates::{models, pods};
 use crate::config::file::Mode;
@@ -224,8 +222,8 @@ pub(crate) struct PodFlags {
     /// Allow calls that otherwise need approval (repeatable). RULE names a tool and, optionally, a path, a host or a
     /// command: 'Read .env', 'Write yoi.toml', 'Fetch docs.example.org'; with --sandbox off also 'Bash git status,diff'
     /// (git status and git diff), 'Bash ls' or 'Bash' (every command). `deny` rules in configuration files still apply
-    #[arg(long, value_name = "RULE", value_parser = crate::allow::rule)]
-    pub(crate) allow: Vec<AllowRule>,
+    #[arg(long, value_name = "RULE", value_parser = crate::allow::written)]
+    pub(crate) allow: Vec<String>,
     /// Take at most N steps; a step is one request to the model and the calls in its answer. In a pod started with `yoi start`, N is
     /// the limit for each turn, and a pod that reaches it is held until `yoi resume`
     #[arg(long, value_name = "N", value_parser = steps, allow_negative_numbers = true)]
@@ -600,8 +598,8 @@ pub(crate) struct RmArgs {
 pub(crate) struct AttachFlags {
     /// Enable the feature ID for this start, with settings as a JSON object (repeatable); a feature that a configuration file
     /// disables stays disabled
-    #[arg(long, value_name = "ID[=JSON]", value_parser = crate::attachment::attachment)]
-    pub(crate) with: Vec<Attachment>,
+    #[arg(long, value_name = "ID[=JSON]", value_parser = crate::attachment::written)]
+    pub(crate) with: Vec<String>,
     /// Disable the feature ID for this start (repeatable): one that --profile, --agent or --with enabled, or one that only
     /// offers tools
     #[arg(long, value_name = "ID")]

@@ -1,7 +1,7 @@
 //! The options that make a pod: those of a command line over those of its last start. Opens nothing.
 
 use crate::agent::Agent;
-use crate::allow::{self, AllowRule};
+use crate::allow;
 use crate::attachment::{self, Attachment, attachment};
 use crate::cli::{AttachFlags, PodFlags};
 use crate::config::file::Mode;
@@ -9,6 +9,7 @@ use crate::config::{Attached, Attaching, Config, Detacher, FileRules, Sourced, W
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use clap::ValueEnum;
+use pod::permission::Rule;
 use pod::record::{HostStarted, Launch};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -17,39 +18,61 @@ use std::sync::Arc;
 /// Where an option of the last start is said to stand.
 const EARLIER: &str = "the pod's last start";
 
-/// Options of one origin. What is absent is left to the configuration.
-#[derive(Clone, Debug, Default)]
+/// Options of one origin, as they stand in the journal and go to another process. What is absent is left to the
+/// configuration.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Options {
-    model: Option<String>,
-    sandbox: Option<Mode>,
-    add_dirs: Vec<PathBuf>,
-    add_write_dirs: Vec<PathBuf>,
-    allow: Vec<AllowRule>,
-    max_steps: Option<u32>,
-    max_cost: Option<f64>,
-    max_tokens: Option<u64>,
-    max_wall: Option<u64>,
-    instructions: Option<bool>,
-    with: Vec<Attachment>,
-    without: Vec<String>,
-    profile: Option<String>,
-    plugin_dirs: Vec<String>,
-    strict_plugins: Option<bool>,
-}
-
-/// The same on its way to another process, and in the journal.
-#[derive(Debug, Serialize, Deserialize)]
-struct Wire {
     launch: Launch,
     add_dirs: Vec<PathBuf>,
     add_write_dirs: Vec<PathBuf>,
 }
 
+/// An option of a command line.
+struct Field {
+    flag: &'static str,
+    /// Its values, as they are written behind the flag; none if it is not set.
+    values: fn(&Options) -> Vec<String>,
+    /// Sets it as it is in the second.
+    copy: fn(&mut Options, &Options),
+}
+
+macro_rules! field {
+    ($flag:literal, $($name:ident).+, $value:expr) => {
+        Field {
+            flag: $flag,
+            values: |options| options.$($name).+.iter().map($value).collect(),
+            copy: |to, from| to.$($name).+.clone_from(&from.$($name).+),
+        }
+    };
+}
+
+const MODEL: &str = "--model";
+const SANDBOX: &str = "--sandbox";
+
+/// The options that a start keeps.
+const FIELDS: [Field; 15] = [
+    field!("--model", launch.model, String::clone),
+    field!("--sandbox", launch.sandbox, String::clone),
+    field!("--add-dir", add_dirs, |dir| authority::escape(dir)),
+    field!("--add-write-dir", add_write_dirs, |dir| authority::escape(dir)),
+    field!("--allow", launch.allow, |rule| format!("'{rule}'")),
+    field!("--max-steps", launch.max_steps, u32::to_string),
+    field!("--max-cost", launch.max_cost, f64::to_string),
+    field!("--max-tokens", launch.max_tokens, u64::to_string),
+    field!("--max-wall", launch.max_wall_s, u64::to_string),
+    field!("--no-instructions", launch.instructions, |_| String::new()),
+    field!("--with", launch.with, |feature| format!("'{feature}'")),
+    field!("--without", launch.without, String::clone),
+    field!("--profile", launch.profile, String::clone),
+    field!("--plugin-dir", launch.plugin_dirs, |dir| authority::text::escape_line(dir).into_owned()),
+    field!("--strict-plugins", launch.strict_plugins, |_| String::new()),
+];
+
 /// The options of a start, on their way to the process that hosts the pod.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct LaunchMessage {
-    flags: Wire,
-    earlier: Wire,
+    flags: Options,
+    earlier: Options,
     adopt: bool,
 }
 
@@ -85,21 +108,23 @@ impl LaunchOptions {
             attached,
             adopt,
         } = flags;
-        let flags = Options {
+        let mode = sandbox.or(read_only.then_some(Mode::ReadOnly));
+        let mut flags = Options::attaching(attached);
+        flags.launch = Launch {
             model: model.clone(),
-            sandbox: sandbox.or(read_only.then_some(Mode::ReadOnly)),
-            add_dirs: add_dir.clone(),
-            add_write_dirs: add_write_dir.clone(),
+            sandbox: mode.map(|mode| mode.text().to_owned()),
             allow: allow.clone(),
             max_steps: *max_steps,
             max_cost: *max_cost,
             max_tokens: *max_tokens,
-            max_wall: *max_wall,
+            max_wall_s: *max_wall,
             instructions: no_instructions.then_some(false),
             plugin_dirs: plugin_dir.clone(),
             strict_plugins: strict_plugins.then_some(true),
-            ..Options::attaching(attached)
+            ..flags.launch
         };
+        flags.add_dirs.clone_from(add_dir);
+        flags.add_write_dirs.clone_from(add_write_dir);
         Self { flags, adopt: *adopt, ..Self::default() }
     }
 
@@ -130,20 +155,23 @@ impl LaunchOptions {
     pub(crate) fn after(self, started: &HostStarted) -> Result<Self, Failure> {
         let HostStarted { add_dirs, add_write_dirs, launch, .. } = started.clone();
         let dirs = |dirs: Vec<String>| dirs.into_iter().map(PathBuf::from).collect();
-        let (add_dirs, add_write_dirs) = (dirs(add_dirs), dirs(add_write_dirs));
         let launch = launch.unwrap_or_default();
-        let wire = if launch.run {
+        let mut earlier = if launch.run {
             let launch = Launch { model: launch.model, ..Launch::default() };
-            Wire { launch, add_dirs: Vec::new(), add_write_dirs: Vec::new() }
+            Options { launch, ..Options::default() }
         } else {
-            Wire { launch, add_dirs, add_write_dirs }
+            // The start that goes on with its pod names the agent again.
+            let launch = Launch { agent: None, ..launch };
+            Options { launch, add_dirs: dirs(add_dirs), add_write_dirs: dirs(add_write_dirs) }
         };
-        Ok(Self { earlier: Options::recorded(wire)?.without(&self.flags), ..self })
+        earlier.check()?;
+        earlier.remove(&self.flags);
+        Ok(Self { earlier, ..self })
     }
 
     /// For the process that hosts the pod.
     pub(crate) fn message(&self) -> LaunchMessage {
-        LaunchMessage { flags: self.flags.wire(), earlier: self.earlier.wire(), adopt: self.adopt }
+        LaunchMessage { flags: self.flags.clone(), earlier: self.earlier.clone(), adopt: self.adopt }
     }
 
     /// From the process that starts the pod.
@@ -151,85 +179,25 @@ impl LaunchOptions {
     /// # Errors
     /// As [`Self::after`].
     pub(crate) fn of_message(LaunchMessage { flags, earlier, adopt }: LaunchMessage) -> Result<Self, Failure> {
-        let (flags, earlier) = (Options::recorded(flags)?, Options::recorded(earlier)?);
+        flags.check()?;
+        earlier.check()?;
         Ok(Self { flags, earlier, agent: None, adopt })
     }
 
     /// The flags of this command line that make a pod.
     pub(crate) fn flags(&self) -> Vec<&'static str> {
-        let Options {
-            model,
-            sandbox,
-            add_dirs,
-            add_write_dirs,
-            allow,
-            max_steps,
-            max_cost,
-            max_tokens,
-            max_wall,
-            instructions,
-            with,
-            without,
-            profile,
-            plugin_dirs,
-            strict_plugins,
-        } = &self.flags;
-        let set = [
-            ("--model", model.is_some()),
-            (self.flags.mode_flag(), sandbox.is_some()),
-            ("--add-dir", !add_dirs.is_empty()),
-            ("--add-write-dir", !add_write_dirs.is_empty()),
-            ("--allow", !allow.is_empty()),
-            ("--max-steps", max_steps.is_some()),
-            ("--max-cost", max_cost.is_some()),
-            ("--max-tokens", max_tokens.is_some()),
-            ("--max-wall", max_wall.is_some()),
-            ("--no-instructions", instructions.is_some()),
-            ("--with", !with.is_empty()),
-            ("--without", !without.is_empty()),
-            ("--profile", profile.is_some()),
-            ("--plugin-dir", !plugin_dirs.is_empty()),
-            ("--strict-plugins", strict_plugins.is_some()),
-        ];
-        set.into_iter().filter_map(|(name, set)| set.then_some(name)).collect()
+        let named = |field: &Field| if field.flag == SANDBOX { self.flags.mode_flag() } else { field.flag };
+        FIELDS.iter().filter(|field| self.flags.has(field)).map(named).collect()
     }
 
     /// The options of the last start that apply again, as they are written on a command line; the model is told elsewhere.
     pub(crate) fn recorded(&self) -> Option<String> {
-        let Options {
-            model: _,
-            sandbox,
-            add_dirs,
-            add_write_dirs,
-            allow,
-            max_steps,
-            max_cost,
-            max_tokens,
-            max_wall,
-            instructions,
-            with,
-            without,
-            profile,
-            plugin_dirs,
-            strict_plugins,
-        } = &self.earlier;
-        let dirs = |flag: &'static str, dirs: &[PathBuf]| {
-            dirs.iter().map(|dir| format!("{flag} {}", authority::escape(dir))).collect::<Vec<_>>()
-        };
-        let mut all: Vec<String> = sandbox.map(|mode| format!("--sandbox {}", mode.text())).into_iter().collect();
-        all.extend(dirs("--add-dir", add_dirs));
-        all.extend(dirs("--add-write-dir", add_write_dirs));
-        all.extend(allow.iter().map(|rule| format!("--allow '{}'", rule.text)));
-        all.extend(max_steps.map(|steps| format!("--max-steps {steps}")));
-        all.extend(max_cost.map(|cost| format!("--max-cost {cost}")));
-        all.extend(max_tokens.map(|tokens| format!("--max-tokens {tokens}")));
-        all.extend(max_wall.map(|seconds| format!("--max-wall {seconds}")));
-        all.extend(instructions.filter(|read| !read).map(|_| "--no-instructions".to_owned()));
-        all.extend(with.iter().map(|attached| format!("--with '{}'", attached.text)));
-        all.extend(without.iter().map(|id| format!("--without {id}")));
-        all.extend(profile.iter().map(|name| format!("--profile {name}")));
-        all.extend(plugin_dirs.iter().map(|dir| format!("--plugin-dir {}", authority::text::escape_line(dir))));
-        all.extend(strict_plugins.filter(|strict| *strict).map(|_| "--strict-plugins".to_owned()));
+        let written =
+            |flag: &str, value: String| if value.is_empty() { flag.to_owned() } else { format!("{flag} {value}") };
+        let mut all = Vec::new();
+        for Field { flag, values, .. } in FIELDS.iter().filter(|field| field.flag != MODEL) {
+            all.extend(values(&self.earlier).into_iter().map(|value| written(flag, value)));
+        }
         (!all.is_empty()).then(|| all.join(", "))
     }
 
@@ -238,25 +206,26 @@ impl LaunchOptions {
     /// # Errors
     /// A feature that cannot be attached, or an agent file that asks for too much.
     pub(crate) fn over(&self, mut config: Config, env: &Env) -> Result<Config, Failure> {
-        let dirs = if self.flags.plugin_dirs.is_empty() { &self.earlier.plugin_dirs } else { &self.flags.plugin_dirs };
+        let dirs = either(&self.flags.launch.plugin_dirs, &self.earlier.launch.plugin_dirs);
         config.add_plugin_dirs(dirs.iter().map(Path::new), env)?;
         self.attach(&mut config, env)?;
-        self.earlier.set(&mut config, |_| EARLIER.to_owned());
-        self.flags.set(&mut config, str::to_owned);
+        self.earlier.set(&mut config, |_| EARLIER.to_owned())?;
+        self.flags.set(&mut config, str::to_owned)?;
         Ok(config)
     }
 
     /// The features of this start: those of the profile, of the agent and of the command line.
     fn attach(&self, config: &mut Config, env: &Env) -> Result<(), Failure> {
-        let all = self.earlier.clone().with(&self.flags);
-        let Options { with, without, profile, .. } = all;
+        let all = self.all();
+        let with = all.attachments()?;
+        let Launch { without, profile, .. } = all.launch;
         if with.is_empty() && without.is_empty() && profile.is_none() && self.agent.is_none() {
             return Ok(());
         }
         let source = |flag: &str, given: bool| if given { flag.to_owned() } else { format!("{flag} ({EARLIER})") };
         let mut attaching = Attaching::new(config, env);
         if let Some(name) = profile {
-            let source = source("--profile", self.flags.profile.is_some());
+            let source = source("--profile", self.flags.launch.profile.is_some());
             attaching.profile(&Sourced::new(name, source))?;
         }
         if let Some(agent) = &self.agent {
@@ -264,13 +233,13 @@ impl LaunchOptions {
             agent.over(&mut attaching, &ids)?;
         }
         for attached in with {
-            let source = source("--with", self.flags.with.contains(&attached));
+            let source = source("--with", self.flags.launch.with.contains(&attached.text));
             let settings = attached.settings.into_iter();
             let settings = settings.map(|(key, value)| (key, Sourced::new(value, source.clone()))).collect();
             attaching.on(&attached.id, &source, Attached { settings, ..Attached::default() })?;
         }
         for id in without {
-            let source = source("--without", self.flags.without.contains(&id));
+            let source = source("--without", self.flags.launch.without.contains(&id));
             attaching.off(&id, &source, Detacher::Person)?;
         }
         Ok(())
@@ -286,12 +255,19 @@ impl LaunchOptions {
 
     /// For the journal; `model` is the one that answers. A directory is kept by its whole path.
     pub(crate) fn record(&self, model: &str, env: &Env) -> Launch {
-        let mut all = self.earlier.clone().with(&self.flags);
-        for dir in &mut all.plugin_dirs {
+        let mut launch = self.all().launch;
+        for dir in &mut launch.plugin_dirs {
             *dir = env.cwd.join(&*dir).display().to_string();
         }
         let agent = self.agent.as_deref().map(|agent| agent.launched().clone());
-        Launch { model: Some(model.to_owned()), agent, ..all.wire().launch }
+        Launch { model: Some(model.to_owned()), agent, ..launch }
+    }
+
+    /// Of both origins.
+    fn all(&self) -> Options {
+        let mut all = self.earlier.clone();
+        all.add(&self.flags);
+        all
     }
 }
 
@@ -299,188 +275,93 @@ fn either<'a, T>(first: &'a [T], second: &'a [T]) -> &'a [T] {
     if first.is_empty() { second } else { first }
 }
 
-/// The features that these options name.
-fn ids_of(options: &Options) -> Vec<String> {
-    options.with.iter().map(|attached| attached.id.clone()).chain(options.without.iter().cloned()).collect()
-}
-
-/// Those that are switched off now, and those of before that are not switched on now.
-fn either_of(newer: &[String], earlier: Vec<String>, with: &[Attachment]) -> Vec<String> {
-    let named = |id: &String| newer.contains(id) || with.iter().any(|attached| attached.id == *id);
-    newer.iter().cloned().chain(earlier.into_iter().filter(|id| !named(id))).collect()
+/// An option of the last start that this version does not know.
+fn unknown(what: &str, value: &str) -> Failure {
+    Failure::new(Exit::Data, format!("the pod's last start has an unknown {what}: {value}"))
+        .help("use the version of yoi that started the pod, or set the option on the command line")
 }
 
 impl Options {
     fn attaching(AttachFlags { with, without, profile }: &AttachFlags) -> Self {
         let (with, without, profile) = (with.clone(), without.clone(), profile.clone());
-        Self { with, without, profile, ..Self::default() }
+        Self { launch: Launch { with, without, profile, ..Launch::default() }, ..Self::default() }
     }
 
-    fn recorded(wire: Wire) -> Result<Self, Failure> {
-        let unknown = |what: &str, value: &str| {
-            Failure::new(Exit::Data, format!("the pod's last start has an unknown {what}: {value}"))
-                .help("use the version of yoi that started the pod, or set the option on the command line")
-        };
-        let Wire { launch, add_dirs, add_write_dirs } = wire;
-        let Launch {
-            model,
-            sandbox,
-            allow,
-            max_steps,
-            max_cost,
-            max_tokens,
-            max_wall_s,
-            instructions,
-            with,
-            without,
-            profile,
-            plugin_dirs,
-            strict_plugins,
-            // The start that goes on with its pod names it again.
-            agent: _,
-            run: _,
-        } = launch;
-        let mode = |text: String| Mode::from_str(&text, false).map_err(|_| unknown("sandbox mode", &text));
-        let attached = |text: &String| attachment(text).map_err(|_| unknown("feature", text));
+    fn has(&self, field: &Field) -> bool {
+        !(field.values)(self).is_empty()
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        self.mode()?;
+        self.rules()?;
+        self.attachments().map(drop)
+    }
+
+    fn mode(&self) -> Result<Option<Mode>, Failure> {
+        let mode = |text: &String| Mode::from_str(text, false).map_err(|_| unknown("sandbox mode", text));
+        self.launch.sandbox.as_ref().map(mode).transpose()
+    }
+
+    fn rules(&self) -> Result<Vec<Rule>, Failure> {
         let rule = |text: &String| allow::rule(text).map_err(|_| unknown("rule", text));
-        Ok(Self {
-            model,
-            sandbox: sandbox.map(mode).transpose()?,
-            add_dirs,
-            add_write_dirs,
-            allow: allow.iter().map(rule).collect::<Result<_, _>>()?,
-            max_steps,
-            max_cost,
-            max_tokens,
-            max_wall: max_wall_s,
-            instructions,
-            with: with.iter().map(attached).collect::<Result<_, _>>()?,
-            without,
-            profile,
-            plugin_dirs,
-            strict_plugins,
-        })
+        self.launch.allow.iter().map(rule).collect()
     }
 
-    fn wire(&self) -> Wire {
-        let Self {
-            model,
-            sandbox,
-            add_dirs,
-            add_write_dirs,
-            allow,
-            max_steps,
-            max_cost,
-            max_tokens,
-            max_wall,
-            instructions,
-            with,
-            without,
-            profile,
-            plugin_dirs,
-            strict_plugins,
-        } = self.clone();
-        let sandbox = sandbox.map(|mode| mode.text().to_owned());
-        let allow = allow.into_iter().map(|rule| rule.text).collect();
-        let max_wall_s = max_wall;
-        let with = with.into_iter().map(|attached| attached.text).collect();
-        let launch = Launch {
-            model,
-            sandbox,
-            allow,
-            max_steps,
-            max_cost,
-            max_tokens,
-            max_wall_s,
-            instructions,
-            with,
-            without,
-            profile,
-            plugin_dirs,
-            strict_plugins,
-            agent: None,
-            run: false,
-        };
-        Wire { launch, add_dirs, add_write_dirs }
+    fn attachments(&self) -> Result<Vec<Attachment>, Failure> {
+        let attached = |text: &String| attachment(text).map_err(|_| unknown("feature", text));
+        self.launch.with.iter().map(attached).collect()
     }
 
-    /// These, where the others have no value.
-    fn with(self, others: &Self) -> Self {
-        let Self {
-            model,
-            sandbox,
-            add_dirs,
-            add_write_dirs,
-            allow,
-            max_steps,
-            max_cost,
-            max_tokens,
-            max_wall,
-            instructions,
-            with,
-            without,
-            profile,
-            plugin_dirs,
-            strict_plugins,
-        } = others.clone();
-        Self {
-            model: model.or(self.model),
-            sandbox: sandbox.or(self.sandbox),
-            add_dirs: either(&add_dirs, &self.add_dirs).to_vec(),
-            add_write_dirs: either(&add_write_dirs, &self.add_write_dirs).to_vec(),
-            allow: either(&allow, &self.allow).to_vec(),
-            max_steps: max_steps.or(self.max_steps),
-            max_cost: max_cost.or(self.max_cost),
-            max_tokens: max_tokens.or(self.max_tokens),
-            max_wall: max_wall.or(self.max_wall),
-            instructions: instructions.or(self.instructions),
-            with: attachment::over(&with, &without, self.with),
-            without: either_of(&without, self.without, &with),
-            profile: profile.or(self.profile),
-            plugin_dirs: if plugin_dirs.is_empty() { self.plugin_dirs } else { plugin_dirs },
-            strict_plugins: strict_plugins.or(self.strict_plugins),
+    /// Whether these switch a feature on or off.
+    fn names(&self, id: &str) -> bool {
+        self.launch.without.iter().any(|named| named == id)
+            || self.launch.with.iter().any(|with| attachment::id(with) == id)
+    }
+
+    /// Takes over what is set in the others.
+    fn add(&mut self, others: &Self) {
+        self.remove(others);
+        let mut with = std::mem::take(&mut self.launch.with);
+        with.extend_from_slice(&others.launch.with);
+        let mut without = others.launch.without.clone();
+        without.append(&mut self.launch.without);
+        for field in FIELDS.iter().filter(|field| others.has(field)) {
+            (field.copy)(self, others);
         }
+        (self.launch.with, self.launch.without) = (with, without);
     }
 
-    /// What of this is not set there.
-    fn without(self, other: &Self) -> Self {
-        Self {
-            model: self.model.filter(|_| other.model.is_none()),
-            sandbox: self.sandbox.filter(|_| other.sandbox.is_none()),
-            add_dirs: if other.add_dirs.is_empty() { self.add_dirs } else { Vec::new() },
-            add_write_dirs: if other.add_write_dirs.is_empty() { self.add_write_dirs } else { Vec::new() },
-            allow: if other.allow.is_empty() { self.allow } else { Vec::new() },
-            max_steps: self.max_steps.filter(|_| other.max_steps.is_none()),
-            max_cost: self.max_cost.filter(|_| other.max_cost.is_none()),
-            max_tokens: self.max_tokens.filter(|_| other.max_tokens.is_none()),
-            max_wall: self.max_wall.filter(|_| other.max_wall.is_none()),
-            instructions: self.instructions.filter(|_| other.instructions.is_none()),
-            with: attachment::over(&[], &ids_of(other), self.with),
-            without: self.without.into_iter().filter(|id| !ids_of(other).contains(id)).collect(),
-            profile: self.profile.filter(|_| other.profile.is_none()),
-            plugin_dirs: if other.plugin_dirs.is_empty() { self.plugin_dirs } else { Vec::new() },
-            strict_plugins: self.strict_plugins.filter(|_| other.strict_plugins.is_none()),
+    /// Leaves out what is set in the others; of features, those that they name.
+    fn remove(&mut self, others: &Self) {
+        let (mut with, mut without) = (self.launch.with.clone(), self.launch.without.clone());
+        with.retain(|text| !others.names(attachment::id(text)));
+        without.retain(|id| !others.names(id));
+        for field in FIELDS.iter().filter(|field| others.has(field)) {
+            (field.copy)(self, &Self::default());
         }
+        (self.launch.with, self.launch.without) = (with, without);
     }
 
     /// The flag of the sandbox mode.
     fn mode_flag(&self) -> &'static str {
-        if self.sandbox == Some(Mode::ReadOnly) { "--read-only" } else { "--sandbox" }
+        if self.launch.sandbox.as_deref() == Some(Mode::ReadOnly.text()) { "--read-only" } else { SANDBOX }
     }
 
     /// `source` names the origin of the value of a flag.
-    fn set(&self, config: &mut Config, source: impl Fn(&str) -> String) {
-        set(&mut config.model, self.model.clone(), || source("-m"));
-        config.max_steps.set(self.max_steps, || source("--max-steps"));
-        set(&mut config.max_cost, self.max_cost, || source("--max-cost"));
-        set(&mut config.max_tokens, self.max_tokens, || source("--max-tokens"));
-        set(&mut config.max_wall_s, self.max_wall, || source("--max-wall"));
-        config.sandbox.set(self.sandbox, || source(self.mode_flag()));
+    fn set(&self, config: &mut Config, source: impl Fn(&str) -> String) -> Result<(), Failure> {
+        let launch = &self.launch;
+        set(&mut config.model, launch.model.clone(), || source("-m"));
+        config.max_steps.set(launch.max_steps, || source("--max-steps"));
+        set(&mut config.max_cost, launch.max_cost, || source("--max-cost"));
+        set(&mut config.max_tokens, launch.max_tokens, || source("--max-tokens"));
+        set(&mut config.max_wall_s, launch.max_wall_s, || source("--max-wall"));
+        config.sandbox.set(self.mode()?, || source(self.mode_flag()));
         let place = |_: &[&str]| source(allow::SOURCE);
-        let rules =
-            self.allow.iter().enumerate().map(|(index, rule)| WrittenRule::new(rule.rule.clone(), index, &place));
+        let rules = self.rules()?.into_iter().enumerate();
+        let rules = rules.map(|(index, rule)| WrittenRule::new(rule, index, &place));
         config.rules.extend(FileRules::of(source(allow::SOURCE), rules));
-        config.instructions.set(self.instructions, || source("--no-instructions"));
-        config.strict_plugins.set(self.strict_plugins, || source("--strict-plugins"));
+        config.instructions.set(launch.instructions, || source("--no-instructions"));
+        config.strict_plugins.set(launch.strict_plugins, || source("--strict-plugins"));
+        Ok(())
     }
 }
