@@ -9,23 +9,26 @@ use pod::session::spent::Spent;
 use session_store::Reader;
 use std::path::Path;
 
-/// The end of the turn that took an input; none if there is none, or the journal cannot be read.
+/// The end of the turn that took an input, or of the newest one that goes on with it; none if there is none, or the journal
+/// cannot be read.
 pub(crate) fn past_end(dir: &Path, input: InputId) -> Option<TurnEnd> {
-    let (mut state, mut taken) = (SessionState::default(), false);
+    let (mut state, mut taken, mut end) = (SessionState::default(), false, None);
     for frame in Reader::open(dir).ok()?.frames() {
         let record = decode(&frame.ok()?).ok()?;
+        if taken && matches!(record, Record::TurnStarted(_)) && !state.is_interrupted() {
+            break;
+        }
         state.apply(&record).ok()?;
         taken |= matches!(&record, Record::InputConsumed(consumed) if consumed.input == input);
-        // One that waits for a person goes on in the next.
         if let Record::TurnFinished(finished) = record
             && taken
-            && finished.outcome != Outcome::Waiting
         {
             let Spent { requests, usage, cost, wall_us: _ } = state.spent().since(state.turn_began);
-            return Some(TurnEnd {
+            // One that waits for a person goes on in the next.
+            end = (finished.outcome != Outcome::Waiting).then(|| TurnEnd {
                 outcome: finished.outcome,
-                answer: state.last_answer,
-                refused: state.refused,
+                answer: state.last_answer.clone(),
+                refused: state.refused.clone(),
                 shortfall: state.shortfall,
                 steps: requests,
                 usage,
@@ -35,5 +38,5 @@ pub(crate) fn past_end(dir: &Path, input: InputId) -> Option<TurnEnd> {
             });
         }
     }
-    None
+    end
 }

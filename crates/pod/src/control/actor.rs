@@ -288,7 +288,8 @@ impl Actor {
             return None;
         }
         let opened_at = if self.submissions.takes_over() { 0 } else { self.opened_at };
-        queue::next_turn(state, if *stays { TakeRule::Stay } else { TakeRule::Run { opened_at } })
+        let goes_on = self.submissions.waits_for_interrupted(state);
+        queue::next_turn(state, if *stays { TakeRule::Stay } else { TakeRule::Run { opened_at, goes_on } })
     }
 
     /// Waits for the next event. Every branch is cancel-safe.

@@ -14,8 +14,8 @@ pub(super) enum TakeRule {
     /// work that was interrupted, and for work that a limit ended once the pod is resumed.
     Stay,
     /// A run does what is submitted to it: one input, one turn. What an earlier start accepted, up to this input, comes
-    /// with the first one.
-    Run { opened_at: InputId },
+    /// with the first one. A turn without an input begins if somebody waits for one that was interrupted.
+    Run { opened_at: InputId, goes_on: bool },
 }
 
 /// The inputs of the turn that begins now; none if no turn begins. One without inputs goes on with calls that wait for a
@@ -37,8 +37,9 @@ pub(super) fn next_turn(state: &SessionState, rule: TakeRule) -> Option<Vec<Inpu
     let until_command = || state.queued.iter().take_while(|waiting| !waiting.run).map(|waiting| waiting.input);
     match rule {
         TakeRule::Stay if is_owed(state) => return Some(Vec::new()),
-        TakeRule::Run { opened_at } if waiting().all(|input| input <= opened_at) => return None,
-        TakeRule::Run { opened_at } if until_command().any(|input| input <= opened_at) => {
+        TakeRule::Run { goes_on: true, .. } => return Some(Vec::new()),
+        TakeRule::Run { opened_at, .. } if waiting().all(|input| input <= opened_at) => return None,
+        TakeRule::Run { opened_at, .. } if until_command().any(|input| input <= opened_at) => {
             return Some(until_command().take(MAX_QUEUED).collect());
         }
         TakeRule::Stay | TakeRule::Run { .. } => {}

@@ -15,6 +15,7 @@ use crate::record::{
     Decision, HoldCause, InputEdited, InputId, InputMode, InputMoved, InputQueued, InputWithdrawn, Output, Record,
     Resumed, Stored, command_of,
 };
+use crate::session::fold::SessionState;
 use session_store::{BlobError, BlobRef};
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::resume_unwind;
@@ -103,6 +104,17 @@ impl Submissions {
     /// Whether somebody waits for what an earlier start accepted: each of these inputs then has a turn of its own.
     pub(super) fn takes_over(&self) -> bool {
         self.takes_over
+    }
+
+    /// Whether somebody waits for an input whose turn was interrupted.
+    pub(super) fn waits_for_interrupted(&self, state: &SessionState) -> bool {
+        state.interrupted_inputs().any(|input| self.queued.contains_key(&input))
+    }
+
+    /// Whether the turn of an input was interrupted before this start, and no turn goes on with it yet.
+    fn is_interrupted(&self, core: &Core, input: InputId) -> bool {
+        let is_known = || self.taken.contains(&input) || self.ended.iter().any(|(inputs, _)| inputs.contains(&input));
+        core.state.interrupted_inputs().any(|known| known == input) && !is_known()
     }
 
     /// Whether nothing is on its way to the log.
@@ -219,8 +231,8 @@ impl Submissions {
         }
     }
 
-    /// Answers an input whose key is known; returns any other. One that waits starts the pod, and ends a hold, as a new one
-    /// does.
+    /// Answers an input whose key is known; returns any other. One that waits, or was interrupted, starts the pod, and ends a
+    /// hold, as a new one does.
     fn known(
         &mut self,
         core: &mut Core,
@@ -232,7 +244,8 @@ impl Submissions {
             return Some(submission);
         };
         let Submission { input: NewInput { by, .. }, resume, accepted, end } = submission;
-        if core.state.queued.get(input).is_some() && !busy.contains(&input) {
+        let waits = core.state.queued.get(input).is_some() && !busy.contains(&input);
+        if waits || self.is_interrupted(core, input) {
             self.takes_over = true;
             let held = core.state.held.as_ref().filter(|_| resume);
             let resumed = held.map(|hold| Resumed { cause: Some(hold.cause), more: Vec::new(), by }.into());
@@ -254,7 +267,7 @@ impl Submissions {
         };
         let later = self.going_on.iter().find(|(_, before)| before.inputs.contains(&input)).map(|(later, _)| *later);
         let input = later.unwrap_or(input);
-        if core.state.queued.get(input).is_some() {
+        if core.state.queued.get(input).is_some() || self.is_interrupted(core, input) {
             join(self.queued.entry(input).or_default(), end);
         } else if self.taken.contains(&input) {
             join(&mut self.current, end);

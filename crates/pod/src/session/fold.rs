@@ -195,6 +195,12 @@ impl SessionState {
         matches!(self.last_outcome, Some(Outcome::Interrupted | Outcome::Waiting)) && !is_over
     }
 
+    /// What the newest turn worked on, if the next one goes on with it.
+    pub fn interrupted_inputs(&self) -> impl Iterator<Item = InputId> {
+        let inputs = if self.is_interrupted() { self.standing.inputs.as_slice() } else { &[] };
+        inputs.iter().map(|active| active.input)
+    }
+
     /// Whether a limit ended the newest turn, and the pod was resumed since: a turn without an input goes on with it.
     #[must_use]
     pub fn is_resumed_at_limit(&self) -> bool {

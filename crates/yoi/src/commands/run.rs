@@ -58,7 +58,7 @@ fn run_prompt(
     points: &Points,
     signals: Signals,
     messages: Messages,
-    swept: Swept,
+    mut swept: Swept,
 ) -> Result<Exit, Failure> {
     let began = Instant::now();
     let agent = args.agent.as_deref().map(|file| Agent::load(file, &args.arg, env)).transpose()?;
@@ -88,22 +88,18 @@ fn run_prompt(
         began,
     };
     let launch = LaunchOptions::new(&args.options).with_agent(agent);
-    let host = HostRun {
-        args,
-        env,
-        points,
-        signals: &signals,
-        messages,
-        swept: &swept,
-        log_wanted: &log_wanted,
-        launch: &launch,
-    };
     let mut busy = 0;
     let may_hand_over = |busy| sent.get() && busy < MAX_HANDOVERS;
     loop {
         if let Some(done) = client.run_if_live()? {
             return Ok(done);
         }
+        if sent.get() {
+            // The process that had the pod may have been killed.
+            swept.again(env, &messages);
+        }
+        let (signals, swept, log_wanted, launch) = (&signals, &swept, &log_wanted, &launch);
+        let host = HostRun { args, env, points, signals, messages, swept, log_wanted, launch };
         match host.run(&client) {
             // Another process was faster: it has the pod by now, or soon.
             Err(failure) if failure.exit == Exit::Busy && (may_hand_over(busy) || began.elapsed() < JOIN_PATIENCE) => {

@@ -135,8 +135,8 @@ impl ClientRun<'_> {
         }
     }
 
-    /// Whether the process that served the pod has ended as its own run was done, or another one has the pod by now. What
-    /// it had accepted is kept.
+    /// Whether another process has the pod by now, or the one that served it has ended and was a run: one that was done, or
+    /// was killed. What it had accepted is kept.
     async fn is_handed_over(&self, dir: &Path, served: u32) -> bool {
         let pid = || owner(dir).ok().flatten().map(|owner| owner.pid);
         let ends = async {
@@ -148,9 +148,7 @@ impl ClientRun<'_> {
             ended = timeout(ENDING, ends) => drop(ended),
             () = self.signals.cancel.cancelled() => return false,
         }
-        let newest = || Reader::open(dir).ok()?.frames().last()?.ok();
-        let is_done = |frame| matches!(decode(&frame), Ok(Record::HostStopped(stopped)) if stopped.reason == DONE);
-        pid().map_or_else(|| newest().is_some_and(is_done), |pid| pid != served)
+        pid().map_or_else(|| is_free(dir), |pid| pid != served)
     }
 
     /// Refuses flags that only a start of a pod can take.
@@ -220,4 +218,15 @@ impl ClientRun<'_> {
         let Ok(status) = live.status().await else { return };
         waits(&status, name).iter().for_each(|text| messages.say(text));
     }
+}
+
+/// Whether the newest host of a pod was a run that was done, or whose process was killed.
+fn is_free(dir: &Path) -> bool {
+    let Ok(reader) = Reader::open(dir) else { return false };
+    let records = reader.frames().map_while(Result::ok).filter_map(|frame| decode(&frame).ok());
+    records.fold(false, |is_free, record| match record {
+        Record::HostStarted(started) => started.launch.is_some_and(|launch| launch.run),
+        Record::HostStopped(stopped) => stopped.reason == DONE,
+        _ => is_free,
+    })
 }

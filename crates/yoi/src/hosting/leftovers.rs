@@ -19,6 +19,13 @@ pub(crate) struct Swept(Vec<(String, u32)>);
 impl Swept {
     /// Ends what killed hosts left running, and removes what they left beside files.
     pub(crate) fn now(env: &Env, messages: &Messages) -> Self {
+        let mut swept = Self::default();
+        swept.again(env, messages);
+        swept
+    }
+
+    /// The same once more: another host may have been killed since.
+    pub(crate) fn again(&mut self, env: &Env, messages: &Messages) {
         let (ended, done) = authority::end_stale(&ambient::claim(), &env.temp_dir());
         if let Some(text) = text(ended.iter().map(|(_, count)| *count).sum()) {
             messages.say(&text);
@@ -27,7 +34,7 @@ impl Swept {
             messages.warn(&format!("warning: cleaning up after a killed run failed: {error}"));
         }
         clear_killed(env, ended.iter().map(|(session, _)| session.as_str()));
-        Self(ended)
+        self.0.extend(ended);
     }
 
     /// Processes of this session that were ended.

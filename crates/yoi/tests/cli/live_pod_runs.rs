@@ -6,6 +6,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
 use std::net::TcpListener;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::{Arc, Mutex};
 
@@ -314,15 +315,21 @@ fn a_pod_outlives_its_provider() {
 
 /// A pod `p` that a run serves, which waits at a gate; further runs of it get these answers.
 fn served(answers: &[&str]) -> (Stays, Child) {
+    let (stays, first, _) = served_by(&["run", "--pod", "p", "first"], answers);
+    (stays, first)
+}
+
+/// The same with this run, and the process that waits.
+fn served_by(run: &[&str], answers: &[&str]) -> (Stays, Child, PathBuf) {
     let scene = Scene::new();
     fifo(&scene.file("started"));
     fifo(&scene.file("gate"));
     let texts = answers.iter().map(|text| json!({ "text": text }));
     let model = scene.script("served.jsonl", &[waiting()].into_iter().chain(texts).collect::<Vec<_>>());
     scene.config(&format!("model = \"{model}\"\n"));
-    let first = scene.command(&["run", "--pod", "p", "first"]).spawn().unwrap();
-    reached(&scene.file("started"));
-    (Stays { scene, host: None }, first)
+    let first = scene.command(run).spawn().unwrap();
+    let command = reached(&scene.file("started"));
+    (Stays { scene, host: None }, first, Path::new("/proc").join(command.trim()))
 }
 
 /// How many inputs the pod took, and how many of its turns ended.
@@ -417,4 +424,67 @@ fn a_run_goes_on_with_the_pod_of_a_run_that_was_interrupted() {
     assert_eq!(finish(second).ends(0).out, "one\n");
     assert_eq!(taken(&stays.scene), (2, 2));
     stays.scene.sound("p");
+}
+
+// The same with a kill: the joined runs were told of a failure although their inputs were kept, and were started again.
+#[test]
+fn runs_go_on_with_the_pod_of_a_run_that_was_killed() {
+    for joined in [&[][..], &["--key", "k"]] {
+        let (stays, first, command) = served_by(&["run", "--pod", "p", "first"], &["one", "two"]);
+        let run = |at: usize, prompt: &str| {
+            let run = stays.client(&[&["run", "--pod", "p"], joined, &[prompt]].concat());
+            stays.queued(at);
+            run
+        };
+        // With a key they wait for one input.
+        let others = [run(1, "second"), run(if joined.is_empty() { 2 } else { 1 }, "third")];
+        signal(first.id(), Signal::KILL);
+        finish(first);
+        let mut answers = others.map(|run| finish(run).ends(0).out);
+        answers.sort();
+        let (answer, turns) = if joined.is_empty() { ("two\n", 3) } else { ("one\n", 2) };
+        assert_eq!(answers, ["one\n", answer], "{joined:?}");
+        assert_eq!(taken(&stays.scene), (turns, turns), "{joined:?}");
+        // Nobody has to have waited for it.
+        let runs = fs::read(command.join("cmdline")).is_ok_and(|line| !line.is_empty());
+        assert!(!runs, "the commands of the killed run have ended");
+        stays.scene.sound("p");
+    }
+}
+
+// A script that repeats a killed run with its key was told "interrupted" for ever.
+#[test]
+fn a_key_goes_on_with_the_turn_that_a_kill_cut_off() {
+    let keyed = ["run", "--pod", "p", "--key", "k", "first"];
+    let killed = |answers: &[&str]| {
+        let (stays, other, _) = served_by(&keyed, answers);
+        signal(other.id(), Signal::KILL);
+        finish(other);
+        stays
+    };
+    let stays = killed(&["one"]);
+    for when in ["first", "again"] {
+        assert_eq!(stays.scene.yoi(&keyed).ends(0).out, "one\n", "{when}");
+        assert_eq!(taken(&stays.scene), (1, 2), "{when}");
+    }
+    stays.scene.sound("p");
+
+    let stays = killed(&["one"]);
+    let both = [stays.client(&keyed), stays.client(&keyed)];
+    assert_eq!(both.map(|run| finish(run).ends(0).out), ["one\n", "one\n"], "two at once");
+    assert_eq!(taken(&stays.scene), (1, 2), "two at once");
+
+    let stays = killed(&["one", "two"]);
+    assert_eq!(stays.scene.yoi(&["run", "--pod", "p", "other"]).ends(0).out, "one\n");
+    assert_eq!(stays.scene.yoi(&keyed).ends(0).out, "one\n", "another run went on with it");
+    assert_eq!(taken(&stays.scene), (2, 2));
+
+    let mut stays = killed(&["one"]);
+    fs::remove_file(stays.scene.pod("p").join("sock")).unwrap();
+    stays.begin(&format!("scripted:{}", stays.scene.path("served.jsonl").display()));
+    let send = ["send", "p", "--wait", "--key", "k", "first"];
+    assert_eq!(stays.scene.yoi(&send).ends(0).out, "one\n", "in a pod that stays");
+    assert_eq!(stays.scene.yoi(&keyed).ends(0).out, "one\n", "in a pod that stays");
+    assert_eq!(taken(&stays.scene), (1, 2));
+    stays.stop();
 }

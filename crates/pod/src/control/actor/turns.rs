@@ -37,6 +37,8 @@ impl Actor {
         }
         notes.extend(self.preamble.notes.iter().cloned());
         let limits = self.limits_of(inputs);
+        let state = &self.core.state;
+        self.submissions.taken(state.interrupted_inputs().collect::<Vec<_>>().into_iter());
         let mut turn = Box::new(Running::start(&mut self.core, *history, notes, inputs, limits));
         if let Some(TurnCancel { by }) = self.submissions.turn_begins() {
             turn.cancel(by)?;

@@ -174,7 +174,7 @@ proptest! {
 fn the_first_turn_of_a_run_takes_what_an_earlier_start_accepted() {
     let mut expected = Expected::default();
     (0..3).for_each(|_| expected.accept(InputMode::Queue));
-    let run = |opened_at| TakeRule::Run { opened_at };
+    let run = |opened_at| TakeRule::Run { opened_at, goes_on: false };
     for (opened_at, takes) in [(0, Some(vec![1])), (1, Some(vec![1, 2, 3])), (2, Some(vec![1, 2, 3])), (3, None)] {
         assert_eq!(next_turn(&expected.state, run(opened_at)), takes, "opened at {opened_at}");
     }
@@ -204,7 +204,7 @@ fn a_command_of_a_person_has_a_turn_of_its_own() {
         expected.fold(InputQueued { input, text: "! x".to_owned(), run, ..InputQueued::default() });
     }
     for takes in [vec![1, 2], vec![3], vec![4]] {
-        let rule = TakeRule::Run { opened_at: 3 };
+        let rule = TakeRule::Run { opened_at: 3, goes_on: false };
         assert_eq!(next_turn(&expected.state, rule), Some(takes.clone()));
         expected.fold(TurnStarted { turn: expected.state.turns + 1 });
         takes.into_iter().for_each(|input| expected.fold(InputConsumed { input }));
