@@ -20,6 +20,9 @@ pub(crate) struct Project {
     /// Its `yoi.toml`, and those of the directories between it and the root of the repository it is in, outermost first:
     /// one that lies deeper makes a project of its own, but takes no one's denials out of force.
     pub(crate) files: Vec<PathBuf>,
+    /// The `yoi.toml` of every directory above these, outermost first. They deny and narrow, and nothing else: a command can
+    /// make a `.git` in a directory, and must not end what the files above it deny there.
+    pub(crate) above: Vec<PathBuf>,
     /// The repository that the root's `.git` file names, as it was at the start.
     pub(crate) linked: Option<LinkedRepository>,
 }
@@ -42,16 +45,16 @@ impl Project {
             () => None,
         };
         let top = root.ancestors().find(|dir| repository(dir)).unwrap_or(&root);
-        let mut dirs: Vec<&Path> = root.ancestors().take_while(|dir| dir.starts_with(top)).collect();
-        dirs.reverse();
-        let files = dirs.into_iter().map(file).filter(|file| there(file)).collect();
+        let mut files: Vec<PathBuf> = root.ancestors().map(file).filter(|file| there(file)).collect();
+        files.reverse();
+        let (files, above) = files.into_iter().partition(|file| file.starts_with(top));
         let linked = LinkedRepository::of(&root);
-        Self { root, too_wide, files, linked }
+        Self { root, too_wide, files, above, linked }
     }
 
     /// A directory alone, whatever is around it.
     pub(crate) fn alone(root: &Path) -> Self {
-        Self { root: root.to_owned(), too_wide: None, files: Vec::new(), linked: None }
+        Self { root: root.to_owned(), too_wide: None, files: Vec::new(), above: Vec::new(), linked: None }
     }
 
     /// The branch that `HEAD` names, read from the file, so that no program of the project's choosing runs.
@@ -91,7 +94,7 @@ mod tests {
 
     #[test]
     fn the_environment_note_is_the_same_all_day() {
-        let project = Project { root: "/p".into(), too_wide: None, files: Vec::new(), linked: None };
+        let project = Project::alone(Path::new("/p"));
         let at = |seconds| environment(&project, Path::new("/p/sub"), None, UNIX_EPOCH + Duration::from_secs(seconds));
         assert_eq!(at(0), "Working directory: /p/sub\nDate: 1970-01-01 (UTC)\nProject: /p");
         assert_eq!(at(0), at(86_399));

@@ -5,7 +5,7 @@ use super::grants::Grants;
 use super::{Config, PodLimitSettings, Sourced, read};
 use crate::project::Project;
 use pod::permission::RuleDecision;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// What the person configured; everything that a project could want to widen is set.
 const PERSONS: &str = r#"
@@ -89,8 +89,7 @@ fn pod_limits(config: &Config) -> [f64; 4] {
 }
 
 fn layered(persons: &str, projects: Option<&str>) -> Option<Config> {
-    let mut config =
-        Config::built_in(Project { root: PathBuf::from("/p"), too_wide: None, files: Vec::new(), linked: None });
+    let mut config = Config::built_in(Project::alone(Path::new("/p")));
     let mut text = read::parse(persons, "config.toml".to_owned()).ok()?;
     config.layer(std::mem::take(&mut text.file), &|key| text.place(key));
     if let Some(projects) = projects {

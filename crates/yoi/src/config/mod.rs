@@ -147,13 +147,23 @@ impl Config {
             }
         }
         let mut grants = None;
-        for path in config.project.files.clone() {
+        let Project { above, files, .. } = &config.project;
+        let found: Vec<_> = above
+            .iter()
+            .map(|path| (path.clone(), true))
+            .chain(files.iter().map(|path| (path.clone(), false)))
+            .collect();
+        for (path, is_above) in found {
             let text = read::read(&path, Links::Refused, env)?;
             let base = path.parent().map(Path::to_path_buf);
             config.files.push((path, text.is_some()));
             let Some(mut text) = text else { continue };
             own_alone(&text)?;
             text.file.plugins.resolve(base.as_deref(), env)?;
+            if is_above {
+                config.narrow_from_above(text);
+                continue;
+            }
             if grants.is_none() {
                 let read = Grants::load(env, &config.project.root);
                 grants = Some(read.unwrap_or_else(|failure| {

@@ -40,6 +40,14 @@ impl Narrowing<'_> {
 }
 
 impl Config {
+    /// Takes a file above the repository of the project: only what narrows.
+    pub(super) fn narrow_from_above(&mut self, mut text: Text) {
+        text.file.model = None;
+        let pending = std::mem::take(&mut self.pending);
+        self.narrow(text, &Grants::none());
+        self.pending = pending;
+    }
+
     /// Takes a project's file.
     pub(super) fn narrow(&mut self, mut text: Text, grants: &Grants) {
         let file = std::mem::take(&mut text.file);

@@ -280,10 +280,38 @@ fn a_file_further_down_takes_no_denial_out_of_force() {
     let shown = |dir: &std::path::Path| scene.yoi(&["-C", dir.to_str().unwrap(), "config", "show"]).ends(0).out;
     let nested = shown(&below);
     assert!(nested.contains("project/yoi.toml:3)") && nested.contains("5  (/"), "{nested}");
-    // A repository of its own is a project of its own.
-    fs::create_dir_all(below.join(".git")).unwrap();
-    let own = shown(&below);
-    assert!(own.contains("9  (/") && !own.contains("deny Write"), "{own}");
-    let path = scene.yoi(&["-C", below.to_str().unwrap(), "config", "path"]).ends(0);
-    assert!(path.out.contains("vendor/evil/yoi.toml") && !path.out.contains("project/yoi.toml"), "{}", path.out);
+}
+
+// A command made `.git` in a directory, and the next start there was free of the denials of the project around it.
+#[test]
+fn no_repository_inside_takes_a_denial_out_of_force() {
+    for made in
+        [&["sub/.git/"][..], &["sub/.git", "sub/yoi.toml"], &["sub/.git/", "sub/deep/.git/"], &["sub/deep/yoi.toml"]]
+    {
+        let scene = Scene::new();
+        scene.write(".git/HEAD", "ref: refs/heads/main\n");
+        scene.write("sub/deep/file", "");
+        let denies = "model = \"local/x\"\n[limits]\nmax_steps = 5\n[sandbox]\nmode = \"read-only\"\n\
+            [permissions]\nsecrets = [\"mine\"]\n[[permissions.rules]]\ntool = \"Write\"\ndecision = \"deny\"\n\
+            [[permissions.rules]]\ntool = \"Bash\"\ndecision = \"allow\"\n";
+        scene.write("yoi.toml", denies);
+        for path in made {
+            match path.strip_suffix('/') {
+                Some(dir) => fs::create_dir_all(scene.file(dir)).unwrap(),
+                None => {
+                    scene.write(path, "");
+                }
+            }
+        }
+        let at = scene.file("sub/deep");
+        let yoi = |args: &[&str]| scene.yoi(&[&["-C", at.to_str().unwrap()], args].concat()).ends(0).out;
+        let shown = yoi(&["config", "show"]);
+        for held in ["deny Write", "5  (/", "read-only  (/", "mine"] {
+            assert!(shown.contains(held), "{made:?}: {held}: {shown}");
+        }
+        // What would permit something is that of the repository alone.
+        let is_own = !made.iter().any(|path| path.contains(".git"));
+        assert_eq!(shown.contains("local/x"), is_own, "{made:?}: {shown}");
+        assert_eq!(yoi(&["grant"]).contains("permissions.rules"), is_own, "{made:?}");
+    }
 }
