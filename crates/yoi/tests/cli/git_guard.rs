@@ -17,7 +17,7 @@ fn scene(command: &str) -> (Scene, String) {
 }
 
 /// The person's own git.
-fn git(scene: &Scene, words: &[&str]) {
+pub(crate) fn git(scene: &Scene, words: &[&str]) {
     let mut git = Command::new("git");
     git.args(words).current_dir(scene.file("")).env_clear().env("PATH", std::env::var("PATH").unwrap());
     assert!(git.env("HOME", scene.path("home")).status().unwrap().success(), "{words:?}");

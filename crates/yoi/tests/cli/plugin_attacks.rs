@@ -1,5 +1,6 @@
 //! Plugins and projects that want more than a person granted, or that cost more than themselves.
 
+use crate::git_guard::git;
 use crate::plugins::{SCRIPT, called_once, feature, manifest, own, table, write};
 use crate::scene::{Scene, fifo, finish};
 use serde_json::{Value, json};
@@ -474,6 +475,50 @@ fn no_change_of_a_plugin_takes_its_rules_away() {
     calm.run("new", &[]).ends(0);
     fs::remove_file(scene.file("made")).unwrap();
     calm.ends("other", &[], &["changed since it was granted"]);
+}
+
+/// No text of the command shows that `git checkout` writes a plugin: what it wrote is judged at the next start.
+#[test]
+fn no_checkout_takes_the_rules_of_a_plugin_away() {
+    let calm = Calm::new();
+    let scene = &calm.scene;
+    git(scene, &["init", "-q", "-b", "calm", "."]);
+    let commit = || {
+        git(scene, &["add", "-A", "."]);
+        git(scene, &["-c", "user.name=a", "-c", "user.email=a@x", "commit", "-q", "-m", "x"]);
+    };
+    commit();
+    let plugins = scene.file(".yoi/plugins");
+    let branches: [(&str, &str, &dyn Fn()); 4] = [
+        ("weak", "changed since it was granted", &|| {
+            fs::write(plugins.join("calm/plugin.toml"), CALM.replace("deny", "ask")).unwrap();
+        }),
+        ("gone", "no plugin was found in", &|| fs::remove_dir_all(&plugins).unwrap()),
+        ("link", "no plugin was found in", &|| {
+            fs::rename(plugins.join("calm"), scene.file("real")).unwrap();
+            symlink("../../real", plugins.join("calm")).unwrap();
+        }),
+        ("named", "another plugin is called calm, too", &|| {
+            write(&plugins.join("a"), CALM.split("rules").next().unwrap(), SCRIPT);
+        }),
+    ];
+    for (branch, _, change) in &branches {
+        git(scene, &["checkout", "-q", "-b", branch, "calm"]);
+        change();
+        commit();
+    }
+    git(scene, &["checkout", "-q", "calm"]);
+    for (branch, says, _) in &branches {
+        let bash = |command: String| ("Bash", json!({ "command": command }));
+        let calls = [bash(format!("git checkout -q {branch}")), bash("touch made".to_owned())];
+        let results = crate::plugins::called(scene, branch, &calls);
+        assert!(!results[0].0 && results[1].1.contains("deny Bash touch"), "the running pod keeps them: {results:?}");
+        assert!(scene.read(".git/HEAD").ends_with(&format!("/{branch}\n")));
+        calm.ends(&format!("new-{branch}"), &[], &[says]);
+        calm.run("p", &[]).ends(78).says(&["help: "]);
+        git(scene, &["checkout", "-q", "calm"]);
+        calm.refuses("p", &[]);
+    }
 }
 
 /// Without the grant a pod that had the rule does not go on; a new one has none.
