@@ -1,7 +1,7 @@
 //! What a terminal shows of an output in the end: carriage returns, backspaces and cursor movements are applied, and escape
 //! sequences are gone. The memory does not depend on the output: what is far behind the cursor is final.
 
-use crate::text::escape_lines;
+use crate::text::{escape_lines, misleads};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
@@ -16,8 +16,10 @@ const HEIGHT: usize = 24;
 const SECOND_SCREEN: &str = "?1049";
 /// Characters of a sequence's parameters; longer ones mean nothing.
 const PARAMETERS: usize = 64;
-/// Characters of a string for the terminal, such as a picture; what follows is text.
-const STRING: usize = 1 << 20;
+/// Bytes of a string for the terminal, such as a part of a picture; a longer one without its end is text.
+const STRING: usize = 4096 + 256;
+/// Bytes that the text may be longer than the output, by blanks that the cursor passed and by what is escaped.
+const SPARE: usize = 64 * 1024;
 
 /// The bytes as a terminal shows them in the end; what misleads besides is escaped, and what is not UTF-8 replaced.
 #[must_use]
@@ -48,6 +50,9 @@ pub struct OutputScreen {
     /// The beginning of a character.
     partial: Vec<u8>,
     done: String,
+    /// Bytes of the output so far, and of what became final.
+    written: usize,
+    emitted: usize,
 }
 
 #[derive(Debug, Default)]
@@ -66,8 +71,8 @@ enum Reads {
     /// A sequence of which only the end matters, as that of a character set.
     Rest,
     Control(String),
-    /// A string for the terminal: whether a line end ends it, and its length.
-    String(bool, usize),
+    /// A string for the terminal: whether a line end ends it, and itself.
+    String(bool, String),
 }
 
 impl OutputScreen {
@@ -86,7 +91,7 @@ impl OutputScreen {
             match chunk.invalid() {
                 [] => {}
                 rest if left == 0 && is_cut() => self.partial = rest.to_vec(),
-                _ => self.add("\u{fffd}"),
+                _ => self.add_unread(),
             }
         }
     }
@@ -99,7 +104,7 @@ impl OutputScreen {
     /// Ends the output; returns all that was not taken.
     pub fn finish(&mut self) -> String {
         if !std::mem::take(&mut self.partial).is_empty() {
-            self.add("\u{fffd}");
+            self.add_unread();
         }
         let (mut rows, _) = self.main.take().unwrap_or_default();
         rows.append(&mut self.rows);
@@ -107,8 +112,11 @@ impl OutputScreen {
             rows.pop_back();
         }
         let last = rows.pop_back().unwrap_or_default();
-        rows.iter().for_each(|row| self.emit(row, "\n"));
-        self.emit(&last, "");
+        for row in &rows {
+            self.emit(&row.text());
+            self.emit("\n");
+        }
+        self.emit(&last.text());
         *self = Self { done: self.take(), ..Self::default() };
         self.take()
     }
@@ -127,10 +135,16 @@ impl OutputScreen {
         while self.row > 0 {
             self.scroll();
         }
-        if self.main.is_none() {
-            self.done.push_str(text.get(first + 1..=last).unwrap_or_default());
-        }
+        let lines = text.get(first + 1..=last).unwrap_or_default();
+        self.written = self.written.saturating_add(lines.len());
+        self.emit(lines);
         text.get(last + 1..).unwrap_or_default()
+    }
+
+    /// Adds a byte that is no character.
+    fn add_unread(&mut self) {
+        self.add("\u{fffd}");
+        self.written = self.written.saturating_sub(2);
     }
 
     fn add(&mut self, mut text: &str) {
@@ -139,11 +153,13 @@ impl OutputScreen {
                 // Those of two bytes begin with the second.
                 let plain = text.bytes().position(|byte| byte < b' ' || matches!(byte, 0x7f | 0xc2));
                 let (run, rest) = text.split_at(plain.unwrap_or(text.len()));
+                self.written = self.written.saturating_add(run.len());
                 self.put(run);
                 text = rest;
             }
             let mut rest = text.chars();
             if let Some(c) = rest.next() {
+                self.written = self.written.saturating_add(c.len_utf8());
                 self.read(c);
             }
             text = rest.as_str();
@@ -154,12 +170,21 @@ impl OutputScreen {
         self.reads = match (std::mem::take(&mut self.reads), c) {
             (_, '\u{1b}') => Reads::Escape,
             (Reads::String(_, _), '\u{7}' | '\u{9c}' | '\u{18}' | '\u{1a}') => Reads::Text,
-            (Reads::String(by_line, length), _) if length < STRING && !(by_line && c == '\n') => {
-                Reads::String(by_line, length + 1)
+            (Reads::String(by_line, mut string), _) if string.len() < STRING && !(by_line && c == '\n') => {
+                // What begins another one would have its text read again and again.
+                if !matches!(c, '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}') {
+                    string.push(c);
+                }
+                Reads::String(by_line, string)
+            }
+            (Reads::String(_, string), _) if string.len() >= STRING => {
+                self.written = self.written.saturating_sub(string.len());
+                self.add(&string);
+                return self.read(c);
             }
             (Reads::Escape, '[') => Reads::Control(String::new()),
-            (Reads::Escape, ']') => Reads::String(true, 0),
-            (Reads::Escape, 'P' | 'X' | '^' | '_') => Reads::String(false, 0),
+            (Reads::Escape, ']') => Reads::String(true, String::new()),
+            (Reads::Escape, 'P' | 'X' | '^' | '_') => Reads::String(false, String::new()),
             (Reads::Escape | Reads::Rest, ' '..='/') => Reads::Rest,
             (Reads::Escape, '0'..='~') => return self.escape(c),
             (Reads::Rest, '0'..='~') => Reads::Text,
@@ -180,8 +205,8 @@ impl OutputScreen {
             '\r' => self.column = 0,
             '\u{8}' => self.column = self.column.saturating_sub(1),
             '\u{9b}' => self.reads = Reads::Control(String::new()),
-            '\u{9d}' => self.reads = Reads::String(true, 0),
-            '\u{90}' | '\u{98}' | '\u{9e}' | '\u{9f}' => self.reads = Reads::String(false, 0),
+            '\u{9d}' => self.reads = Reads::String(true, String::new()),
+            '\u{90}' | '\u{98}' | '\u{9e}' | '\u{9f}' => self.reads = Reads::String(false, String::new()),
             '\u{7}' | '\u{e}' | '\u{f}' | '\u{7f}'..='\u{9f}' => {}
             _ => self.put(c.encode_utf8(&mut [0; 4])),
         }
@@ -276,7 +301,8 @@ impl OutputScreen {
     /// The first row is final.
     fn scroll(&mut self) {
         if let Some(first) = self.rows.pop_front() {
-            self.emit(&first, "\n");
+            self.emit(&first.text());
+            self.emit("\n");
         }
         self.row = self.row.saturating_sub(1);
     }
@@ -316,9 +342,7 @@ impl OutputScreen {
         }
         self.cut();
         let (first, rest) = run.split_at(run.floor_char_boundary(run.len() - CELLS));
-        if self.main.is_none() {
-            self.done.push_str(&escape_lines(first));
-        }
+        self.emit(first);
         rest
     }
 
@@ -328,16 +352,21 @@ impl OutputScreen {
             self.scroll();
         }
         let row = self.rows.front_mut().map(|row| Row { cells: std::mem::take(&mut row.cells), is_edited: false });
-        self.emit(&row.unwrap_or_default(), "");
+        self.emit(&row.unwrap_or_default().text());
         self.column = 0;
     }
 
-    /// Adds a row to what is final, if it is not of the second screen.
-    fn emit(&mut self, row: &Row, end: &str) {
-        if self.main.is_none() {
-            self.done.push_str(&escape_lines(&row.text()));
-            self.done.push_str(end);
+    /// Adds to what is final, if it is not of the second screen.
+    fn emit(&mut self, piece: &str) {
+        if self.main.is_some() {
+            return;
         }
+        let mut text = escape_lines(piece);
+        if self.emitted.saturating_add(text.len()) > self.written.saturating_add(SPARE) {
+            text = short(piece).into();
+        }
+        self.emitted = self.emitted.saturating_add(text.len());
+        self.done.push_str(&text);
     }
 }
 
@@ -346,6 +375,14 @@ impl Row {
         let cells = self.cells.iter().rposition(|cell| !self.is_edited || *cell != ' ').map_or(0, |last| last + 1);
         self.cells.iter().take(cells).collect()
     }
+}
+
+/// The text in no more bytes than wrote it: one blank for many, and one character for what would be escaped.
+fn short(text: &str) -> String {
+    let mut is_blank = false;
+    let kept = text.chars().filter(|c| !(std::mem::replace(&mut is_blank, *c == ' ') && is_blank));
+    let is_plain = |c: char| matches!(c, '\n' | '\t') || !(misleads(c) || c == char::REPLACEMENT_CHARACTER);
+    kept.map(|c| if is_plain(c) { c } else { '?' }).collect()
 }
 
 #[cfg(test)]
@@ -411,6 +448,57 @@ mod tests {
         }
         let long = "é".repeat(3 * CELLS + 5);
         assert_eq!(in_pieces(format!("a\n{long}\nb").as_bytes(), 1000), format!("a\n{long}\nb"));
+    }
+
+    #[test]
+    fn a_string_without_its_end_hides_nothing() {
+        let long = "hidden ".repeat(700);
+        let begin = [
+            "\u{1b}P",
+            "\u{1b}X",
+            "\u{1b}^",
+            "\u{1b}_",
+            "\u{1b}]",
+            "\u{90}",
+            "\u{9d}",
+            "\u{1b}Pa\u{90}b\u{90}",
+            "\u{1b}P1;2|\u{7}",
+        ];
+        for begins in begin {
+            for size in [1, 1000, 1 << 20] {
+                let text = in_pieces(format!("{begins}{long}\nlast").as_bytes(), size);
+                assert_eq!(text.matches("hidden").count(), 700, "{begins:?} {size}");
+                assert!(text.ends_with("\nlast") && !text.contains('\u{1b}'), "{begins:?}");
+            }
+        }
+        let part = "A".repeat(4096);
+        assert_eq!(
+            shown(format!("\u{1b}_Gf=32,s=64,v=64,m=1;{part}\u{1b}\\seen").as_bytes()),
+            "seen",
+            "part of a picture"
+        );
+    }
+
+    /// A page of blanks in ten bytes, and escapes of one byte: what is shown is about as long as the output.
+    #[test]
+    fn no_output_is_shown_longer_than_it_is() {
+        let far = format!("{}\n", "x".repeat(CELLS - 1));
+        let again = "\u{1b}[A\u{1b}[9999C\u{1b}[Bx\n";
+        for (first, part) in [
+            ("", "\u{1b}[79Gx\n"),
+            (&*far, again),
+            ("", "\0"),
+            ("", "\u{1}\n"),
+            ("", "\u{200b}"),
+            ("", "\u{1b}[24Hx\n\u{1b}[2J"),
+            ("", "\u{1b}[?1049h\u{1b}[79Gx\n\u{1b}[?1049l\u{1b}[79Gx"),
+        ] {
+            let output = format!("{first}{}", part.repeat(50_000));
+            let (whole, cut) = (shown(output.as_bytes()).len(), in_pieces(output.as_bytes(), 1000).len());
+            assert!(whole.max(cut) <= output.len() + SPARE + CELLS, "{part:?}: {whole} {cut} of {}", output.len());
+        }
+        let binary = vec![0xff; 300_000];
+        assert!(shown(&binary).len() <= binary.len() + SPARE + CELLS);
     }
 
     /// Whatever a program writes, memory is bounded, and no part of the output costs as much as all before it.
