@@ -8,6 +8,7 @@
 //! its [`authority::Workspace`] is refused, even if permission allowed it.
 
 mod answer;
+mod notation;
 mod scope;
 
 mod change;

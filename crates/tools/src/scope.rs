@@ -2,6 +2,7 @@
 //! would allow a denied path is passed to the host as data.
 
 use crate::answer::{fail, fix, refused};
+use crate::notation::{self, Meant};
 use authority::{Access, FileKind, Located, Location, Meta, Workspace, escape};
 use llm_worker::{ErrorKind, ToolError};
 use std::path::Path;
@@ -27,13 +28,18 @@ pub(crate) fn inside(workspace: &Workspace, words: Option<Remedies>, path: &str)
 
 /// As [`inside`], for this use.
 fn within(workspace: &Workspace, words: Option<Remedies>, path: &str, wanted: Access) -> Result<Located, ToolError> {
-    // A mention counts only where it leads to something: names may begin with `@`.
-    let mentioned = path.strip_prefix('@').filter(|rest| stands(workspace, rest)).map(str::to_owned);
-    let meant = plain(path, workspace.cwd(), workspace.home()).or(mentioned);
+    // A mention, or a place in a file, counts only where it leads to something: names may have these characters.
+    let parts = [path.strip_prefix('@'), Some(notation::without_place(path)).filter(|rest| *rest != path)];
+    let other =
+        || parts.into_iter().flatten().find(|rest| stands(workspace, rest)).map(|rest| Meant::Path(rest.to_owned()));
+    let meant = notation::meant(path, workspace.cwd(), workspace.home()).or_else(other);
     if let Some(meant) = meant.filter(|_| !stands(workspace, path)) {
-        let (path, meant) = (escape(Path::new(path)), escape(Path::new(&meant)));
-        let text = format!("a path is taken as it is written, so `{path}` is not a path here; did you mean `{meant}`?");
-        return Err(fix(text));
+        let why = match meant {
+            Meant::Path(meant) => format!("did you mean `{}`?", escape(Path::new(&meant))),
+            Meant::Unknown(why) => format!("{why}; give the path itself"),
+        };
+        let path = escape(Path::new(path));
+        return Err(fix(format!("a path is taken as it is written, so `{path}` is not a path here; {why}")));
     }
     let resolved = match workspace.locate(Path::new(path)).map_err(|error| refused(&error))? {
         Location::Inside(at) => return Ok(at),
@@ -47,39 +53,6 @@ fn within(workspace: &Workspace, words: Option<Remedies>, path: &str, wanted: Ac
         Access::ReadWrite => PathRemedy::AddWriteDir(&dir),
     };
     Err(denied(what, words, remedy))
-}
-
-/// The path that another notation means: a URL, quotes or spaces around it, `~` or a variable for the home directory,
-/// backslashes, a slash behind it. `None` for a plain path.
-fn plain(path: &str, cwd: &Path, home: Option<&Path>) -> Option<String> {
-    let mut meant = path.trim().to_owned();
-    let quote = meant.chars().next().filter(|c| "\"'`".contains(*c));
-    if let Some(inner) = quote.and_then(|quote| meant.strip_prefix(quote)?.strip_suffix(quote)) {
-        meant = inner.trim().to_owned();
-    }
-    if let Some((scheme, rest)) = meant.split_once("://")
-        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())
-    {
-        meant = rest.strip_prefix("localhost").unwrap_or(rest).replace("%20", " ");
-    }
-    let home = home.unwrap_or(Path::new("/HOME"));
-    for (name, dir) in [("${HOME}", home), ("$HOME", home), ("~", home), ("${PWD}", cwd), ("$PWD", cwd)] {
-        let rest = meant.strip_prefix(name).filter(|rest| rest.is_empty() || rest.starts_with(['/', '\\']));
-        if let Some(rest) = rest {
-            meant = dir.to_string_lossy().into_owned() + rest;
-        }
-    }
-    if let Some((user, rest)) = meant.strip_prefix('~').and_then(|rest| rest.split_once('/')) {
-        meant = format!("/home/{user}/{rest}");
-    }
-    if meant.contains('\\') {
-        let drive = meant.get(1..3).is_some_and(|rest| rest == ":\\") && meant.starts_with(|c: char| c.is_alphabetic());
-        let rest = if drive { meant.get(2..).unwrap_or_default() } else { &meant };
-        meant = rest.replace("\\ ", " ").replace('\\', "/");
-    }
-    let whole = meant.trim_end_matches('/');
-    let whole = if whole.is_empty() { meant.as_str() } else { whole };
-    (whole != path && !whole.is_empty()).then(|| whole.to_owned())
 }
 
 /// Whether something of exactly this name exists. A slash behind it names a directory.
