@@ -522,8 +522,22 @@ fn a_root_that_was_replaced_is_named() {
 // ignores. The oracle is git.
 #[test]
 fn ignore_files_are_read_as_git_reads_them() {
-    let files =
-        ["a.bak", "b.log", "logs/keep.log", "target/x", "build/o", "build/keep/k", "#h", "trail ", "z", "sub/a.bak"];
+    let files = [
+        "a.bak",
+        "b.log",
+        "logs/keep.log",
+        "target/x",
+        "build/o",
+        "build/keep/k",
+        "#h",
+        "trail ",
+        "z",
+        "sub/a.bak",
+        "{a,z}",
+        "1x",
+        "tab\t",
+        "tab",
+    ];
     let rules = [
         "\u{feff}target/\n*.bak\n",
         "\u{feff}*.bak",
@@ -533,6 +547,14 @@ fn ignore_files_are_read_as_git_reads_them() {
         "trail\\ \nlogs/**\n",
         "\u{feff}\u{feff}z\n",
         "*\n!*/\n!z\n",
+        "{a,z}\n",
+        "{a,z}*\n\\{a,z\\}\n",
+        "*.{bak,log}\n",
+        "[{]*\n",
+        "[[:digit:]]x\n[![:alnum:]]h\n",
+        "*[[:space:]]\n",
+        "tab\t\n",
+        "z \t\n",
     ];
     for (number, text) in rules.iter().enumerate() {
         for place in [".gitignore", ".git/info/exclude"] {

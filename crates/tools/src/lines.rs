@@ -19,6 +19,8 @@ pub(crate) struct LineSize {
     pub(crate) len: u64,
     /// Whether it ended in `\r\n`.
     pub(crate) crlf: bool,
+    /// Whether it ended, and was not the rest of the file.
+    pub(crate) ended: bool,
 }
 
 impl<R: BufRead> LineReader<R> {
@@ -34,7 +36,7 @@ impl<R: BufRead> LineReader<R> {
         loop {
             let chunk = self.from.fill_buf()?;
             if chunk.is_empty() {
-                return Ok((len > 0).then_some(LineSize { len, crlf: false }));
+                return Ok((len > 0).then_some(LineSize { len, crlf: false, ended: false }));
             }
             let window = chunk.get(..CHECK_EVERY).unwrap_or(chunk);
             let end = memchr::memchr(b'\n', window);
@@ -52,7 +54,7 @@ impl<R: BufRead> LineReader<R> {
                     len -= 1;
                     kept.truncate(usize::try_from(len).unwrap_or(usize::MAX));
                 }
-                return Ok(Some(LineSize { len, crlf }));
+                return Ok(Some(LineSize { len, crlf, ended: true }));
             }
         }
     }

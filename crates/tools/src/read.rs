@@ -119,7 +119,7 @@ fn page(shown: &str, size: Size, from: impl BufRead, args: &Args, cancel: &Cance
     }
     let mut body = ContentBuilder::new(RESERVE);
     let (mut last, mut more) = (args.offset - 1, true);
-    let (mut crlf, mut lossy) = (false, false);
+    let (mut crlf, mut ended, mut lossy) = (0_u64, 0_u64, false);
     while last - (args.offset - 1) < args.limit {
         let Some(line) = lines.next(&mut kept, MAX_LINE_CHARS * 4).map_err(broken)? else { break };
         let (text, spoiled) = render(&kept, line.len, last == 0);
@@ -127,7 +127,8 @@ fn page(shown: &str, size: Size, from: impl BufRead, args: &Args, cancel: &Cance
             break;
         }
         last += 1;
-        crlf |= line.crlf;
+        crlf += u64::from(line.crlf);
+        ended += u64::from(line.ended);
         lossy |= spoiled;
         more = !lines.at_end().map_err(broken)?;
     }
@@ -141,8 +142,10 @@ fn page(shown: &str, size: Size, from: impl BufRead, args: &Args, cancel: &Cance
         (Size::Bytes(_), false) => format!("{shown}: {range} of {last}"),
         (Size::Bytes(len), true) => format!("{shown}: {range}; more lines follow (the file has {len} bytes)"),
     };
-    if crlf {
-        summary.push_str(", CRLF line ends");
+    match crlf {
+        0 => {}
+        all if all == ended => summary.push_str(", CRLF line ends"),
+        _some => summary.push_str(", mixed line ends"),
     }
     if lossy {
         summary.push_str(", not all UTF-8: � stands for other bytes");

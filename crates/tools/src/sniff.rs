@@ -26,6 +26,8 @@ const MAGIC: &[(&[u8], &str)] = &[
     (b"\x28\xb5\x2f\xfd", "zstd data"),
     (b"\x7fELF", "an ELF binary"),
     (b"SQLite format 3\0", "an SQLite database"),
+    (b"\xff\xfe\0\0", "UTF-32 text (Bash: iconv -f UTF-32)"),
+    (b"\0\0\xfe\xff", "UTF-32 text (Bash: iconv -f UTF-32)"),
     (b"\xff\xfe", "UTF-16 text (Bash: iconv -f UTF-16)"),
     (b"\xfe\xff", "UTF-16 text (Bash: iconv -f UTF-16)"),
 ];

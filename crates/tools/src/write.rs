@@ -49,6 +49,7 @@ pub async fn run(live: Arc<Files>, args: Args, cx: ToolContext) -> ToolResult {
     }
     let _turn = live.one_at_a_time(&cx).await?;
     let before = live.before(&at, &cx)?;
+    let lines = counted(line_count(content.as_bytes()), "line", "lines");
     let (did, after, said) = match &before {
         None => ("created", content.into_bytes(), String::new()),
         Some(before) if before.bytes == content.as_bytes() => {
@@ -65,6 +66,5 @@ pub async fn run(live: Arc<Files>, args: Args, cx: ToolContext) -> ToolResult {
         return Ok(answer(&format!("{shown}: unchanged, it has this content already{said}"), String::new()));
     }
     publish_judged(&live, &at, before, &after, &cx).await?;
-    let lines = counted(line_count(&after), "line", "lines");
     Ok(answer(&format!("{shown}: {did}, {lines}{said}"), String::new()))
 }

@@ -11,6 +11,7 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
@@ -241,9 +242,44 @@ pub(super) fn rules(dir: BorrowedFd<'_>, path: &Path, root: Option<&Root>) -> Op
     }
     let mut builder = GitignoreBuilder::new(path);
     for line in text.lines() {
-        builder.add_line(None, line).ok();
+        builder.add_line(None, &as_git_reads(line)).ok();
     }
     builder.build().ok().filter(|rules| !rules.is_empty())
+}
+
+/// Classes of characters that git knows by a name.
+const CLASSES: &[(&str, &str)] = &[
+    ("[:alnum:]", "a-zA-Z0-9"),
+    ("[:alpha:]", "a-zA-Z"),
+    ("[:digit:]", "0-9"),
+    ("[:lower:]", "a-z"),
+    ("[:upper:]", "A-Z"),
+    ("[:xdigit:]", "0-9a-fA-F"),
+    ("[:space:]", " \t"),
+    ("[:blank:]", " \t"),
+];
+
+/// A rule in the notation of the library: to git braces are characters, classes have names, and only spaces behind a rule
+/// mean nothing.
+fn as_git_reads(rule: &str) -> Cow<'_, str> {
+    if !rule.contains(['{', '}']) && !rule.contains("[:") && !rule.ends_with('\t') {
+        return Cow::Borrowed(rule);
+    }
+    let (mut out, mut is_escaped, mut is_class) = (String::new(), false, false);
+    for c in rule.chars() {
+        let is_brace = matches!(c, '{' | '}') && !is_class && !is_escaped;
+        is_class = !is_escaped && (c == '[' || is_class && c != ']');
+        is_escaped = c == '\\' && !is_escaped;
+        out.extend(is_brace.then_some('\\'));
+        out.push(c);
+    }
+    for (name, characters) in CLASSES {
+        out = out.replace(name, characters);
+    }
+    match out.strip_suffix('\t') {
+        Some(rest) => Cow::Owned(format!("{rest}[\t]")),
+        None => Cow::Owned(out),
+    }
 }
 
 fn ignore_file(dir: BorrowedFd<'_>, name: &str) -> Option<String> {

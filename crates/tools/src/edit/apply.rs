@@ -2,11 +2,12 @@
 //!
 //! The model writes `\n`. If the file has `\r\n`, matches are searched in the text with `\r\n` read as `\n`, and the new
 //! text gets the line end used at the match. An `old` that itself has a `\r` is taken literally,
-//! but where the file has no `\r\n`, it is read as `\n`.
+//! but where the file has no `\r\n`, it is read as `\n`. Where the file has `\r` and no `\n`, each line end is a `\r`.
 
 use super::Replacement;
 use super::nearest::{Nearest, alike, nearest};
 use crate::answer::cut;
+use crate::encoding::{ends_in_cr, second_bytes};
 use crate::files::MAX_FILE;
 use memchr::memmem;
 use std::borrow::Cow;
@@ -147,7 +148,11 @@ fn matches(bytes: &[u8], edit: &Replacement) -> Result<Vec<Range<usize>>, EditPr
     }
     let view = View::of(bytes, edit);
     let finder = memmem::Finder::new(edit.old.as_bytes());
-    let found: Vec<usize> = finder.find_iter(view.text()).collect();
+    let seconds = second_bytes(bytes);
+    let is_inside = |at: usize| seconds.binary_search(&view.original(at)).is_ok();
+    let len = edit.old.len();
+    let whole = |at: &usize| seconds.is_empty() || !(is_inside(*at) || is_inside(at + len));
+    let found: Vec<usize> = finder.find_iter(view.text()).filter(whole).collect();
     let Some(first) = found.first() else {
         let near = nearest(bytes, &edit.old);
         let marked = edit.old.contains(char::REPLACEMENT_CHARACTER) && str::from_utf8(bytes).is_err();
@@ -162,7 +167,6 @@ fn matches(bytes: &[u8], edit: &Replacement) -> Result<Vec<Range<usize>>, EditPr
             return Err(EditProblemKind::Ambiguous { times: all.len(), lines });
         }
     }
-    let len = edit.old.len();
     Ok(found.into_iter().map(|at| view.original(at)..view.original(at + len)).collect())
 }
 
@@ -210,8 +214,12 @@ impl<'a> View<'a> {
     }
 }
 
-/// CRLF of the model in `old`, where the file has none, is LF.
+/// CRLF of the model in `old`, where the file has none, is LF; a line end is CR where the file has no other.
 fn as_the_file_ends<'a>(bytes: &[u8], edit: &'a Replacement) -> Cow<'a, Replacement> {
+    if ends_in_cr(bytes) {
+        let [old, new] = [&edit.old, &edit.new].map(|text| text.replace("\r\n", "\r").replace('\n', "\r"));
+        return Cow::Owned(Replacement { old, new, ..edit.clone() });
+    }
     if !edit.old.contains("\r\n") || memmem::find(bytes, b"\r\n").is_some() {
         return Cow::Borrowed(edit);
     }

@@ -26,6 +26,7 @@ fn a_window_is_shown_with_numbers() {
         ("newline", b"\n"),
         ("no-end", b"a\nb"),
         ("dos", b"\xef\xbb\xbfa\r\nb\r\n"),
+        ("mixed", b"a\r\nb\n"),
         ("latin", b"sch\xf6n hier, und auch dort\n"),
         ("long", long.as_bytes()),
         ("bad\nname", b"x\n"),
@@ -41,6 +42,7 @@ fn a_window_is_shown_with_numbers() {
         (json!({"path": "newline"}), "newline: line 1 of 1", "     1\t"),
         (json!({"path": "no-end"}), "no-end: lines 1-2 of 2", "     1\ta\n     2\tb"),
         (json!({"path": "dos"}), "dos: lines 1-2 of 2, CRLF line ends", "     1\ta\n     2\tb"),
+        (json!({"path": "mixed"}), "mixed: lines 1-2 of 2, mixed line ends", "     1\ta\n     2\tb"),
         (
             json!({"path": "latin"}),
             "latin: line 1 of 1, not all UTF-8: � stands for other bytes",

@@ -325,7 +325,7 @@ fn two_edits_of_one_file_at_once_both_hold() {
 // kimi-cli#2191, hermes#35278: Write took the byte order mark and CRLF away without a word, as Read shows neither.
 #[test]
 fn write_keeps_what_read_does_not_show_or_says_what_it_changes() {
-    let table: [(&[u8], &str, &[u8], &str); 9] = [
+    let table: [(&[u8], &str, &[u8], &str); 10] = [
         (b"\xef\xbb\xbfa\n", "b\n", b"\xef\xbb\xbfb\n", "1 line, byte order mark kept"),
         (b"\xef\xbb\xbfa\n", "\u{feff}b\n", b"\xef\xbb\xbfb\n", "1 line"),
         (b"a\r\nb\r\n", "a\nc\n", b"a\r\nc\r\n", "2 lines, CRLF line ends kept"),
@@ -333,6 +333,7 @@ fn write_keeps_what_read_does_not_show_or_says_what_it_changes() {
         (b"a\r\nb\r\n", "c", b"c", "1 line"),
         (b"a\r\nb\n", "a\nc\n", b"a\nc\n", "2 lines, LF line ends instead of mixed"),
         (b"a\n", "b\r\n", b"b\r\n", "1 line, CRLF line ends instead of LF"),
+        (b"a\rb\r", "a\nc\n", b"a\rc\r", "2 lines, CR line ends kept"),
         (b"caf\xe9 is here\n", "tea\n", b"tea\n", "1 line"),
         (b"caf\xe9 is here\n", "\u{e9}\n", b"\xc3\xa9\n", "1 line, in UTF-8, which the file was not before"),
     ];
@@ -354,6 +355,42 @@ fn write_keeps_what_read_does_not_show_or_says_what_it_changes() {
     s.project.put("u", b"\xff\xfea\0\n\0");
     for refused in [s.replace("u", "a", "b"), s.write("u", "b")] {
         assert!(failed(refused, FIX).contains("u is UTF-16 text (Bash: iconv -f UTF-16)"));
+    }
+    s.project.put("u", b"\xff\xfe\0\0a\0\0\0");
+    assert!(failed(s.write("u", "b"), FIX).contains("u is UTF-32 text"));
+}
+
+/// The second byte of a character of Shift-JIS, GBK or Big5 may be that of a letter: an edit of this letter changed the
+/// character. In a text of Latin-1 a letter stands behind one with an accent.
+#[test]
+fn an_edit_changes_whole_characters_of_any_encoding() {
+    type Row<'a> = (&'a [u8], &'a str, &'a str, Result<&'a [u8], &'a str>);
+    let table: [Row<'_>; 8] = [
+        // Shift-JIS: 0x83 0x58 is one character, 0x95 0x5c another one.
+        (b"\x83\x58 = X\n", "X", "Y", Ok(b"\x83\x58 = Y\n")),
+        (b"\x83\x58\n", "X", "Y", Err("does not occur")),
+        (b"\x95\x5c \\n", "\\n", "Y", Ok(b"\x95\x5c Y")),
+        (b"a\x95\x5c\n", "a", "b", Ok(b"b\x95\x5c\n")),
+        // GBK, in lines that end in CRLF.
+        (b"a\r\n\x88\x41\r\nA\r\n", "A\n", "B\n", Ok(b"a\r\n\x88\x41\r\nB\r\n")),
+        // Latin-1.
+        (b"caf\xe9 \xe9t\xe9\n", "t", "T", Ok(b"caf\xe9 \xe9T\xe9\n")),
+        // Lines that end as on old Macs.
+        (b"a\rb\rc\r", "b\nc", "x\ny", Ok(b"a\rx\ry\r")),
+        (b"a\rb\r", "a\r\n", "x\r\n", Ok(b"x\rb\r")),
+    ];
+    for (before, old, new, after) in table {
+        let s = Session::new(&[("f", before)]);
+        s.read("f");
+        let done = s.replace("f", old, new);
+        let name = String::from_utf8_lossy(before);
+        match after {
+            Ok(after) => {
+                ok(done);
+                assert_eq!(std::fs::read(s.project.root().join("f")).unwrap(), after, "{name}");
+            }
+            Err(says) => assert!(failed(done, FIX).contains(says), "{name}"),
+        }
     }
 }
 
