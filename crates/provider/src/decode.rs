@@ -1,20 +1,42 @@
 //! The interface of vendors' decoders: bytes in, events out, whatever the fragmentation. Does not depend on any vendor.
 
-use crate::sse::{MAX_EVENT, Sse, SseEvent, TooLong};
+use crate::lenient::Object;
+use crate::sse::{BOM, MAX_EVENT, Sse, SseEvent, TooLong};
 use crate::vendor_error::VendorError;
 use llm_worker::ModelEvent;
 use serde_json::error::Category;
 
 /// Decodes the answer to one request, while its bytes arrive.
 pub(crate) trait Decode: Default + Send {
+    fn body(&mut self) -> &mut Body;
+
+    /// Decodes an answer that is one JSON document.
+    fn document(&mut self, json: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
+
     /// Decodes some bytes.
-    fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        let mut events = Vec::new();
+        let read = self.body().push(bytes, &mut events);
+        self.events(events, out)?;
+        read
+    }
+
+    /// Decodes what is left at the end of the body.
+    fn end_body(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        match std::mem::take(self.body()) {
+            Body::Unknown(_) => Ok(()),
+            Body::Stream(sse) => self.last_events(sse, out),
+            Body::Whole(held) => self.document(&held, out),
+        }
+    }
 
     /// Whether the provider reported the end of the answer.
     fn done(&self) -> bool;
 
     /// Whether the answer is one JSON document, whose end is recognisable.
-    fn one_document(&self) -> bool;
+    fn one_document(&mut self) -> bool {
+        matches!(self.body(), Body::Whole(_))
+    }
 
     /// Called when the body ended properly, or the provider reported the end: yields the stop event, or the error if
     /// there is none.
@@ -68,6 +90,51 @@ pub(crate) trait Decode: Default + Send {
     }
 }
 
+/// The longest answer that is not streamed, in bytes.
+const MAX_WHOLE: usize = 16 << 20;
+
+/// How a body is read; its first byte decides.
+pub(crate) enum Body {
+    Unknown(Vec<u8>),
+    Stream(Sse),
+    /// One JSON document, of a server that does not stream.
+    Whole(Vec<u8>),
+}
+
+impl Default for Body {
+    fn default() -> Self {
+        Self::Unknown(Vec::new())
+    }
+}
+
+impl Body {
+    fn push(&mut self, bytes: &[u8], events: &mut Vec<SseEvent>) -> Result<(), DecodeError> {
+        match self {
+            Self::Unknown(held) => {
+                held.extend_from_slice(bytes);
+                let begin = held.strip_prefix(BOM).unwrap_or(held);
+                let Some(first) = begin.iter().find(|byte| !byte.is_ascii_whitespace()) else { return Ok(()) };
+                // A part of a byte-order mark; the rest has not arrived yet.
+                if BOM.starts_with(&[*first]) && held.len() < BOM.len() {
+                    return Ok(());
+                }
+                let whole = matches!(first, b'{' | b'[');
+                let begin = begin.to_vec();
+                *self = if whole { Self::Whole(Vec::new()) } else { Self::Stream(Sse::default()) };
+                self.push(&begin, events)
+            }
+            Self::Stream(sse) => Ok(sse.push(bytes, events)?),
+            Self::Whole(held) if held.len() + bytes.len() > MAX_WHOLE => {
+                Err(DecodeError::Malformed(format!("an answer over {} MiB in one piece", MAX_WHOLE >> 20)))
+            }
+            Self::Whole(held) => {
+                held.extend_from_slice(bytes);
+                Ok(())
+            }
+        }
+    }
+}
+
 /// Events of a stream that could not be read.
 #[derive(Default)]
 pub(crate) struct Skipped {
@@ -113,6 +180,8 @@ pub(crate) enum DecodeError {
     Vendor(VendorError),
     /// The bytes are not an answer of this API, with the reason.
     Malformed(String),
+    /// The answer is of another API: its name, and the `api` that reads it, if there is one.
+    OtherApi(&'static str, Option<&'static str>),
     /// The stream ended before the answer was complete.
     Cut,
 }
@@ -131,6 +200,24 @@ impl DecodeError {
             Err(why) => format!("invalid JSON (line {}, column {})", why.line(), why.column()),
         })
     }
+}
+
+/// Refuses a document of another API than the one that is read.
+pub(crate) fn refuse_other_api(document: &Object<'_>) -> Result<(), DecodeError> {
+    let has = |key| document.raw(key).is_some();
+    let kind = document.word("type");
+    let (name, api) = match kind.as_str() {
+        _ if has("choices") => ("Chat Completions", Some("openai-chat")),
+        "message_start" => ("the Messages API", Some("anthropic")),
+        kind if kind.starts_with("content_block_") => ("the Messages API", Some("anthropic")),
+        "message" if has("content") => ("the Messages API", Some("anthropic")),
+        kind if kind.starts_with("response.") => ("the Responses API", None),
+        _ if document.word("object") == "response" => ("the Responses API", None),
+        _ if has("candidates") => ("Gemini's own API", None),
+        _ if has("done") && (has("message") || has("response")) => ("Ollama's own API", None),
+        _unknown => return Ok(()),
+    };
+    Err(DecodeError::OtherApi(name, api))
 }
 
 impl From<TooLong> for DecodeError {

@@ -265,6 +265,11 @@ fn why(status: Option<u16>, error: &VendorError) -> RefusalReason {
         "maximum allowed length",
         "maximum allowed input length",
         "exceed max message tokens",
+        "exceed model limit",
+        "max tokens allowed",
+        "model context",
+        "max_prompt_tokens exceeded",
+        "最大长度",
     ];
     // A rate is no length.
     const RATE_WORDS: &[&str] = &["please wait", "per minute", "per day", "rate limit"];

@@ -4,6 +4,7 @@
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -65,6 +66,33 @@ impl<'a> Object<'a> {
         let text = self.raw(key).unwrap_or_default();
         serde_json::from_str(text).map_or_else(|_| text.as_bytes().to_vec(), |Halves(text)| text)
     }
+}
+
+/// The text of a document. What some servers write and JSON does not have becomes what it has: numbers that are none are
+/// null, and characters of control in strings are escaped.
+pub(crate) fn readable(bytes: &[u8]) -> Cow<'_, str> {
+    let text = String::from_utf8_lossy(bytes);
+    if serde_json::from_str::<&RawValue>(&text).is_ok() {
+        return text;
+    }
+    let (mut out, mut rest, mut is_string) = (String::new(), &*text, false);
+    while let Some(c) = rest.chars().next() {
+        let no_number = ["NaN", "Infinity", "-Infinity"].into_iter().find(|word| !is_string && rest.starts_with(word));
+        if let Some(word) = no_number {
+            out.push_str("null");
+            rest = rest.get(word.len()..).unwrap_or_default();
+            continue;
+        }
+        let length = if is_string && c == '\\' { 2 } else { 1 };
+        let taken = rest.char_indices().nth(length).map_or(rest.len(), |(at, _)| at);
+        match c {
+            '\0'..='\x1f' if is_string => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            _ => out.push_str(rest.get(..taken).unwrap_or_default()),
+        }
+        is_string ^= c == '"';
+        rest = rest.get(taken..).unwrap_or_default();
+    }
+    Cow::Owned(out)
 }
 
 /// The text of a JSON string in WTF-8: a lone half of a character (a surrogate) stays what it is.
@@ -180,8 +208,11 @@ impl ArgumentText {
         let values: Result<Vec<&RawValue>, _> = serde_json::Deserializer::from_str(&self.joined).into_iter().collect();
         let values = values.unwrap_or_default();
         let last = text_of(self.last);
-        let last = [last.as_str()].into_iter().chain(values.last().map(|value| value.get()));
-        last.into_iter().find(|text| is_object(text)).map_or_else(|| self.joined.clone(), str::to_owned)
+        let last = [last.as_str()].into_iter().chain(values.iter().rev().map(|value| value.get()));
+        let objects: Vec<&str> = last.filter(|text| is_object(text)).collect();
+        // An empty one behind another says no more than that the arguments are complete.
+        let found = objects.iter().find(|text| text.len() > 2).or(objects.first());
+        found.map_or_else(|| self.joined.clone(), |text| (*text).to_owned())
     }
 }
 

@@ -108,10 +108,14 @@ impl Pacing {
 /// What the headers of a refusal say about another attempt, as vendors' own clients read them: `retry-after-ms`, else
 /// `retry-after` in seconds or as a date (none when it has passed), and `x-should-retry`.
 pub(crate) fn advice<'a>(header: impl Fn(&str) -> Option<&'a str>, now: SystemTime) -> RetryAdvice {
-    let number =
-        |name: &str, unit: f64| Duration::try_from_secs_f64(header(name)?.trim().parse::<f64>().ok()? / unit).ok();
+    // Sent twice, it is a list.
+    let first = |name: &str| Some(header(name)?.trim_matches(|c: char| c.is_whitespace() || c == '"'));
+    let number = |name: &str, unit: f64| {
+        let text = first(name)?.split(',').next()?.trim_end_matches('s');
+        Duration::try_from_secs_f64(text.trim().parse::<f64>().ok()? / unit).ok()
+    };
     let date = || {
-        let then = httpdate::parse_http_date(header("retry-after")?.trim()).ok()?;
+        let then = httpdate::parse_http_date(&first("retry-after")?.replace("+0000", "GMT")).ok()?;
         Some(then.duration_since(now).unwrap_or_default())
     };
     let wait = number("retry-after-ms", 1000.0).or_else(|| number("retry-after", 1.0)).or_else(date);

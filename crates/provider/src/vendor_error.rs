@@ -8,7 +8,7 @@ use std::time::Duration;
 const MAX_WORDS: usize = 600;
 
 /// Words by which providers name what has an HTTP status, in lower case.
-const STATUSES: [(&str, u16); 20] = [
+const STATUSES: [(&str, u16); 21] = [
     ("invalid_request_error", 400),
     ("invalid_argument", 400),
     ("badrequesterror", 400),
@@ -25,10 +25,26 @@ const STATUSES: [(&str, u16); 20] = [
     ("permissiondeniederror", 403),
     ("not_found_error", 404),
     ("notfounderror", 404),
+    ("model_not_found", 404),
     ("request_too_large", 413),
     ("rate_limit_error", 429),
     ("timeout_error", 504),
     ("overloaded_error", 529),
+];
+
+/// What an error says that has neither a status nor a label, in lower case.
+const WORDS: [(&str, u16); 11] = [
+    ("not found", 404),
+    ("does not exist", 404),
+    ("unauthorized", 401),
+    ("not authenticated", 401),
+    ("api key", 401),
+    ("authentication", 401),
+    ("forbidden", 403),
+    ("permission denied", 403),
+    ("invalid request", 400),
+    ("bad request", 400),
+    ("field required", 422),
 ];
 
 /// MiniMax's numbers, in `base_resp`.
@@ -68,14 +84,25 @@ impl VendorError {
             }
         };
         let text = |key: &&str| object.get(*key).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let said = ["message", "msg", "error_message", "status_msg", "detail", "error", "error_description"];
+        let said = [
+            "message",
+            "msg",
+            "error_message",
+            "error_msg",
+            "Message",
+            "status_msg",
+            "detail",
+            "error",
+            "error_description",
+            "reason",
+        ];
         let message = said.iter().find_map(text).map_or_else(|| error.to_string(), str::to_owned);
         // OpenRouter's own message is "Provider returned error"; the provider's message is nested in it.
         let below = object.get("metadata").and_then(|metadata| metadata.get("raw")).and_then(Value::as_str);
         let message = below.map_or_else(|| message.clone(), |raw| format!("{message}: {raw}"));
         let number =
             |key: &&str| object.get(*key).and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
-        let codes = ["code", "status_code", "status", "error_type", "type"];
+        let codes = ["code", "status_code", "error_code", "status", "error_type", "type", "__type"];
         let status = codes
             .iter()
             .filter_map(number)
@@ -112,11 +139,23 @@ impl VendorError {
         let kind = ["object", "type"]
             .iter()
             .any(|key| value.get(key).and_then(Value::as_str).is_some_and(|kind| kind.ends_with("error")));
-        let fails =
-            says || kind || has("detail") || has("error_message") || value.get("success") == Some(&Value::Bool(false));
+        let is = |key: &str, other: Value| value.get(key) == Some(&other);
+        let fails = says
+            || kind
+            || ["detail", "error_message", "error_msg", "__type", "Message"].into_iter().any(has)
+            || is("success", false.into())
+            || is("status", "error".into())
+            || (has("msg") && has("ret") && !is("ret", 0.into()));
         let detail = value.get("detail").filter(|detail| !detail.is_string() && !detail.is_null());
         let message = detail.map_or_else(|| outer.message.clone(), Value::to_string);
         fails.then_some(Self { message, ..outer })
+    }
+
+    /// The HTTP status that its words stand for, where it came in place of an answer.
+    pub(crate) fn status_of_words(&self) -> Option<u16> {
+        let words = self.message.to_lowercase();
+        let said = || WORDS.iter().find(|(some, _)| words.contains(some)).map(|(_, status)| *status);
+        self.status.or_else(said)
     }
 
     /// A whole error body: JSON in one of its wrappings, or plain text.

@@ -9,9 +9,9 @@
 //! some servers never send `message_stop`.
 
 use super::dialect::{REDACTED, SIGNATURE};
-use crate::decode::{Decode, DecodeError, Skipped, push_text};
-use crate::lenient::{ArgumentText, Object, TextJoiner};
-use crate::sse::{self, Sse};
+use crate::decode::{Body, Decode, DecodeError, Skipped, push_text, refuse_other_api};
+use crate::lenient::{ArgumentText, Object, TextJoiner, readable};
+use crate::sse;
 use crate::vendor_error::{VendorError, one_line};
 use llm_worker::{ModelEvent, ProviderSignature, StopReason, Usage};
 
@@ -20,7 +20,7 @@ const COUNTS: [&str; 4] = ["input_tokens", "output_tokens", "cache_read_input_to
 
 #[derive(Default)]
 pub(crate) struct MessagesDecoder {
-    sse: Sse,
+    body: Body,
     skipped: Skipped,
     text: TextJoiner,
     thinking: TextJoiner,
@@ -46,19 +46,29 @@ struct Call {
 }
 
 impl Decode for MessagesDecoder {
-    fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        let mut events = Vec::new();
-        let read = self.sse.push(bytes, &mut events);
-        self.events(events, out)?;
-        Ok(read?)
+    fn body(&mut self) -> &mut Body {
+        &mut self.body
+    }
+
+    fn document(&mut self, json: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        let text = readable(json);
+        let unreadable = || DecodeError::unreadable(&text, "JSON that is not an answer of the Messages API");
+        let message = Object::read(&text).ok_or_else(unreadable)?;
+        if message.word("type") != "message" {
+            refuse_other_api(&message)?;
+            return Err(DecodeError::Vendor(VendorError::read_bytes(json)));
+        }
+        for (index, block) in (0..).zip(message.objects("content")) {
+            self.begin(index, &block, out);
+        }
+        self.count(&message.object("usage"), out);
+        self.stop = message.word("stop_reason");
+        self.done = true;
+        Ok(())
     }
 
     fn done(&self) -> bool {
         self.done
-    }
-
-    fn one_document(&self) -> bool {
-        false
     }
 
     fn skipped(&mut self) -> &mut Skipped {
@@ -66,8 +76,7 @@ impl Decode for MessagesDecoder {
     }
 
     fn finish(mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        let sse = std::mem::take(&mut self.sse);
-        let tail = self.last_events(sse, out);
+        let tail = self.end_body(out);
         if self.stop.is_empty() || tail != Err(DecodeError::Cut) {
             tail?;
         }
@@ -103,7 +112,7 @@ impl Decode for MessagesDecoder {
         if event.is_error {
             return Err(DecodeError::Vendor(VendorError::read_bytes(&event.data)));
         }
-        let json = String::from_utf8_lossy(&event.data);
+        let json = readable(&event.data);
         let unreadable = || DecodeError::unreadable(&json, "JSON that is not an event of the Messages API");
         let event = Object::read(&json).ok_or_else(unreadable)?;
         let index = event.count("index").unwrap_or_default();
@@ -131,6 +140,7 @@ impl Decode for MessagesDecoder {
                 if let Some(error) = VendorError::in_document(&value) {
                     return Err(DecodeError::Vendor(error));
                 }
+                refuse_other_api(&event)?;
             }
         }
         Ok(())
@@ -153,7 +163,8 @@ impl MessagesDecoder {
             }
             "tool_use" => {
                 let (name, otherwise) = (block.word("name"), block.text_or_json("input"));
-                let is_named = !name.is_empty();
+                // Numbers of calls have no gap: an answer with a nameless one is refused at its end.
+                let is_named = !name.is_empty() && self.calls.iter().all(|call| call.is_named);
                 if is_named {
                     out.push(ModelEvent::CallStarted { index: self.calls.len(), name });
                 }

@@ -195,6 +195,7 @@ impl<W: Wire> Endpoint<W> {
         if !answer.status.is_success() {
             return Err(refusal(&self.client, answer, (self.pacing.now)()).await);
         }
+        let advice = advice(|name| answer.header(name), (self.pacing.now)());
         let mut page = answer.header("content-type").is_some_and(|kind| kind.starts_with("text/html"));
         let (mut decoder, mut any, mut cut) = (W::Decoder::default(), false, false);
         while !decoder.done() && !page && !cut {
@@ -205,7 +206,7 @@ impl<W: Wire> Endpoint<W> {
                     let mut out = Vec::new();
                     let read = decoder.push(&piece, &mut out);
                     heard.tell(out).await?;
-                    read.map_err(|error| self.undecoded(error))?;
+                    read.map_err(|error| self.undecoded(error, advice, heard.began))?;
                 }
                 None if answer.shows_its_end() || decoder.one_document() => break,
                 None => cut = true,
@@ -221,7 +222,7 @@ impl<W: Wire> Endpoint<W> {
                 let what = format!("answered HTTP {} with an empty body", answer.status);
                 return Err(Failure::at(self.client.base(), HttpErrorKind::Cut, &what));
             }
-            Err(DecodeError::Vendor(error)) => Err(DecodeError::Vendor(error)),
+            Err(error @ (DecodeError::Vendor(_) | DecodeError::OtherApi(..))) => Err(error),
             // After a reason, the connection's end is the answer's: nothing else of it is missing.
             Err(_) if cut => {
                 let what = "the connection closed before the end of the answer";
@@ -235,7 +236,7 @@ impl<W: Wire> Endpoint<W> {
                 .map_err(|what| Failure::at(self.client.base(), FailureCause::Empty, what))?;
         }
         heard.tell(out).await?;
-        ended.map_err(|error| self.undecoded(error))?;
+        ended.map_err(|error| self.undecoded(error, advice, heard.began))?;
         answer.keep().await;
         Ok(())
     }
@@ -257,16 +258,22 @@ impl<W: Wire> Endpoint<W> {
         wait.await
     }
 
-    fn undecoded(&self, error: DecodeError) -> Failure {
+    /// `began`: a part of the answer arrived before the error.
+    fn undecoded(&self, error: DecodeError, advice: RetryAdvice, began: bool) -> Failure {
         let base = self.client.base();
         match error {
             DecodeError::Cut => Failure::at(base, HttpErrorKind::Cut, "the answer has no end: it was cut"),
             DecodeError::Malformed(what) => {
                 Failure::at(base, HttpErrorKind::Malformed, &format!("the answer contains {what}"))
             }
+            DecodeError::OtherApi(name, api) => {
+                let read = api.map_or_else(String::new, |api| format!(": set `api = \"{api}\"` for this provider"));
+                Failure::at(base, FailureCause::WrongPlace, &format!("answers in the form of {name}{read}"))
+            }
             DecodeError::Vendor(error) => {
+                let status = if began { error.status } else { error.status_of_words() };
                 let message = format!("{}: the provider failed during the answer: {}", self.url, error.message);
-                Failure::refused(error.status, RetryAdvice::default(), &error, message)
+                Failure::refused(status, advice, &error, message)
             }
         }
     }
@@ -367,6 +374,8 @@ async fn refusal(client: &HttpClient, mut answer: HttpResponse<'_>, now: SystemT
     answer.keep().await;
     let error = VendorError::read_bytes(&body);
     let said = &error.message;
-    let message = format!("{}: HTTP {status}{}{said}", client.base(), if said.is_empty() { "" } else { ": " });
+    // Some have no name.
+    let status_text = status.to_string().replace(" <unknown status code>", "");
+    let message = format!("{}: HTTP {status_text}{}{said}", client.base(), if said.is_empty() { "" } else { ": " });
     Failure::refused(Some(status.as_u16()), advice, &error, message)
 }

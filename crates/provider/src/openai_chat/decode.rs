@@ -9,18 +9,19 @@
 //! too.
 
 use super::calls::Calls;
-use crate::decode::{Decode, DecodeError, Skipped, push_text};
-use crate::lenient::{Object, TextJoiner};
-use crate::sse::{BOM, Sse, SseEvent};
+use crate::decode::{Body, Decode, DecodeError, Skipped, push_text, refuse_other_api};
+use crate::lenient::{Object, TextJoiner, readable};
+use crate::sse::SseEvent;
 use crate::vendor_error::{VendorError, one_line};
 use llm_worker::{ModelEvent, StopReason, Usage};
 
-/// The longest answer that is not streamed, in bytes.
-const MAX_WHOLE: usize = 16 << 20;
+/// Finish reasons of an answer that failed, in lower case.
+const TROUBLE: &[&str] =
+    &["error", "network_error", "insufficient_system_resource", "aborted", "malformed_function_call"];
 
 #[derive(Default)]
 pub(crate) struct ChatDecoder {
-    mode: Mode,
+    body: Body,
     skipped: Skipped,
     reasoning: TextJoiner,
     text: TextJoiner,
@@ -28,6 +29,8 @@ pub(crate) struct ChatDecoder {
     finish: String,
     /// Some text or reasoning arrived.
     said: bool,
+    /// The message came in parts.
+    has_parts: bool,
     refused: bool,
     usage: Option<Usage>,
     /// The provider's sum of all tokens.
@@ -35,56 +38,13 @@ pub(crate) struct ChatDecoder {
     done: bool,
 }
 
-enum Mode {
-    Unknown(Vec<u8>),
-    Stream(Sse),
-    Whole(Vec<u8>),
-}
-
-impl Default for Mode {
-    fn default() -> Self {
-        Self::Unknown(Vec::new())
-    }
-}
-
 impl Decode for ChatDecoder {
-    fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        match &mut self.mode {
-            Mode::Unknown(held) => {
-                held.extend_from_slice(bytes);
-                let begin = held.strip_prefix(BOM).unwrap_or(held);
-                let Some(first) = begin.iter().find(|byte| !byte.is_ascii_whitespace()) else { return Ok(()) };
-                // A part of a byte-order mark; the rest has not arrived yet.
-                if BOM.starts_with(&[*first]) && held.len() < BOM.len() {
-                    return Ok(());
-                }
-                let whole = matches!(first, b'{' | b'[');
-                let begin = begin.to_vec();
-                self.mode = if whole { Mode::Whole(Vec::new()) } else { Mode::Stream(Sse::default()) };
-                self.push(&begin, out)
-            }
-            Mode::Stream(sse) => {
-                let mut events = Vec::new();
-                let read = sse.push(bytes, &mut events);
-                self.events(events, out)?;
-                Ok(read?)
-            }
-            Mode::Whole(held) if held.len() + bytes.len() > MAX_WHOLE => {
-                Err(DecodeError::Malformed(format!("an answer over {} MiB in one piece", MAX_WHOLE >> 20)))
-            }
-            Mode::Whole(held) => {
-                held.extend_from_slice(bytes);
-                Ok(())
-            }
-        }
+    fn body(&mut self) -> &mut Body {
+        &mut self.body
     }
 
     fn done(&self) -> bool {
         self.done
-    }
-
-    fn one_document(&self) -> bool {
-        matches!(self.mode, Mode::Whole(_))
     }
 
     fn skipped(&mut self) -> &mut Skipped {
@@ -92,15 +52,9 @@ impl Decode for ChatDecoder {
     }
 
     fn finish(mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        match std::mem::take(&mut self.mode) {
-            Mode::Unknown(_) => {}
-            Mode::Stream(sse) => {
-                let tail = self.last_events(sse, out);
-                if self.finish.is_empty() || tail != Err(DecodeError::Cut) {
-                    tail?;
-                }
-            }
-            Mode::Whole(held) => self.document(&held, out)?,
+        let tail = self.end_body(out);
+        if self.finish.is_empty() || tail != Err(DecodeError::Cut) {
+            tail?;
         }
         // Some servers say their own end, but no reason.
         if self.finish.is_empty() && self.done && (self.said || self.calls.any()) {
@@ -125,6 +79,48 @@ impl Decode for ChatDecoder {
         Ok(())
     }
 
+    fn document(&mut self, json: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        let json = readable(json);
+        let unreadable = || DecodeError::unreadable(&json, "JSON that is not a chunk of Chat Completions");
+        let chunk = Object::read(&json).ok_or_else(unreadable)?;
+        let choices = chunk.objects("choices");
+        if choices.is_empty() || chunk.raw("error").is_some() {
+            let value = serde_json::from_str(&json).unwrap_or_default();
+            if let Some(error) = VendorError::in_document(&value) {
+                return Err(DecodeError::Vendor(error));
+            }
+            if chunk.raw("choices").is_some_and(|text| !text.starts_with('[')) {
+                return Err(unreadable());
+            }
+            if choices.is_empty() && chunk.raw("choices").is_none() {
+                refuse_other_api(&chunk)?;
+            }
+        }
+        for choice in choices.iter().filter(|choice| choice.count("index").unwrap_or(0) == 0) {
+            let error = choice.raw("error").and_then(|error| VendorError::read(&serde_json::from_str(error).ok()?));
+            if let Some(error) = error {
+                return Err(DecodeError::Vendor(error));
+            }
+            let delta = choice.object("delta");
+            self.message(&delta, out);
+            // Some servers send the whole message behind its parts.
+            if !self.has_parts {
+                self.message(&choice.object("message"), out);
+            }
+            self.has_parts |= choice.raw("delta").is_some() && (self.said || self.calls.any());
+            match choice.word("finish_reason") {
+                reason if TROUBLE.contains(&&*reason.to_ascii_lowercase()) => {
+                    let words = format!("the provider ended the answer with an error ({})", one_line(&reason));
+                    return Err(DecodeError::Vendor(VendorError::saying(&words)));
+                }
+                reason if !reason.is_empty() => self.finish = reason,
+                _none => {}
+            }
+        }
+        self.count(&chunk.object("usage"), out);
+        Ok(())
+    }
+
     fn event(&mut self, event: SseEvent, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         if event.data == b"[DONE]" {
             self.done = true;
@@ -138,42 +134,6 @@ impl Decode for ChatDecoder {
 }
 
 impl ChatDecoder {
-    fn document(&mut self, json: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        let json = String::from_utf8_lossy(json);
-        let unreadable = || DecodeError::unreadable(&json, "JSON that is not a chunk of Chat Completions");
-        let chunk = Object::read(&json).ok_or_else(unreadable)?;
-        let choices = chunk.objects("choices");
-        if choices.is_empty() || chunk.raw("error").is_some() {
-            let value = serde_json::from_str(&json).unwrap_or_default();
-            if let Some(error) = VendorError::in_document(&value) {
-                return Err(DecodeError::Vendor(error));
-            }
-            if chunk.raw("choices").is_some_and(|text| !text.starts_with('[')) {
-                return Err(unreadable());
-            }
-        }
-        for choice in choices.iter().filter(|choice| choice.count("index").unwrap_or(0) == 0) {
-            let error = choice.raw("error").and_then(|error| VendorError::read(&serde_json::from_str(error).ok()?));
-            if let Some(error) = error {
-                return Err(DecodeError::Vendor(error));
-            }
-            for message in [choice.object("delta"), choice.object("message")] {
-                self.message(&message, out);
-            }
-            match choice.word("finish_reason") {
-                reason if matches!(&*reason, "error" | "network_error") => {
-                    return Err(DecodeError::Vendor(VendorError::saying(
-                        "the provider ended the answer with an error",
-                    )));
-                }
-                reason if !reason.is_empty() => self.finish = reason,
-                _none => {}
-            }
-        }
-        self.count(&chunk.object("usage"), out);
-        Ok(())
-    }
-
     fn count(&mut self, tokens: &Object<'_>, out: &mut Vec<ModelEvent>) {
         let (input, output) = (tokens.count("prompt_tokens"), tokens.count("completion_tokens"));
         self.total = tokens.count("total_tokens").or(self.total);
@@ -210,10 +170,16 @@ impl ChatDecoder {
         Ok(match word.as_str() {
             "content_filter" | "refusal" | "safety" | "sensitive" => StopReason::Refusal,
             "length" if self.has_no_room() => return Err(DecodeError::Vendor(VendorError::full_context(&word))),
-            "length" | "max_tokens" | "max_output_tokens" | "max_completion_tokens" | "model_length" => {
-                StopReason::MaxTokens
-            }
-            "model_context_window_exceeded" | "context_window_exceeded" | "context_length_exceeded" => {
+            "length"
+            | "length_limit"
+            | "max_tokens"
+            | "max_output_tokens"
+            | "max_completion_tokens"
+            | "model_length" => StopReason::MaxTokens,
+            "model_context_window_exceeded"
+            | "context_window_exceeded"
+            | "context_length_exceeded"
+            | "exceed_context_limit" => {
                 return Err(DecodeError::Vendor(VendorError::full_context(&word)));
             }
             "stop" | "eos" | "eos_token" | "end_turn" | "tool_calls" | "tool_use" | "function_call" => {

@@ -94,7 +94,7 @@ fn the_headers_that_ask_to_wait() {
     let after = |value| [("retry-after", value)];
     let both = |ms, seconds| [("retry-after-ms", ms), ("retry-after", seconds)];
     type Row<'a> = (&'a [(&'a str, &'a str)], Option<f64>);
-    let table: [Row<'_>; 14] = [
+    let table: [Row<'_>; 18] = [
         (&after("5"), Some(5.0)),
         (&after(" 0.25 "), Some(0.25)),
         (&after("0"), Some(0.0)),
@@ -103,6 +103,10 @@ fn the_headers_that_ask_to_wait() {
         (&after("Thu, 29 Feb 1996 00:00:00 GMT"), Some(41_440_253.0)),
         (&after("Sunday, 06-Nov-94 08:49:37 GMT"), Some(30.0)),
         (&after("Sun Nov  6 08:49:37 1994"), Some(30.0)),
+        (&after("4s"), Some(4.0)),
+        (&after("\"4\""), Some(4.0)),
+        (&after("4, 4"), Some(4.0)),
+        (&after("Sun, 06 Nov 1994 08:49:37 +0000"), Some(30.0)),
         (&after("-1"), None),
         (&after("soon"), None),
         (&after("Sun, 99 Nov 1994 08:49:37 GMT"), None),

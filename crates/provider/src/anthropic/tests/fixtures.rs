@@ -67,6 +67,7 @@ fn decode<'a>(mut pieces: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
     let mut lines = shown(&kept);
     match ended {
         Ok(()) => {}
+        Err(DecodeError::OtherApi(name, _)) => lines.push(format!("other API: {name}")),
         Err(DecodeError::Cut) => lines.push("cut".to_owned()),
         Err(DecodeError::Malformed(_)) => lines.push("malformed".to_owned()),
         Err(DecodeError::Vendor(error)) => {
@@ -230,6 +231,31 @@ fn arguments_that_never_came() {
             &["think hmso", "seal signature s", "stop ToolUse"],
         ),
         ("an error without a type", &[r#"{"error":{"message":"no"}}"#], &["vendor None no"]),
+        (
+            "a call without a name, and others around it",
+            &[
+                READ,
+                r#"{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","name":null,"input":{}}}"#,
+                r#"{"type":"content_block_start","index":2,"content_block":{"type":"tool_use","name":"Read","input":{}}}"#,
+                USE,
+            ],
+            &["call Read ", "malformed"],
+        ),
+        (
+            "an empty object behind the arguments",
+            &[
+                READ,
+                r#"{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"a\":1}"}}"#,
+                r#"{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{}"}}"#,
+                USE,
+            ],
+            &["call Read {\"a\":1}", "stop ToolUse"],
+        ),
+        (
+            "a chunk of Chat Completions",
+            &[r#"{"choices":[{"delta":{"content":"x"}}]}"#],
+            &["other API: Chat Completions"],
+        ),
         ("nothing", &[], &["cut"]),
         ("one line that is not JSON", &["{oops", USE], &["notice", "stop ToolUse"]),
         ("not JSON, and no answer", &["{oops"], &["malformed"]),
@@ -237,5 +263,30 @@ fn arguments_that_never_came() {
     ];
     for (case, data, want) in table {
         assert_eq!(events(data), *want, "{case}");
+    }
+}
+
+/// A proxy that does not stream sends the whole message: it was taken for an error, and asked for again for three minutes.
+#[test]
+fn a_whole_message_is_an_answer() {
+    let message = r#" {"id":"m","type":"message","role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},
+        {"type":"text","text":"hello"},{"type":"tool_use","id":"t","name":"Read","input":{"a":1}}],
+        "stop_reason":"tool_use","usage":{"input_tokens":7,"output_tokens":3}}"#;
+    let want = ["usage 7 3 0 0", "think hm", "seal signature s", "text hello", "call Read {\"a\":1}", "stop ToolUse"];
+    let sorted = |mut lines: Vec<String>| {
+        lines.sort();
+        lines
+    };
+    let want = sorted(want.map(str::to_owned).to_vec());
+    assert_eq!(sorted(decode(std::iter::once(message.as_bytes()))), want);
+    assert_eq!(sorted(decode(message.as_bytes().chunks(1))), want);
+    for (body, want) in [
+        (r#"{"type":"error","error":{"type":"overloaded_error","message":"no"}}"#, "vendor Some(529) no"),
+        (r#"{"choices":[{"message":{"content":"x"}}]}"#, "other API: Chat Completions"),
+        (r#"{"type":"message","content":[{"type":"text","text":"x"}]}"#, "text x|stop EndTurn"),
+        (r#"{"type":"message","content":[{"type":"te"#, "malformed"),
+        ("upstream connect error\n", "vendor None upstream connect error"),
+    ] {
+        assert_eq!(decode(std::iter::once(body.as_bytes())).join("|"), want, "{body}");
     }
 }

@@ -212,6 +212,11 @@ fn a_full_context_is_known_in_each_servers_words() {
         "Total tokens of image and text exceed max message tokens",
         "invalid params, context window exceeds limit (2013)",
         "Too many tokens: the total is 9000",
+        "total message token length exceed model limit",
+        "tokens in request more than max tokens allowed: 5000 > 4096",
+        "The sum of prompt tokens and max_tokens exceeds the model context",
+        "max_prompt_tokens exceeded",
+        "\u{8bf7}\u{6c42}\u{8f93}\u{5165}\u{8d85}\u{8fc7}\u{6a21}\u{578b}\u{6700}\u{5927}\u{957f}\u{5ea6}",
     ];
     let other = [
         "max_tokens is too large: 100000",

@@ -38,6 +38,7 @@ fn decode<'a>(mut pieces: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
     let mut lines = shown(&out);
     match ended {
         Ok(()) => {}
+        Err(DecodeError::OtherApi(name, _)) => lines.push(format!("other API: {name}")),
         Err(DecodeError::Cut) => lines.push("cut".to_owned()),
         Err(DecodeError::Malformed(_)) => lines.push("malformed".to_owned()),
         Err(DecodeError::Vendor(error)) => {
@@ -350,6 +351,7 @@ fn finish_reasons() {
         ("length", "MaxTokens"),
         ("max_output_tokens", "MaxTokens"),
         ("model_length", "MaxTokens"),
+        ("length_limit", "MaxTokens"),
         ("content_filter", "Refusal"),
         ("sensitive", "Refusal"),
         ("eos_token", "EndTurn"),
@@ -407,6 +409,32 @@ fn oddities() {
         (r#"{"error":"no","status":429}"#, &["vendor Some(429) no"]),
         (r#"{"code":200,"msg":"fine","choices":[]}"#, &["cut"]),
         ("upstream connect error\n", &["vendor None upstream connect error"]),
+        (r#"{"error_code":336003,"error_msg":"no"}"#, &["vendor None no"]),
+        (r#"{"__type":"ValidationException","message":"no"}"#, &["vendor Some(400) no"]),
+        (r#"{"Message":"no"}"#, &["vendor None no"]),
+        (r#"{"ret":-1,"msg":"no"}"#, &["vendor None no"]),
+        (r#"{"status":"error","reason":"no"}"#, &["vendor None no"]),
+        (r#"{"error":{"code":"model_not_found"}}"#, &[r#"vendor Some(404) {"code":"model_not_found"}"#]),
+        // The person chose the wrong `api`.
+        ("data: {\"type\":\"message_start\",\"message\":{}}\n\n", &["other API: the Messages API"]),
+        (r#"{"type":"message","content":[{"type":"text","text":"x"}]}"#, &["other API: the Messages API"]),
+        ("data: {\"type\":\"response.created\"}\n\n", &["other API: the Responses API"]),
+        ("data: {\"candidates\":[{}]}\n\n", &["other API: Gemini's own API"]),
+        (r#"{"model":"m","message":{"content":"x"},"done":true}"#, &["other API: Ollama's own API"]),
+        // Parts, and then the whole message again.
+        (
+            "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"\"},\"message\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n",
+            &["text a", "stop EndTurn"],
+        ),
+        // What some servers write is no JSON: numbers that are none, characters of control.
+        (
+            "data: {\"choices\":[{\"delta\":{\"content\":\"a\tNaN \\\"b\"},\"finish_reason\":\"stop\",\"logprob\":-Infinity}],\"usage\":NaN}\n\n",
+            &["text a\tNaN \"b", "stop EndTurn"],
+        ),
+        (
+            "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"MALFORMED_FUNCTION_CALL\"}]}\n\n",
+            &["text a", "vendor None the provider ended the answer with an error (MALFORMED_FUNCTION_CALL)"],
+        ),
         (
             "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\ndata: oops\n\ndata: {\"choices\":[{\"finish_reason\":\"stop\"}]}\n\n",
             &["text x", "notice", "stop EndTurn"],
