@@ -4,6 +4,7 @@ use builtins::files::FilesFeature;
 use llm_worker::ResultStatus;
 use pod::feature::HostCapability;
 use pod::permission::{Rule, RuleDecision};
+use pod::record::Record;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -72,6 +73,49 @@ fn what_was_exchanged_after_the_check_is_refused() {
             let dir = pod.project.join(dir);
             assert!(!dir.join("new").exists(), "{name}: {}", dir.display());
             assert!(fs::read_to_string(dir.join("f")).is_ok_and(|text| text == "old\n") || !dir.exists(), "{name}");
+        }
+    }
+}
+
+/// Moves the directory away, and another one to its place.
+fn replace(root: &Path) {
+    fs::rename(root.join("ok"), root.join("away")).unwrap();
+    fs::create_dir(root.join("ok")).unwrap();
+}
+
+// The same after the check: when the intent is durable, and before the new content is renamed into place.
+#[test]
+fn what_is_moved_between_the_check_and_the_rename_is_refused() {
+    let edit = r#"{"path":"ok/f","edits":[{"old":"old","new":"x"}]}"#;
+    let older: fn(&Path) = |root| fs::rename(root.join("denied"), root.join("none")).unwrap();
+    for (name, tool, arguments, change) in [
+        ("exchanged", WRITE, NEW, exchange as fn(&Path)),
+        ("exchanged, to edit", "Edit", edit, exchange),
+        ("moved away", WRITE, NEW, |root| fs::rename(root.join("ok"), root.join("denied/ok")).unwrap()),
+        ("replaced, to edit", "Edit", edit, replace),
+        ("an older one where none was", WRITE, r#"{"path":"none/new","content":"x\n"}"#, older),
+    ] {
+        let pod = pod(0);
+        let (root, points) = (pod.project.clone(), pod.points.clone());
+        pod.points.at("tool:running", 1, move || {
+            let synced = points.came().iter().filter(|point| *point == "journal:synced").count();
+            points.at("journal:synced", synced, move || change(&root));
+        });
+        let ended = steps_of(&pod, &[&[("Read", r#"{"path":"ok/f"}"#)], &[(tool, arguments)]]);
+        let (status, said) = &ended[1];
+        assert_eq!(*status, ResultStatus::Error, "{name}: {said}");
+        assert!(said.contains("between the check and the write; nothing was written"), "{name}: {said}");
+        assert!(
+            pod.records().iter().any(|(_, record)| matches!(record, Record::FileChanged(_))),
+            "{name}: it is after the check"
+        );
+        for dir in ["ok", "denied", "none", "away", "denied/ok"] {
+            let dir = pod.project.join(dir);
+            assert!(!dir.join("new").exists(), "{name}: {}", dir.display());
+            assert!(
+                fs::read_to_string(dir.join("f")).is_ok_and(|text| text == "old\n") || !dir.join("f").exists(),
+                "{name}"
+            );
         }
     }
 }
