@@ -119,6 +119,10 @@ fn what_cannot_be_read_is_refused_or_said() {
             assert_eq!(check(text, &[]).map(|found| found.rule), Some(rule), "{text}");
         }
     }
+    let (long, deep) = ("x".repeat(shell::MAX_BYTES + 1), format!("{}ls{}", "( ".repeat(200), " )".repeat(200)));
+    for text in [&*long, &deep, "ls \u{1}", "ls\u{a0}x"] {
+        assert_eq!(check(text, &[]).map(|found| found.rule), Some("unreadable"), "{} bytes", text.len());
+    }
     for text in ["ls", "bash -c 'ls -l'", "sh -c \"bash -c 'ls'\"", "bash x.sh", "python3 x.py", "eval ls"] {
         assert_eq!(check(text, &[]), None, "{text}");
     }

@@ -91,6 +91,13 @@ fn a_bad_feature_costs_itself_alone() {
         (without("about = \"Find a place.\"\n", ""), "about"),
         (without("effect = \"read_only\"", "effect = \"none\""), "none"),
         (without("[features.maps.run.acme_find]", "[features.maps.run.other]"), "has no program"),
+        (
+            without(
+                "[features.maps.run.acme_find]",
+                "[features.maps.run.more]\nprogram = \"x\"\n[features.maps.run.acme_find]",
+            ),
+            "run.more: there is no tool `more`",
+        ),
         (without("--place={place}", "{place}"), "take for an option"),
         (without("--place={place}", "--place={plaice}"), "plaice"),
         (without("[features.maps]\n", "[features.maps]\nid = \"builtin:files\"\n"), "line 11: unknown field `id`"),
@@ -103,6 +110,7 @@ fn a_bad_feature_costs_itself_alone() {
         (without("{ is = \"host\", fixed = \"maps.example.org\" }", "{ is = \"session\" }"), "touches `session`"),
         (without("--place={place}", "-{place}"), "take for an option"),
         (without("name = \"acme_find\"", "name = \"acme find\""), "has no program"),
+        (without("name = \"acme_find\"", "name = \"acme\\u001bfind\""), "has no program"),
         (without("[features.maps]\n", "[features.maps]\ndisplay_name = \"a\\u001bb\"\n"), "display_name"),
     ] {
         let read = manifest(&text).unwrap();
@@ -195,6 +203,8 @@ fn a_bad_package_has_no_features() {
         (without("[package]", "[pack]"), "[package] is missing"),
         (without("name = \"acme\"", "name = \"Acme\""), "[a-z0-9-]"),
         (without("name = \"acme\"", "name = \"../up\""), "[a-z0-9-]"),
+        (without("name = \"acme\"", &format!("name = \"{}\"", "a".repeat(33))), "1 to 32 bytes"),
+        (without("requires = { yoi", "requires = { other = 1, yoi"), "unknown field `other`"),
         (without("name = \"acme\"", "name = \"strict\""), "no package has this name"),
         (without("version = \"1.2.3\"", "version = \"1\""), "version"),
         (without("A <a@example.org>", "A\\u001b[2J"), "a control, direction"),

@@ -31,6 +31,7 @@ struct Start {
     settings: Value,
     body: Option<String>,
     gate: fn() -> HookKey<PreToolCall>,
+    note: &'static str,
     without: &'static str,
 }
 
@@ -42,7 +43,7 @@ fn start() -> Start {
         .grant(id("user:hide"), HostCapability::hook::<ToolShape>(), "test")
         .grant(id("user:hide"), HostCapability::ANY_RESULT, "test")
         .grant(id("user:tools"), fs, "test");
-    Start { policy, settings: json!({}), body: None, gate: || GATE, without: "" }
+    Start { policy, settings: json!({}), body: None, gate: || GATE, note: "a", without: "" }
 }
 
 struct Bodied(Arc<dyn FeatureModule>, Option<String>);
@@ -63,7 +64,7 @@ impl FeatureModule for Bodied {
 
 impl Start {
     fn report(self) -> RegistryReport {
-        let Self { policy, settings, body, gate, without } = self;
+        let Self { policy, settings, body, gate, note, without } = self;
         let guard = declaring("user:gate", &[]).foreign_settings(SCHEMA).gate(&gate()).build();
         let guard = with(guard, move |ctx| ctx.hooks().gate(&gate(), &Arc::new(Guard), Guard::judge).map(drop));
         let hide = with(declaring("user:hide", &[]).foreign_settings(SCHEMA).transform(&HIDE).build(), |ctx| {
@@ -76,7 +77,8 @@ impl Start {
             }
             Ok(())
         });
-        let plain = with(declaring("user:plain", &[]).foreign_settings(SCHEMA).build(), |_| Ok(()));
+        let plain =
+            with(declaring("user:plain", &[]).foreign_settings(SCHEMA).instruction("note", note).build(), |_| Ok(()));
         let modules: Vec<(&str, Arc<dyn FeatureModule>)> = vec![
             ("user:gate", Arc::new(Bodied(guard, body.clone()))),
             ("user:hide", hide),
@@ -106,6 +108,9 @@ fn off(feature: &str) -> Start {
 #[test]
 fn each_difference_has_its_grade_and_is_named() {
     use DriftGrade::{Breaking, Compatible, Degraded};
+    let working = |start: Start| Start { policy: start.policy.require(id("user:tools"), "user.toml:9"), ..start };
+    let other = || Start { note: "b", ..start() };
+    let renamed = Start { gate: || HookKey::new("other"), ..start() };
     let required = |start: Start| Start { policy: start.policy.require(id("user:plain"), "user.toml:9"), ..start };
     let body = |digit: &str| Start { body: Some(digit.repeat(64)), ..start() };
     let only = |start: Start| Start { policy: start.policy.only_tools(["Say".to_owned()], "agent a"), ..start };
@@ -134,6 +139,11 @@ fn each_difference_has_its_grade_and_is_named() {
         (start(), only(start()), Degraded, "user:tools no longer offers Tell"),
         (start(), fewer(), Degraded, "user:tools is no longer granted ScopedFs"),
         (fewer(), start(), Compatible, "user:tools is now granted ScopedFs"),
+        (working(start()), working(only(start())), Breaking, "user:tools no longer offers Tell"),
+        (working(start()), working(fewer()), Breaking, "user:tools is no longer granted ScopedFs"),
+        (start(), other(), Compatible, "user:plain has other tools, hooks or texts than before"),
+        (required(start()), required(other()), Breaking, "user:plain has other tools, hooks or texts than before"),
+        (start(), renamed, Breaking, "user:gate no longer has its guard guard"),
         (start(), slower, Breaking, "user:gate has another form of its guard guard"),
         (body("a"), body("b"), Breaking, "user:gate has other code than before"),
         (body("a"), body("b"), Breaking, "user:plain has other code than before"),
@@ -161,6 +171,18 @@ fn the_same_start_is_the_same() {
     let attached = Start { policy: start().policy.attach(id("user:gate"), "user.toml:7"), ..start() };
     assert_eq!(attached.report().since(&recorded(&start().report())), Drift::Same);
     assert_eq!(first.since(&recorded(&first)), Drift::Same);
+}
+
+#[test]
+fn another_version_of_the_program_is_told_once() {
+    let report = start().report();
+    let mut earlier = serde_json::to_value(&report).unwrap();
+    earlier["digest"] = Value::from("0".repeat(64));
+    let earlier = earlier.to_string().replace("\"build:", "\"build:old-");
+    let drift = report.since(&RecordedRegistry::of(&serde_json::from_str(&earlier).unwrap()).unwrap());
+    let told: Vec<String> = drift.differences().iter().map(ToString::to_string).collect();
+    assert!(matches!(drift, Drift::Compatible(_)) && told.len() == 1, "{told:?}");
+    assert!(told[0].starts_with("the program changed from version old-"), "{told:?}");
 }
 
 /// What an older program recorded says nothing about settings.

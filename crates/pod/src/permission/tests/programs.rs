@@ -21,7 +21,7 @@ fn a_refused_program_is_found_behind_what_starts_it() {
     let world = World::new();
     // The rule, what it refuses, and what comes near and runs.
     #[rustfmt::skip]
-    let cases: [(&str, &[&str], &[&str]); 11] = [
+    let cases: [(&str, &[&str], &[&str]); 12] = [
         ("git", &[
             "git push", "time git", "time -- git push", "time -p -- git", "! git", "! time -- git", "coproc git", "exec -a x git",
             "exec -c git", "command -p git", "command -- git", "builtin command git", "nice -- git", "a | time -- git",
@@ -43,6 +43,7 @@ fn a_refused_program_is_found_behind_what_starts_it() {
             &["make deploy.mk", "make -C deploy.mk", "make -f other.mk"]),
         ("prettier", &["npx prettier .", "npx prettier@3 .", "bunx prettier"], &["npx eslint prettier"]),
         ("perl", &["perl5.36 x.pl", "perl5 x.pl", "/usr/bin/perl x.pl"], &["perldoc x", "ls perl5.36"]),
+        ("timeout", &["timeout 5 ls", "nohup timeout 5 ls", "nice -n 5 /usr/bin/timeout 5 ls"], &["nohup ls timeout"]),
         ("gcc", &[
             "gcc-12 x.c", "x86_64-linux-gnu-gcc x.c", "x86_64-linux-gnu-gcc-12 x.c", "arm-none-eabi-gcc x.c", "aarch64-linux-gnu-gcc-13.2 x.c",
         ], &["my-gcc x.c", "x86_64-linux-gnu-ld x.o"]),
@@ -60,7 +61,13 @@ fn a_refused_program_is_found_behind_what_starts_it() {
     assert!(!world.runs(&policy, "python3 manage.py migrate", CONFINED));
     assert!(world.runs(&policy, "python3 manage.py test", CONFINED));
     // Interpreters are no way to an approval either.
-    for (program, command) in [("deploy.sh", "bash deploy.sh"), ("perl", "perl5.36 x.pl"), ("git", "time -- ./git")] {
+    for (program, command) in [
+        ("deploy.sh", "bash deploy.sh"),
+        ("perl", "perl5.36 x.pl"),
+        ("git", "time -- ./git"),
+        ("ls", "A=1 ls"),
+        ("python3", "python3 -c x"),
+    ] {
         assert!(!world.runs(&named(program, None, Allow), command, OFF), "allow {program}: {command}");
     }
 }
