@@ -414,7 +414,7 @@ fn next_step(hold: &Hold, last: Option<&Outcome>, name: &str, live: bool) -> Str
         }
         (HoldCause::Disk, _) => "free disk space; the pod then continues by itself".to_owned(),
         (HoldCause::Required, _) => format!("run `yoi start {name}` again once the key is set"),
-        (HoldCause::Cancel, true) => format!("`yoi send {name} \"INPUT\"` or `yoi resume {name}` continues it"),
+        (HoldCause::Cancel, true) => format!("`yoi send {name} \"INPUT\"` or `yoi resume {name}` ends the hold"),
         (HoldCause::Bug, true) => format!("`yoi log {name}` shows the last turns; `yoi resume {name}` tries again"),
         (HoldCause::Budget, true) if matches!(last, Some(Outcome::ModelFailed { .. })) => {
             format!("`yoi resume {name}` ends the hold, and `yoi send {name} \"continue\"` then continues the turn")

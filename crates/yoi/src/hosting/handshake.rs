@@ -55,7 +55,9 @@ impl Ready {
         let pid = self.pid;
         match (&self.missing, &self.held) {
             (Some(missing), _) => suspended(name, pid, missing),
-            (None, Some(held)) => format!("{name} is held (process {pid}): {held}; `yoi resume {name}` continues it"),
+            (None, Some(held)) => {
+                format!("{name} is held (process {pid}): {held}; `yoi status {name}` shows what ends the hold")
+            }
             (None, None) => format!(
                 "{name} is running (process {pid}): yoi send {name} \"INPUT\" · yoi log {name} --follow · yoi stop {name}"
             ),
