@@ -196,6 +196,8 @@ fn clients_of_a_killed_pod_are_told_that_their_inputs_are_kept() {
     finish(send).ends(69).says(&["the process of p ended", "input 2 is kept"]);
     stays.scene.yoi(&["ls"]).ends(0).prints(&["crashed"]);
     stays.scene.yoi(&["status", "p"]).ends(0).prints(&["crashed", "1 input waits"]);
+    // The command of the killed host ends, too.
+    stays.release();
 }
 
 #[test]

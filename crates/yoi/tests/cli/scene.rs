@@ -278,7 +278,10 @@ pub(crate) fn signal(pid: u32, signal: rustix::process::Signal) {
 /// Whether no such process runs any more; one that its parent has not asked after yet does not run.
 pub(crate) fn gone(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
+    let Some((_, rest)) = stat.rsplit_once(')') else { return true };
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    // The files of a process are closed when its last thread has ended.
+    matches!(fields.first(), Some(&("Z" | "X"))) && fields.get(17).is_none_or(|threads| matches!(*threads, "0" | "1"))
 }
 
 /// Makes a FIFO.
