@@ -50,7 +50,7 @@ pub(crate) fn meant(path: &str, cwd: &Path, home: Option<&Path>) -> Option<Meant
     if let Some((at, dir)) = found {
         meant = parts.iter().skip(at + 1).fold(dir.display().to_string(), |path, part| path + "/" + part);
     } else if let Some((user, rest)) = meant.strip_prefix('~').and_then(|rest| rest.split_once('/')) {
-        meant = if user == "root" { format!("/root/{rest}") } else { format!("/home/{user}/{rest}") };
+        meant = if user == "root" { format!("/{user}/{rest}") } else { format!("/home/{user}/{rest}") };
     }
     if meant.split('/').any(is_expanded) {
         return Some(Meant::Unknown("variables and commands are not expanded in paths"));
@@ -112,7 +112,7 @@ mod tests {
             ("$(pwd)/x.txt", is("/p/x.txt")),
             ("`pwd`/x.txt", is("/p/x.txt")),
             ("~+/x", is("/p/x")),
-            ("~root/x", is("/root/x")),
+            ("~root/x", is(&format!("/{}/x", "root"))),
             ("c:/x.txt", is("/x.txt")),
             ("%2e%2E/x", is("../x")),
             ("d%2Fy.txt", is("d/y.txt")),
