@@ -409,32 +409,6 @@ fn oddities() {
         (r#"{"error":"no","status":429}"#, &["vendor Some(429) no"]),
         (r#"{"code":200,"msg":"fine","choices":[]}"#, &["cut"]),
         ("upstream connect error\n", &["vendor None upstream connect error"]),
-        (r#"{"error_code":336003,"error_msg":"no"}"#, &["vendor None no"]),
-        (r#"{"__type":"ValidationException","message":"no"}"#, &["vendor Some(400) no"]),
-        (r#"{"Message":"no"}"#, &["vendor None no"]),
-        (r#"{"ret":-1,"msg":"no"}"#, &["vendor None no"]),
-        (r#"{"status":"error","reason":"no"}"#, &["vendor None no"]),
-        (r#"{"error":{"code":"model_not_found"}}"#, &[r#"vendor Some(404) {"code":"model_not_found"}"#]),
-        // The person chose the wrong `api`.
-        ("data: {\"type\":\"message_start\",\"message\":{}}\n\n", &["other API: the Messages API"]),
-        (r#"{"type":"message","content":[{"type":"text","text":"x"}]}"#, &["other API: the Messages API"]),
-        ("data: {\"type\":\"response.created\"}\n\n", &["other API: the Responses API"]),
-        ("data: {\"candidates\":[{}]}\n\n", &["other API: Gemini's own API"]),
-        (r#"{"model":"m","message":{"content":"x"},"done":true}"#, &["other API: Ollama's own API"]),
-        // Parts, and then the whole message again.
-        (
-            "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"\"},\"message\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n",
-            &["text a", "stop EndTurn"],
-        ),
-        // What some servers write is no JSON: numbers that are none, characters of control.
-        (
-            "data: {\"choices\":[{\"delta\":{\"content\":\"a\tNaN \\\"b\"},\"finish_reason\":\"stop\",\"logprob\":-Infinity}],\"usage\":NaN}\n\n",
-            &["text a\tNaN \"b", "stop EndTurn"],
-        ),
-        (
-            "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"MALFORMED_FUNCTION_CALL\"}]}\n\n",
-            &["text a", "vendor None the provider ended the answer with an error (MALFORMED_FUNCTION_CALL)"],
-        ),
         (
             "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\ndata: oops\n\ndata: {\"choices\":[{\"finish_reason\":\"stop\"}]}\n\n",
             &["text x", "notice", "stop EndTurn"],
@@ -488,6 +462,43 @@ data: {"choices":[{"delta":{"content":"\ude00b\ud83dc"},"finish_reason":"stop"}]
         (
             "data: {\"choices\":[{\"index\":1,\"delta\":{\"content\":\"other\"}},{\"index\":0,\"delta\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\ndata: {after\n\n",
             &["text x", "stop EndTurn"],
+        ),
+    ];
+    for (text, want) in table {
+        assert_eq!(decode(std::iter::once(text.as_bytes())), *want, "{text}");
+        assert_eq!(decode(text.as_bytes().chunks(1)), *want, "{text}, byte by byte");
+    }
+}
+
+/// What a paid answer, or the words of a provider, was lost to.
+#[test]
+fn more_oddities() {
+    let table: &[(&str, &[&str])] = &[
+        (r#"{"error_code":336003,"error_msg":"no"}"#, &["vendor None no"]),
+        (r#"{"__type":"ValidationException","message":"no"}"#, &["vendor Some(400) no"]),
+        (r#"{"Message":"no"}"#, &["vendor None no"]),
+        (r#"{"ret":-1,"msg":"no"}"#, &["vendor None no"]),
+        (r#"{"status":"error","reason":"no"}"#, &["vendor None no"]),
+        (r#"{"error":{"code":"model_not_found"}}"#, &[r#"vendor Some(404) {"code":"model_not_found"}"#]),
+        // The person chose the wrong `api`.
+        ("data: {\"type\":\"message_start\",\"message\":{}}\n\n", &["other API: the Messages API"]),
+        (r#"{"type":"message","content":[{"type":"text","text":"x"}]}"#, &["other API: the Messages API"]),
+        ("data: {\"type\":\"response.created\"}\n\n", &["other API: the Responses API"]),
+        ("data: {\"candidates\":[{}]}\n\n", &["other API: Gemini's own API"]),
+        (r#"{"model":"m","message":{"content":"x"},"done":true}"#, &["other API: Ollama's own API"]),
+        // Parts, and then the whole message again.
+        (
+            "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"\"},\"message\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n",
+            &["text a", "stop EndTurn"],
+        ),
+        // What some servers write is no JSON: numbers that are none, characters of control.
+        (
+            "data: {\"choices\":[{\"delta\":{\"content\":\"a\tNaN \\\"b\"},\"finish_reason\":\"stop\",\"logprob\":-Infinity}],\"usage\":NaN}\n\n",
+            &["text a\tNaN \"b", "stop EndTurn"],
+        ),
+        (
+            "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"MALFORMED_FUNCTION_CALL\"}]}\n\n",
+            &["text a", "vendor None the provider ended the answer with an error (MALFORMED_FUNCTION_CALL)"],
         ),
     ];
     for (text, want) in table {
