@@ -157,7 +157,8 @@ fn exit_of(end: &TurnEnd, output: &AnswerForm, ending: Option<Ending>) -> Exit {
     match &end.outcome {
         Outcome::Done if matches!(output, AnswerForm::Misfit(_)) => Exit::Failed,
         Outcome::Done if end.refused.is_some() => Exit::Refused,
-        Outcome::Done if end.shortfall.is_some() => Exit::Failed,
+        // A gate that failed accepts nothing.
+        Outcome::Done if end.shortfall.is_some() || end.paused.is_some() => Exit::Failed,
         Outcome::Done => Exit::Done,
         Outcome::MaxTokens | Outcome::Refused | Outcome::Empty | Outcome::Interrupted => Exit::Failed,
         Outcome::StepLimit | Outcome::CostLimit | Outcome::TokenLimit | Outcome::TimeLimit | Outcome::ContextLimit => {
@@ -252,10 +253,14 @@ fn failure(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<Stri
 
 /// What an answer that came leaves undone.
 fn unmet(ended: &FinishedRun, pod: EndedIn<'_>) -> Option<(String, Option<String>)> {
-    let FinishedRun { end: TurnEnd { refused, shortfall, .. }, output, .. } = ended;
+    let FinishedRun { end: TurnEnd { refused, shortfall, paused, .. }, output, .. } = ended;
     Some(match (output, refused, shortfall) {
         (AnswerForm::Misfit(problems), _, _) => misfit(problems, pod),
         (_, Some(refusal), _) => refusal_text(refusal),
+        (_, None, None) if let Some(reason) = paused => {
+            let help = pod.name.map(|name| format!("`yoi log {name}` shows the answer, which nothing accepted"));
+            (format!("the answer was not accepted: {reason}"), help)
+        }
         (AnswerForm::Missing, None, Some(Shortfall::NotUnderstood)) => {
             (NO_JSON.to_owned(), Some("choose a language model with -m; `yoi models` lists them".to_owned()))
         }

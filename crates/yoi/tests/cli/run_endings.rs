@@ -281,3 +281,16 @@ fn an_answer_that_fits_no_record_is_no_disks_fault() {
     scene.yoi(&["run", "--pod", "p", "-m", &short, "again"]).ends(0);
     scene.yoi(&["verify", "p"]).ends(0);
 }
+
+/// An answer that nothing checked, because the check is missing or was killed, ended with 0.
+#[test]
+fn an_answer_that_nothing_checked_is_not_accepted() {
+    for (command, says) in
+        [(r#"["no-such-program"]"#, "no-such-program"), (r#"["sh", "-c", "kill -9 $$"]"#, "did not end by itself")]
+    {
+        let scene = Scene::new();
+        scene.config(&format!("[features.\"builtin:output-validate\"]\ncommand = {command}\n"));
+        let model = scene.script("s.jsonl", &[json!({ "text": "unchecked" })]);
+        scene.yoi(&["run", "-m", &model, "go"]).ends(1).says(&["the answer was not accepted", says]);
+    }
+}
