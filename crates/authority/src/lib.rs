@@ -34,9 +34,10 @@ pub use fs::{
 pub use net::{HostPattern, HostPort, MAX_ADDRESSES, Net, is_public};
 pub use process::{
     Beyond, ChildExit, ChildMemory, ChildResult, Confinement, DRAIN, EnvPolicy, GRACE, GitFinding, GitGuard, Handled,
-    HostChild, Job, KILL_WAIT, LinkedRepository, OnlyLooks, Peer, Permit, PodProcess, ProcessOwner, QUIET, SandboxMode,
-    SpawnedChild, Spawner, StaleHost, Support, become_subreaper, end_descendants, end_stale, end_survivors, is_running,
-    label_descendants, peer_of, processes_of, resident_memory, seal_inherited, stale_hosts, started_by_pod, support,
+    HelperProgram, HostChild, Job, KILL_WAIT, LinkedRepository, Network, OnlyLooks, Peer, Permit, PodProcess,
+    ProcessOwner, QUIET, SandboxMode, SpawnedChild, Spawner, StaleHost, Support, become_subreaper, end_descendants,
+    end_stale, end_survivors, is_running, label_descendants, peer_of, processes_of, resident_memory, seal_inherited,
+    serve_helper, stale_hosts, started_by_pod, support,
 };
 pub use redact::{MAX_REDACTED, MIN_REDACTED, REDACTED, RedactedStream, Redactor};
 pub use remove::remove_dir;

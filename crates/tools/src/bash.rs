@@ -137,6 +137,10 @@ pub async fn run(live: Arc<Shell>, args: Args, cx: ToolContext) -> ToolResult {
     let changed = live.spawner.git_findings(mark);
     let changed: Vec<_> = changed.iter().map(|found| found.text(|path| live.workspace.show(path))).collect();
     changed.iter().for_each(|text| cx.host.warn(text));
+    if let Some(why) = live.spawner.weaker() {
+        cx.host
+            .warn(&format!("commands run without namespaces of their own: {why}; `yoi doctor` says what that means"));
+    }
     let ended = match (unwritten, ran) {
         (None, Ok(ended)) => ended,
         (Some(error), _) => return Err(with_changes(error, &changed)),
@@ -144,9 +148,11 @@ pub async fn run(live: Arc<Shell>, args: Args, cx: ToolContext) -> ToolResult {
     };
     let confined = live.spawner.mode() != SandboxMode::Off && ended.beyond.is_none();
     let text = if confined { authority::shown(&tail) } else { "".into() };
-    let network = no_network(&text);
+    // Where nothing counts what was refused, the output is searched.
+    let is_counted = ended.refused.is_some();
+    let network = ended.refused.map_or_else(|| no_network(&text), |refused| refused > 0);
     let mut notes = notes(&ended, network.then(|| cx.host.may_escalate()), &changed);
-    let tests = refused_tests(&text);
+    let tests = if is_counted { Vec::new() } else { refused_tests(&text) };
     if network && !tests.is_empty() {
         let (named, left) = tests.split_at(tests.len().min(NAMED_TESTS));
         let more = if left.is_empty() { String::new() } else { format!(" and {} more", left.len()) };
@@ -158,7 +164,8 @@ pub async fn run(live: Arc<Shell>, args: Args, cx: ToolContext) -> ToolResult {
     let refused = if ended.how == ChildExit::Exit(0) {
         None
     } else {
-        refused_path(&text, is_written, |path| live.workspace.existing_outside(path))
+        let outside = |path: &Path| live.workspace.existing_outside(path);
+        refused_path(&text, is_written, outside, |path| live.spawner.withholds(path))
     };
     notes.extend(refused.map(|(path, reach)| format!("[{REFUSED_PATH}{path}; commands can {reach}]")));
     notes.extend(escalated(wants, ended.beyond, confined));
@@ -241,7 +248,11 @@ fn notes(ended: &ChildResult, no_network: Option<bool>, changed: &[String]) -> V
     }
     if let Some(may_escalate) = no_network {
         let help = if may_escalate { "; `escalate` asks the person" } else { "" };
-        notes.push(format!("[{NO_NETWORK}{help}]"));
+        let reach = match ended.refused {
+            Some(refused) => format!(" outside of their own: refused {}", counted(u64::from(refused), "time", "times")),
+            None => ", not even connections within this machine".to_owned(),
+        };
+        notes.push(format!("[{NO_NETWORK}{reach}{help}]"));
     }
     notes.extend(changed.iter().take(NAMED_CHANGES).map(|text| format!("[{text}]")));
     if let Some(more) = changed.len().checked_sub(NAMED_CHANGES).filter(|more| *more > 0) {
@@ -318,9 +329,11 @@ const OF_WRITING: &[&str] = &["touch", "creat", "writ", "remov", "delet", "mov",
 
 /// What git says of the repository of a worktree or a submodule that it cannot read.
 const NO_REPOSITORY: &str = "not a git repository";
+/// What git says of a repository whose objects are used and are not there.
+const NO_ALTERNATE: &str = "unable to normalize alternate object path";
 
-/// The note about the network, up to what can be done.
-pub const NO_NETWORK: &str = "commands in the sandbox cannot use the network, not even connections within this machine";
+/// The beginning of the note about the network.
+pub const NO_NETWORK: &str = "commands in the sandbox cannot use the network";
 
 /// The most failed tests that a note names.
 const NAMED_TESTS: usize = 10;
@@ -349,23 +362,34 @@ fn refused_tests(output: &str) -> Vec<&str> {
 
 /// The first path outside of what commands can write about which the output says that it was refused, and what commands
 /// can do, as far as the output tells what this one tried.
-/// `outside`: where a path leads, if something is there that is outside of the workspace.
+/// `outside`: where a path leads, if something is there that is outside of the workspace. `is_hidden`: whether it is missing
+/// for commands only.
 fn refused_path(
     output: &str,
     is_written: impl Fn(&Path) -> bool,
     outside: impl Fn(&Path) -> Option<PathBuf>,
+    is_hidden: impl Fn(&Path) -> bool,
 ) -> Option<(String, &'static str)> {
-    let is_refused = |line: &&str| {
+    let is_refused = |line: &str| {
         let low = line.to_lowercase();
         ["permission denied", "read-only file system", NO_REPOSITORY].iter().any(|words| low.contains(words))
     };
+    let is_missing = |line: &str| {
+        let low = line.to_lowercase();
+        ["no such file", NO_ALTERNATE].iter().any(|words| low.contains(words))
+    };
     let is_known = |path: &Path| is_written(path) || OF_SYSTEM.iter().any(|system| path.starts_with(system));
-    let paths = output.lines().filter(is_refused).filter_map(|line| {
+    let paths = output.lines().filter(|line| is_refused(line) || is_missing(line)).filter_map(|line| {
         let words = line.split_whitespace().map(|word| word.trim_matches(|c: char| "'\"`‘’“”:;,()".contains(c)));
         let path = words.into_iter().find(|word| word.starts_with('/') && word.len() > 1)?;
         let words = line.replace(path, "").to_lowercase();
         // Git says so of a directory that is there, too, and names the way to it.
-        let found = if words.contains(NO_REPOSITORY) { outside(Path::new(path))? } else { path.into() };
+        let path = Path::new(path);
+        let found = match words.contains(NO_REPOSITORY) {
+            true => outside(path)?,
+            false if is_missing(line) && !is_hidden(path) => return None,
+            false => outside(path).unwrap_or_else(|| path.to_owned()),
+        };
         Some((found, OF_WRITING.iter().any(|word| words.contains(word))))
     });
     let (path, writes) = paths.into_iter().find(|(path, _)| !is_known(path))?;

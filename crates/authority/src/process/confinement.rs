@@ -17,6 +17,18 @@ pub enum SandboxMode {
     Off,
 }
 
+/// Which network children use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Network {
+    /// None.
+    None,
+    /// One of their own that has nothing but themselves in it. Without namespaces none.
+    #[default]
+    Loopback,
+    /// The machine's.
+    On,
+}
+
 /// What one child may do beyond the sandbox; see [`super::Spawner::permit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beyond {
@@ -83,6 +95,6 @@ fn probe() -> Support {
         Ok(LandlockStatus::Available { effective_abi, kernel_abi }) => kernel_abi.unwrap_or(effective_abi as i32),
         Ok(LandlockStatus::NotEnabled | LandlockStatus::NotImplemented) | Err(_) => 0,
     };
-    let seccomp = filter::build(false).is_ok_and(|filter| seccompiler::apply_filter(&filter).is_ok());
+    let seccomp = filter::build(filter::Reach::Nothing).is_ok_and(|filter| seccompiler::apply_filter(&filter).is_ok());
     Support { landlock_abi, seccomp }
 }

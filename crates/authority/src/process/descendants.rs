@@ -54,6 +54,8 @@ pub(super) struct Leftovers {
     pub(super) ended: u32,
     /// Processes that may still run: they fork faster than they are killed, do not die, or may belong to another call.
     pub(super) remaining: u32,
+    /// How many times the kernel found no route for what was sent.
+    pub(super) refused: Option<u32>,
 }
 
 /// Makes this process the parent of descendants whose own parent has ended. From then on it starts children through
@@ -167,7 +169,7 @@ impl RunningCall {
         let left = u32::try_from(sweep.left.len()).unwrap_or(u32::MAX);
         // A process reaped in the last round may have started another one.
         let remaining = left.saturating_add(sweep.strangers).max(u32::from(!sweep.clean));
-        (Leftovers { ended: sweep.ended, remaining }, waited.and(status))
+        (Leftovers { ended: sweep.ended, remaining, refused: None }, waited.and(status))
     }
 
     /// From now on what is left of the call is a dead owner's. Its main process has ended and is reaped.

@@ -1,14 +1,27 @@
-//! Noticing that a child has ended, without reaping it. Does not depend on what the child is for.
+//! How a child ends, and noticing that it has, without reaping it. Does not depend on what the child is for.
 
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions};
 use std::io;
+use std::time::Duration;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio_util::sync::CancellationToken;
 
 const STACK: usize = 64 * 1024;
+
+/// How long a killed child may take to end; only a hung disk or device takes longer.
+pub const KILL_WAIT: Duration = Duration::from_secs(5);
+
+/// How a child ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChildExit {
+    Exit(i32),
+    Signal(i32),
+    Deadline,
+    Cancelled,
+}
 
 /// Resolves when a child of this process has ended: its number stays its own, because it is not reaped here.
 #[derive(Debug)]
@@ -25,6 +38,11 @@ impl ExitWatch {
             Ok(handle) => Ok(Self::Handle(handle)),
             Err(_) => Self::on_a_thread(pid),
         }
+    }
+
+    /// Watches the process of a handle.
+    pub(super) fn of_handle(handle: OwnedFd) -> io::Result<Self> {
+        driven(handle).map(Self::Handle)
     }
 
     fn on_a_thread(pid: Pid) -> io::Result<Self> {

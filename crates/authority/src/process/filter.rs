@@ -9,29 +9,12 @@ use std::collections::BTreeMap;
 
 /// Refused with `EPERM`, whatever the arguments.
 const REFUSED: &[libc::c_long] = &[
-    // The network, and sockets of the user's other programs. `socketpair` is allowed, for pipes between processes.
-    libc::SYS_socket,
     // Performs I/O, sockets included, without further system calls that could be filtered.
     libc::SYS_io_uring_setup,
     // Keys that the person's other programs keep in the kernel.
     libc::SYS_keyctl,
     libc::SYS_add_key,
     libc::SYS_request_key,
-    // Memory and queues that are shared by number, not by path. An existing one can be used by its number, without
-    // `get`.
-    libc::SYS_shmget,
-    libc::SYS_shmat,
-    libc::SYS_shmctl,
-    libc::SYS_semget,
-    libc::SYS_semop,
-    libc::SYS_semtimedop,
-    libc::SYS_semctl,
-    libc::SYS_msgget,
-    libc::SYS_msgsnd,
-    libc::SYS_msgrcv,
-    libc::SYS_msgctl,
-    libc::SYS_mq_open,
-    libc::SYS_mq_unlink,
     // Another process's open files; files by number instead of path.
     libc::SYS_pidfd_getfd,
     libc::SYS_open_by_handle_at,
@@ -74,6 +57,25 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_ioperm,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_kexec_file_load,
+];
+
+/// Refused as well where what they reach is shared with the person's other programs.
+const SHARED: &[libc::c_long] = &[
+    // Memory and queues that are shared by number, not by path. An existing one can be used by its number, without
+    // `get`.
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
 ];
 
 /// From this number on, x86-64 kernels treat a call as one of the x32 ABI, which gives every call above a second
@@ -138,10 +140,33 @@ const IOPRIO_WHO_USER: u64 = 3;
 /// The limit on file locks, which labels descendants ([`super::label`]); <asm-generic/resource.h>.
 const LOCKS: u64 = 10;
 
-/// The sockets of this machine, and those of the internet; <linux/socket.h>.
+/// The sockets of this machine, those of the internet, and those that ask the kernel about the network; <linux/socket.h>.
 const AF_UNIX: u64 = 1;
 const AF_INET: u64 = 2;
 const AF_INET6: u64 = 10;
+const AF_NETLINK: u64 = 16;
+
+/// Which sockets and shared things a child reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// None: a socket of the internet fails as without a network. `socketpair` is allowed, for pipes between processes.
+    Nothing,
+    /// Sockets of the internet.
+    Internet,
+    /// All of namespaces that the child shares with other children only.
+    Namespaces,
+}
+
+impl Reach {
+    /// Other families are refused.
+    fn families(self) -> &'static [u64] {
+        match self {
+            Self::Nothing => &[],
+            Self::Internet => &[AF_INET, AF_INET6],
+            Self::Namespaces => &[AF_UNIX, AF_INET, AF_INET6, AF_NETLINK],
+        }
+    }
+}
 
 // Codes of the instructions written by hand; <linux/bpf_common.h>, <linux/seccomp.h>.
 const LOAD_WORD: u16 = 0x20;
@@ -149,23 +174,30 @@ const JUMP_EQUAL: u16 = 0x15;
 const JUMP_GREATER_EQUAL: u16 = 0x35;
 const RETURN: u16 = 0x06;
 const RETURN_ERRNO: u32 = 0x0005_0000;
+/// The offset of the low half of the first argument, where it has one: on machines that store it first.
+const FIRST_ARGUMENT: u32 = 16;
 
-/// With `network`, sockets of the internet are not refused.
-pub(super) fn build(network: bool) -> Result<BpfProgram, Error> {
-    compile(network)
+pub(super) fn build(reach: Reach) -> Result<BpfProgram, Error> {
+    compile(reach)
         .map_err(|why| Error::new(ErrorKind::Unavailable, format!("system call filter: {why}; use sandbox mode off")))
 }
 
-fn compile(network: bool) -> Result<BpfProgram, seccompiler::BackendError> {
+fn compile(reach: Reach) -> Result<BpfProgram, seccompiler::BackendError> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|number| (*number, Vec::new())).collect();
+    let shared = if reach == Reach::Namespaces { &[] } else { SHARED };
+    let refused = REFUSED.iter().chain(shared);
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = refused.map(|number| (*number, Vec::new())).collect();
     let low = |index, op, value| SeccompCondition::new(index, SeccompCmpArgLen::Dword, op, value);
     let eq = |index, value| low(index, SeccompCmpOp::Eq, value);
     let some = |index, value| SeccompRule::new(vec![low(index, SeccompCmpOp::Ne, value)?]);
-    if network {
-        let others = vec![low(0, SeccompCmpOp::Ne, AF_INET)?, low(0, SeccompCmpOp::Ne, AF_INET6)?];
-        rules.insert(libc::SYS_socket, vec![SeccompRule::new(others)?]);
+    let others = reach.families().iter().map(|family| low(0, SeccompCmpOp::Ne, *family));
+    let others: Vec<_> = others.collect::<Result<_, _>>()?;
+    let mut sockets = if others.is_empty() { Vec::new() } else { vec![SeccompRule::new(others)?] };
+    if reach == Reach::Namespaces {
+        // Addresses and routes. Others tell of devices and events of the machine.
+        sockets.push(SeccompRule::new(vec![eq(0, AF_NETLINK)?, low(2, SeccompCmpOp::Ne, 0)?])?);
     }
+    rules.insert(libc::SYS_socket, sockets);
     let mut ioctl = vec![SeccompRule::new(vec![eq(1, TIOCSTI)?])?, SeccompRule::new(vec![eq(1, TIOCLINUX)?])?];
     for (kind, harmless) in FILE_SYSTEMS {
         let others = harmless.iter().map(|number| low(1, SeccompCmpOp::Ne, *number));
@@ -184,15 +216,11 @@ fn compile(network: bool) -> Result<BpfProgram, seccompiler::BackendError> {
     // A pair of datagram sockets is connected, yet each can send to any other socket by its name. For Unix sockets
     // SOCK_RAW (3) means SOCK_DGRAM (2). Pairs of another family (TIPC) are the network.
     let kind = |value| low(1, SeccompCmpOp::MaskedEq(0xf), value);
-    let other_family = low(0, SeccompCmpOp::Ne, AF_UNIX)?;
-    rules.insert(
-        libc::SYS_socketpair,
-        vec![
-            SeccompRule::new(vec![other_family])?,
-            SeccompRule::new(vec![kind(2)?])?,
-            SeccompRule::new(vec![kind(3)?])?,
-        ],
-    );
+    let mut pairs = vec![SeccompRule::new(vec![low(0, SeccompCmpOp::Ne, AF_UNIX)?])?];
+    if reach != Reach::Namespaces {
+        pairs.extend([SeccompRule::new(vec![kind(2)?])?, SeccompRule::new(vec![kind(3)?])?]);
+    }
+    rules.insert(libc::SYS_socketpair, pairs);
     // Limits of other processes, the host's among them; 0 is the caller. And the limit that is the label, to set it.
     let label = |index| low(index, SeccompCmpOp::Eq, LOCKS);
     let new = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
@@ -207,8 +235,24 @@ fn compile(network: bool) -> Result<BpfProgram, seccompiler::BackendError> {
     let refuse = SeccompAction::Errno(libc::EPERM.unsigned_abs());
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch)?;
     let mut program = absent();
+    if reach == Reach::Nothing {
+        program.extend(unreachable());
+    }
     program.extend(BpfProgram::try_from(filter)?);
     Ok(program)
+}
+
+/// Sockets of the internet fail as on a machine without a network, which programs name.
+fn unreachable() -> BpfProgram {
+    let errno = RETURN_ERRNO | libc::ENETUNREACH.unsigned_abs();
+    vec![
+        sock_filter { code: LOAD_WORD, jt: 0, jf: 0, k: 0 },
+        sock_filter { code: JUMP_EQUAL, jt: 0, jf: 4, k: libc::SYS_socket as u32 },
+        sock_filter { code: LOAD_WORD, jt: 0, jf: 0, k: FIRST_ARGUMENT },
+        sock_filter { code: JUMP_EQUAL, jt: 1, jf: 0, k: AF_INET as u32 },
+        sock_filter { code: JUMP_EQUAL, jt: 0, jf: 1, k: AF_INET6 as u32 },
+        sock_filter { code: RETURN, jt: 0, jf: 0, k: errno },
+    ]
 }
 
 /// Calls that fail with `ENOSYS`, as on a kernel without them: [`CLONE3`], and numbers at or over [`X32`].

@@ -23,6 +23,10 @@ impl HostChild {
     /// # Errors
     /// The system's error, or that this process is being left.
     pub fn spawn(_: &Ambient, command: &mut Command) -> io::Result<Self> {
+        Self::start(command)
+    }
+
+    pub(super) fn start(command: &mut Command) -> io::Result<Self> {
         let (child, (pid, started)) = start(None, || command.spawn(), |owners, pid| (pid, owners.ward_started(pid)))?;
         Ok(Self { child, pid, started })
     }

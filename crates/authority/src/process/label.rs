@@ -59,6 +59,17 @@ pub(super) fn next_child(call: Option<u64>) {
     }
 }
 
+/// Whether children are labelled.
+pub(super) fn is_set() -> bool {
+    LABELLED.load(Ordering::SeqCst)
+}
+
+/// Sets what the children of this process have, which another one labelled: the number of a call of that one.
+pub(super) fn next_of_call(call: u64) {
+    let maximum = rustix::process::getrlimit(Resource::Locks).maximum;
+    rustix::process::setrlimit(Resource::Locks, Rlimit { current: Some(call), maximum }).ok();
+}
+
 /// The label of a process, also of one that ended and was not waited for.
 pub(super) fn of(pid: Pid) -> Option<Label> {
     let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;

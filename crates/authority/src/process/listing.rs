@@ -1,5 +1,6 @@
 //! The processes of a pod, for a person or a script that asks from outside. Ends none.
 
+use super::apart::HELPER;
 use super::descendants::MARK;
 use super::label::{self, Label};
 use super::memory;
@@ -111,7 +112,7 @@ fn found(session: &str) -> Vec<Found> {
                 next.push(Found { process: *child, label: parent.label, call: parent.call.clone() });
             }
         }
-        if !hosts.contains(&pid) {
+        if !hosts.contains(&pid) && parent.call.as_deref() != Some(HELPER) {
             found.push(parent);
         }
     }

@@ -11,6 +11,8 @@
 
 #[cfg(test)]
 mod alone;
+mod apart;
+mod cage;
 mod confinement;
 mod descendants;
 mod env;
@@ -36,9 +38,11 @@ mod survivors;
 mod temp;
 mod trail;
 
-pub use confinement::{Beyond, Confinement, SandboxMode, Support, support};
+pub use apart::{HelperProgram, serve_helper};
+pub use confinement::{Beyond, Confinement, Network, SandboxMode, Support, support};
 pub use descendants::{become_subreaper, end_descendants, end_survivors};
 pub use env::EnvPolicy;
+pub use exit::{ChildExit, KILL_WAIT};
 pub use git_guard::{GitFinding, GitGuard, Handled, LinkedRepository};
 pub use host_child::HostChild;
 pub use inherited::seal_inherited;
@@ -48,6 +52,6 @@ pub use memory::ChildMemory;
 pub use peer::{OnlyLooks, Peer, peer_of, started_by_pod};
 pub use processes::is_running;
 pub(crate) use rules::{ETC_GIVEN, ETC_WITHHELD, HOME_HIDDEN};
-pub use run::{ChildExit, ChildResult, DRAIN, GRACE, Job, KILL_WAIT, QUIET, SpawnedChild};
+pub use run::{ChildResult, DRAIN, GRACE, Job, QUIET, SpawnedChild};
 pub use spawner::{Permit, Spawner};
 pub use stale::{StaleHost, end_stale, stale_hosts};

@@ -3,6 +3,7 @@
 
 use super::confinement::{Confinement, SandboxMode, support};
 use super::env::EnvPolicy;
+use super::filter::Reach;
 use super::public::public;
 use super::trail::{End, Ground, Named, exactly, follow};
 use crate::{Error, ErrorKind};
@@ -10,7 +11,7 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
     RulesetCreated, RulesetCreatedAttr, Scope,
 };
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -179,84 +180,106 @@ fn writing(abi: ABI) -> BitFlags<AccessFs> {
     AccessFs::from_all(abi) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
 }
 
-/// The rules, ready to be applied by any number of threads. With `network`, they are about files only.
-pub(super) fn build(
-    confinement: &Confinement,
-    env: &EnvPolicy,
-    temp: &Path,
-    network: bool,
-) -> Result<RulesetCreated, Error> {
+/// What a rule gives: a path, the device and number of what it leads to, and the access to that.
+#[derive(Clone, Debug)]
+pub(super) struct Given {
+    pub(super) path: PathBuf,
+    pub(super) id: (u64, u64),
+    pub(super) access: BitFlags<AccessFs>,
+}
+
+/// A rule with an `O_PATH` handle on what it is for.
+type Rule = (Given, OwnedFd);
+
+/// The rules of a confinement.
+fn collect(confinement: &Confinement, env: &EnvPolicy, temp: &Path) -> Result<Vec<Rule>, Error> {
     let hidden = hidden(env);
     let read = resolved(&confinement.read, &hidden)?;
     let write = resolved(&confinement.write, &hidden)?;
     let abi = ABI::from(support().landlock_abi);
-    let failed = |why: landlock::RulesetError| {
-        Error::new(ErrorKind::Unavailable, format!("Landlock refused its rules: {why}; use sandbox mode off"))
-    };
-    let mut ruleset = handled(abi, network).map_err(failed)?;
-    let mut allow = |(fd, access): (OwnedFd, BitFlags<AccessFs>)| -> Result<(), Error> {
-        // `&mut` keeps the rules where they are when one is refused.
-        (&mut ruleset).add_rule(PathBeneath::new(fd, access)).map(drop).map_err(failed)
-    };
+    let mut all = Vec::new();
     let etc = named(Path::new("/etc")).chain(ETC_GIVEN.iter().map(PathBuf::from));
     let system = SYSTEM.iter().map(PathBuf::from).chain(public(etc, rustix::process::geteuid().is_root()));
     let system = system.map(|path| (path, reading())).chain([("/etc".into(), AccessFs::ReadDir.into())]);
     let shared = Some(SHARED_MEMORY).filter(|_| confinement.mode == SandboxMode::WorkspaceWrite);
-    let devices = DEVICES.iter().copied().chain(shared).map(|path| (PathBuf::from(path), reading() | writing(abi)));
+    let devices = DEVICES.iter().copied().chain(shared).map(|path| (PathBuf::from(path), written(abi)));
     for (path, access) in system.chain(devices) {
-        if let Some(rule) = open(&path, access, abi) {
-            allow(rule)?;
-        }
+        all.extend(open(path, access, abi));
     }
-    for end in given(env, &write, &hidden) {
-        if let Some(rule) = fitting(end.fd, end.kind, reading(), abi) {
-            allow(rule)?;
-        }
-    }
+    all.extend(given(env, &write, &hidden).into_iter().filter_map(|end| fitting(end.path, end.fd, reading(), abi)));
     let wide = match confinement.mode {
-        SandboxMode::WorkspaceWrite => reading() | writing(abi),
+        SandboxMode::WorkspaceWrite => written(abi),
         SandboxMode::ReadOnly | SandboxMode::Off => reading(),
     };
-    let mine = [(temp.to_owned(), reading() | writing(abi))];
+    let mine = [(temp.to_owned(), written(abi))];
     let own = read.into_iter().map(|path| (path, reading())).chain(write.into_iter().map(|path| (path, wide)));
     for (path, access) in own.chain(mine) {
         let moved = || {
             let text = format!("sandbox: {} was moved while the sandbox was set up; try again", crate::escape(&path));
             Error::new(ErrorKind::Unavailable, text)
         };
-        let End { fd, kind, .. } = exactly(&path).ok_or_else(moved)?;
-        if let Some(rule) = fitting(fd, kind, access, abi) {
-            allow(rule)?;
-        }
+        let end = exactly(&path).ok_or_else(moved)?;
+        all.extend(fitting(path, end.fd, access, abi));
+    }
+    Ok(all)
+}
+
+/// What is read and written.
+fn written(abi: ABI) -> BitFlags<AccessFs> {
+    reading() | writing(abi)
+}
+
+/// Landlock rules, ready to be applied by any number of threads. They handle every access right that this kernel supports,
+/// so all are refused where no rule allows them; but those of the network only where all of it is refused. A namespace of
+/// the children's own bounds their sockets by itself.
+pub(super) fn ruleset<'a>(
+    given: impl IntoIterator<Item = (BorrowedFd<'a>, BitFlags<AccessFs>)>,
+    reach: Reach,
+    abi: ABI,
+) -> Result<RulesetCreated, landlock::RulesetError> {
+    let mut ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    ruleset = ruleset.handle_access(AccessFs::from_all(abi))?;
+    if abi >= ABI::V4 && reach == Reach::Nothing {
+        ruleset = ruleset.handle_access(AccessNet::from_all(abi))?;
+    }
+    if abi >= ABI::V6 {
+        ruleset =
+            ruleset.scope(if reach == Reach::Namespaces { Scope::Signal.into() } else { Scope::from_all(abi) })?;
+    }
+    let mut ruleset = ruleset.create()?;
+    for (file, access) in given {
+        ruleset = ruleset.add_rule(PathBeneath::new(file, access))?;
     }
     Ok(ruleset)
 }
 
-/// The ruleset handles every access right that this kernel supports, so all are refused where no rule allows them; with
-/// `network`, all but those of the network.
-fn handled(abi: ABI, network: bool) -> Result<RulesetCreated, landlock::RulesetError> {
-    let mut ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
-    ruleset = ruleset.handle_access(AccessFs::from_all(abi))?;
-    if abi >= ABI::V4 && !network {
-        ruleset = ruleset.handle_access(AccessNet::from_all(abi))?;
-    }
-    if abi >= ABI::V6 {
-        ruleset = ruleset.scope(Scope::from_all(abi))?;
-    }
-    ruleset.create()
+/// The rules of a child that is not in namespaces of its own, and what they give.
+pub(super) fn build(
+    confinement: &Confinement,
+    env: &EnvPolicy,
+    temp: &Path,
+    reach: Reach,
+) -> Result<(RulesetCreated, Vec<Given>), Error> {
+    let all = collect(confinement, env, temp)?;
+    let rules = all.iter().map(|(given, file)| (file.as_fd(), given.access));
+    let ruleset = ruleset(rules, reach, ABI::from(support().landlock_abi)).map_err(|why| {
+        Error::new(ErrorKind::Unavailable, format!("Landlock refused its rules: {why}; use sandbox mode off"))
+    })?;
+    Ok((ruleset, all.into_iter().map(|(given, _)| given).collect()))
 }
 
-/// A handle for a rule on a path of the system; `None` if the path does not exist.
-fn open(path: &Path, access: BitFlags<AccessFs>, abi: ABI) -> Option<(OwnedFd, BitFlags<AccessFs>)> {
-    let fd = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    let kind = FileType::from_raw_mode(rustix::fs::fstat(&fd).ok()?.st_mode);
-    fitting(fd, kind, access, abi)
+/// A rule for a path of the system; `None` if the path does not exist.
+fn open(path: PathBuf, access: BitFlags<AccessFs>, abi: ABI) -> Option<Rule> {
+    let fd = rustix::fs::open(&path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    fitting(path, fd, access, abi)
 }
 
-/// The part of `access` that applies to a file type.
-fn fitting(fd: OwnedFd, kind: FileType, access: BitFlags<AccessFs>, abi: ABI) -> Option<(OwnedFd, BitFlags<AccessFs>)> {
-    let access = if kind == FileType::Directory { access } else { access & AccessFs::from_file(abi) };
-    (!access.is_empty()).then_some((fd, access))
+/// A rule with the part of `access` that applies to this kind of file.
+fn fitting(path: PathBuf, file: OwnedFd, access: BitFlags<AccessFs>, abi: ABI) -> Option<Rule> {
+    let stat = rustix::fs::fstat(&file).ok()?;
+    let is_dir = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+    let access = if is_dir { access } else { access & AccessFs::from_file(abi) };
+    (!access.is_empty()).then_some((Given { path, id: (stat.st_dev, stat.st_ino), access }, file))
 }
 
 /// The toolchains that the home directory and the environment name. Paths below a directory that children write are

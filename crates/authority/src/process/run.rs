@@ -1,7 +1,8 @@
 //! Running one child: reading its output, ending it at its deadline, and killing all of its descendants.
 
 use super::confinement::Beyond;
-use super::exit::ExitWatch;
+use super::descendants::Leftovers;
+use super::exit::{ChildExit, ExitWatch, KILL_WAIT};
 use super::git_guard::GitGuard;
 use super::processes;
 use super::spawner::Spawner;
@@ -19,9 +20,6 @@ use tokio_util::sync::CancellationToken;
 
 /// The time between `SIGTERM` and `SIGKILL`.
 pub const GRACE: Duration = Duration::from_secs(2);
-
-/// How long a killed child may take to end; only a hung disk or device takes longer.
-pub const KILL_WAIT: Duration = Duration::from_secs(5);
 
 /// After the main process has ended, its pipe is closed after this long without output.
 pub const QUIET: Duration = Duration::from_millis(100);
@@ -53,15 +51,6 @@ pub struct Job {
     pub input: Vec<u8>,
 }
 
-/// How a child ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChildExit {
-    Exit(i32),
-    Signal(i32),
-    Deadline,
-    Cancelled,
-}
-
 /// The result of a child's run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChildResult {
@@ -76,6 +65,9 @@ pub struct ChildResult {
     pub pid: u32,
     /// What it could do beyond the sandbox.
     pub beyond: Option<Beyond>,
+    /// How many connections and packets found no way out of the network of its own, while it ran; calls that ran at the
+    /// same time count, too. `None` where it had none of its own, and nothing counts.
+    pub refused: Option<u32>,
 }
 
 enum StopReason {
@@ -189,16 +181,14 @@ impl SpawnedChild {
             Some(StopReason::Cancelled) => ChildExit::Cancelled,
             Some(StopReason::Revoked) => return Err(Error::revoked(&format!("run {program}"))),
             Some(StopReason::Output(error)) => return Err(Error::system("keep a child's output", error)),
-            None => match status.as_ref().and_then(|status| status.exit_status()) {
-                Some(code) => ChildExit::Exit(code),
-                None => ChildExit::Signal(status.and_then(|status| status.terminating_signal()).unwrap_or(0)),
-            },
+            None => status.unwrap_or(ChildExit::Signal(0)),
         };
         if let Some(error) = trouble {
             return Err(Error::system("keep a child's output", error));
         }
         let took = limits.begun.elapsed();
-        Ok(ChildResult { how, took, leftovers: left.ended, remaining: left.remaining, pid, beyond })
+        let Leftovers { ended: leftovers, remaining, refused } = left;
+        Ok(ChildResult { how, took, leftovers, remaining, pid, beyond, refused })
     }
 }
 

@@ -1,21 +1,23 @@
 //! The grant to start children with one confinement. Does not depend on their duration and output.
 
-use super::confinement::{Beyond, Confinement, SandboxMode, support};
+use super::apart::{Helper, HelperProgram, WantedChild};
+use super::cage::Cage;
+use super::confinement::{Beyond, Confinement, Network, SandboxMode, support};
 use super::descendants::{MARK, RunningCall};
 use super::env::EnvPolicy;
 use super::exit::ExitWatch;
+use super::filter::Reach;
 use super::git_guard::{GitFinding, GitGuard};
 use super::programs::Programs;
+use super::rules::Given;
 use super::run::Job;
 use super::started::{ChildResources, RunningChild};
 use super::temp::TempBase;
 use super::{env, filter, rules};
 use crate::{Ambient, Door, Error, ErrorKind, Workspace};
-use landlock::{RulesetCreated, RulesetStatus};
+use rustix::fd::OwnedFd;
 use rustix::fs::MemfdFlags;
 use rustix::process::Pid;
-use rustix::thread::CapabilitySet;
-use seccompiler::BpfProgram;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -23,7 +25,7 @@ use std::io::{self, Seek, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::oneshot;
 
@@ -35,15 +37,6 @@ const MAX_CALL: usize = 64;
 /// The longest standard input, in bytes.
 const MAX_INPUT: usize = 1 << 20;
 
-/// The capabilities that root's children keep: to open files and to change their own identity, but not to change owners
-/// of files. With SETUID they can become another user and change permissions as that user. An ordinary user's children
-/// have none.
-const KEPT: CapabilitySet = CapabilitySet::DAC_OVERRIDE
-    .union(CapabilitySet::FSETID)
-    .union(CapabilitySet::KILL)
-    .union(CapabilitySet::SETGID)
-    .union(CapabilitySet::SETUID);
-
 /// A handle that starts child processes with one confinement; the shell tool holds one. Clones share the grant's door,
 /// rules and temporary directory.
 #[derive(Clone, Debug)]
@@ -54,8 +47,8 @@ pub struct Spawner {
     /// False for a handle that was derived.
     permits: bool,
     programs: Programs,
-    /// Whether its children use the network, whatever the sandbox says of it.
-    network: bool,
+    /// The network of its children, whatever the sandbox says of it.
+    network: Network,
     /// Whether programs are found only where no child writes.
     guarded_path: bool,
 }
@@ -77,25 +70,28 @@ struct Shared {
     room: Mutex<Arc<Room>>,
     /// By call.
     permitted: Mutex<BTreeMap<String, Beyond>>,
+    /// What holds namespaces of the children's own.
+    helper: OnceLock<HelperProgram>,
 }
 
 /// The temporary directories of the children, and the rules that give them.
 #[derive(Debug)]
 struct Room {
+    /// Before the directories that it uses.
+    helper: Mutex<Namespaces>,
     temp: TempBase,
     cage: Option<Arc<Cage>>,
+    given: Vec<Given>,
 }
 
-/// The Landlock rules and the system call filter of a confinement, built once and applied by each spawning thread.
-struct Cage {
-    ruleset: RulesetCreated,
-    filter: BpfProgram,
-}
-
-impl std::fmt::Debug for Cage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cage").finish_non_exhaustive()
-    }
+/// Namespaces of the children's own.
+#[derive(Debug, Default)]
+enum Namespaces {
+    #[default]
+    NotTried,
+    Held(Arc<Helper>),
+    /// Why there are none, and whether that was told.
+    Missing(String, bool),
 }
 
 impl Spawner {
@@ -116,7 +112,8 @@ impl Spawner {
         let null_file = File::options().read(true).open(null).map_err(|error| Error::io("open", null, error))?;
         let room = Mutex::new(Arc::new(Room::build(&confinement, &env, &tag)?));
         let permitted = Mutex::default();
-        let shared = Shared { mode: confinement.mode, env, tag, null: null_file, confinement, room, permitted };
+        let (mode, null, helper) = (confinement.mode, null_file, OnceLock::new());
+        let shared = Shared { mode, env, tag, null, confinement, room, permitted, helper };
         let (door, programs) = (Door::new(), Programs::Any);
         Ok(Self {
             shared: Arc::new(shared),
@@ -124,7 +121,7 @@ impl Spawner {
             git: None,
             permits: true,
             programs,
-            network: false,
+            network: Network::default(),
             guarded_path: false,
         })
     }
@@ -133,6 +130,55 @@ impl Spawner {
     #[must_use]
     pub fn with_git_guard(self, guard: Arc<GitGuard>) -> Self {
         Self { git: Some(guard), ..self }
+    }
+
+    /// Starts confined children in namespaces of their own, where this machine has them.
+    #[must_use]
+    pub fn with_helper(self, program: HelperProgram) -> Self {
+        // The first one counts.
+        self.shared.helper.set(program).ok();
+        self
+    }
+
+    /// Which network its children use.
+    #[must_use]
+    pub fn with_network(self, network: Network) -> Self {
+        Self { network, ..self }
+    }
+
+    /// Why children have no namespaces of their own, once; `None` also if that is not known yet.
+    pub fn weaker(&self) -> Option<String> {
+        match &mut *self.shared.room().ok()?.namespaces() {
+            Namespaces::Missing(why, told) => (!std::mem::replace(told, true)).then(|| why.clone()),
+            Namespaces::NotTried | Namespaces::Held(_) => None,
+        }
+    }
+
+    /// Whether a path is of this machine, or would be, and not among what children in namespaces of their own see.
+    pub fn withholds(&self, path: &Path) -> bool {
+        let Ok(room) = self.shared.room() else { return false };
+        let roots = || self.shared.confinement.read.iter().chain(&self.shared.confinement.write);
+        let is_there = |path: &Path| path.symlink_metadata().is_ok();
+        // What is above a directory that is given is there as well, and `/tmp` and `/dev` are always.
+        let is_seen = |dir: &Path| {
+            dir.parent().is_none_or(|above| above == Path::new("/")) || roots().any(|root| root.starts_with(dir))
+        };
+        matches!(*room.namespaces(), Namespaces::Held(_))
+            && !roots().any(|root| path.starts_with(root))
+            && !path.starts_with(room.temp.path())
+            && (is_there(path) || path.parent().is_some_and(|dir| !is_seen(dir) && is_there(dir)))
+    }
+
+    /// Tries namespaces of the children's own.
+    ///
+    /// # Errors
+    /// Why there are none here.
+    pub fn try_namespaces(&self) -> Result<(), String> {
+        let room = self.shared.room().map_err(|error| error.to_string())?;
+        match self.shared.helper(&room, self.network) {
+            Some(_) => Ok(()),
+            None => Err(self.weaker().unwrap_or_default()),
+        }
     }
 
     /// The position of the next git finding, for [`Spawner::git_findings`].
@@ -175,7 +221,7 @@ impl Spawner {
     /// the network; `Unavailable` when there is no sandbox, which alone withholds it.
     pub fn limited(&self, programs: &[OsString], network: bool) -> Result<Self, Error> {
         let programs = self.programs.narrowed(programs)?;
-        let gives = self.network || self.permits && self.shared.mode != SandboxMode::ReadOnly;
+        let gives = self.network == Network::On || self.permits && self.shared.mode != SandboxMode::ReadOnly;
         if network && !gives {
             return Err(Error::new(ErrorKind::Denied, "this grant gives its programs no network"));
         }
@@ -183,6 +229,8 @@ impl Spawner {
             let text = "without a sandbox no program can be kept from the network; grant the network, or use a sandbox";
             return Err(Error::new(ErrorKind::Unavailable, text));
         }
+        // Without a grant of it, the sandbox of commands decides.
+        let network = if network { Network::On } else { self.shared.plain(self.network) };
         Ok(Self { programs, network, ..self.derive() })
     }
 
@@ -241,48 +289,83 @@ impl Spawner {
         // A permit is for the programs of the host's own rules.
         let limited = !matches!(self.programs, Programs::Any);
         let beyond = if limited { None } else { self.shared.permitted().remove(&job.call) };
-        let cage = self.shared.cage(&room, beyond.or(self.network.then_some(Beyond::Network)))?;
+        let open = (self.network == Network::On).then_some(Beyond::Network);
+        let cage = self.shared.cage(&room, beyond.or(open))?;
+        let apart = cage.is_some() && beyond.or(open).is_none();
         let caches = cage.is_some().then(|| room.temp.caches()).transpose()?;
         let temp = room.temp.for_call(&job.call)?;
         let mark = format!("{}/{}", self.shared.tag, job.call);
         let failed = |error: io::Error| Error::system(&format!("run {program}"), error);
         let (reader, writer) = io::pipe().map_err(failed)?;
         let reader = Receiver::from_owned_fd(reader.into()).map_err(failed)?;
-        let mut command = Command::new(&path);
-        command.arg0(&job.program).args(&job.args).current_dir(&job.cwd).process_group(0);
-        command.env_clear().envs(self.shared.env.vars()).envs(caches.iter().flat_map(|dir| env::caches(dir)));
-        command.env("TMPDIR", temp.path()).env(MARK, &mark);
+        let mut env = self.shared.env.vars().map(owned).collect::<Vec<_>>();
+        env.extend(caches.iter().flat_map(|dir| env::caches(dir)).map(owned));
+        env.extend([("TMPDIR", temp.path().as_os_str()), (MARK, OsStr::new(&mark))].map(owned));
         if self.guarded_path {
-            command.env("PATH", self.path().map_err(|error| failed(io::Error::other(error)))?);
+            env.push(owned(("PATH", self.path().map_err(|error| failed(io::Error::other(error)))?)));
         }
-        command.stdin(self.input(job).map_err(failed)?);
-        command.stdout(Stdio::from(writer.try_clone().map_err(failed)?)).stderr(Stdio::from(writer));
+        let wanted = WantedChild {
+            path: path.clone(),
+            name: job.program.clone(),
+            args: job.args.clone(),
+            cwd: job.cwd.clone(),
+            env,
+            input: self.input(job).map_err(failed)?,
+            output: writer.into(),
+        };
         let git = self.git.as_ref().map(GitGuard::watch);
         let resources = ChildResources { temp, slot: RunningCall::take(), guard, git };
+        let launched = self.launch(room, cage, apart, wanted, mark, resources).await.map_err(failed)?;
+        let lost = || Error::new(ErrorKind::Bug, format!("run {program}: the spawning thread ended early"));
+        let started = launched.ok_or_else(lost)?.map_err(|error| explain(job, &path, error))?;
+        let exit = started.exit_watch().map_err(failed)?;
+        Ok((started, exit, reader, beyond))
+    }
+
+    /// Starts a child in namespaces of its own, if it may be and there are any; otherwise on a fresh thread, which confines
+    /// itself. `None` if that thread is gone.
+    async fn launch(
+        &self,
+        room: Arc<Room>,
+        cage: Option<Arc<Cage>>,
+        apart: bool,
+        mut wanted: WantedChild,
+        mark: String,
+        mut resources: ChildResources,
+    ) -> io::Result<Option<io::Result<RunningChild>>> {
+        if apart && self.shared.helper.get().is_some() {
+            let (shared, room, network) = (Arc::clone(&self.shared), Arc::clone(&room), self.network);
+            let start = move || match shared.helper(&room, network) {
+                Some(helper) => Ok(start_apart(&shared, &room, helper, &wanted, network, resources)),
+                None => Err(Box::new((wanted, resources))),
+            };
+            match tokio::task::spawn_blocking(start).await {
+                Ok(Ok(started)) => return Ok(Some(started)),
+                Ok(Err(unused)) => (wanted, resources) = *unused,
+                Err(_panic) => return Ok(None),
+            }
+        }
         let (answer, answered) = oneshot::channel();
         let spawn = move || {
-            let started = spawn(cage.as_deref(), command, &mark, resources);
+            let started = spawn(cage.as_deref(), wanted, &mark, resources);
             // The directory is removed by the drop of the last spawner, not by this thread.
             drop(room);
             // If the receiver is gone, this drops the child, which kills it.
             answer.send(started).ok();
         };
-        std::thread::Builder::new().name("spawn".to_owned()).stack_size(STACK).spawn(spawn).map_err(failed)?;
-        let lost = || Error::new(ErrorKind::Bug, format!("run {program}: the spawning thread ended early"));
-        let started = answered.await.map_err(|_| lost())?.map_err(|error| explain(job, &path, error))?;
-        let exit = ExitWatch::of(started.pid()).map_err(failed)?;
-        Ok((started, exit, reader, beyond))
+        std::thread::Builder::new().name("spawn".to_owned()).stack_size(STACK).spawn(spawn)?;
+        Ok(answered.await.ok())
     }
 
     /// What the child reads: a file in memory, which needs nobody to write into a pipe.
-    fn input(&self, job: &Job) -> io::Result<Stdio> {
+    fn input(&self, job: &Job) -> io::Result<OwnedFd> {
         if job.input.is_empty() {
-            return self.shared.null.try_clone().map(Stdio::from);
+            return self.shared.null.try_clone().map(OwnedFd::from);
         }
         let mut file = File::from(rustix::fs::memfd_create("input", MemfdFlags::CLOEXEC)?);
         file.write_all(&job.input)?;
         file.rewind()?;
-        Ok(Stdio::from(file))
+        Ok(file.into())
     }
 
     /// Finds the program's path before confinement, so that errors concern this path and nothing is searched under
@@ -340,13 +423,40 @@ impl Shared {
         self.permitted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The network of programs that were granted none.
+    fn plain(&self, network: Network) -> Network {
+        if network == Network::On { Network::default() } else { network }
+    }
+
+    /// What holds the namespaces of the children's own, started with the first of them; `None` where there are none.
+    fn helper(&self, room: &Room, network: Network) -> Option<Arc<Helper>> {
+        let program = self.helper.get()?;
+        let mut namespaces = room.namespaces();
+        if matches!(*namespaces, Namespaces::NotTried) {
+            let started = || {
+                let view = room.temp.view()?;
+                let loopback = network == Network::Loopback;
+                Helper::start(program, &self.tag, &room.given, &view, loopback)
+                    .map_err(|error| Error::system("make namespaces", error))
+            };
+            *namespaces = match started() {
+                Ok(helper) => Namespaces::Held(Arc::new(helper)),
+                Err(why) => Namespaces::Missing(why.to_string(), false),
+            };
+        }
+        match &*namespaces {
+            Namespaces::Held(helper) => Some(Arc::clone(helper)),
+            Namespaces::NotTried | Namespaces::Missing(..) => None,
+        }
+    }
+
     /// What confines a child that may go so far.
     fn cage(&self, room: &Room, beyond: Option<Beyond>) -> Result<Option<Arc<Cage>>, Error> {
         match (beyond, &room.cage) {
             (Some(Beyond::Unconfined), _) | (_, None) => Ok(None),
             (None, Some(cage)) => Ok(Some(Arc::clone(cage))),
             (Some(Beyond::Network), Some(_)) => {
-                Cage::build(&self.confinement, &self.env, room.temp.path(), true).map(|cage| Some(Arc::new(cage)))
+                build_cage(&self.confinement, &self.env, room.temp.path(), Reach::Internet).map(|(cage, _)| Some(cage))
             }
         }
     }
@@ -362,49 +472,64 @@ impl Room {
     fn build(confinement: &Confinement, env: &EnvPolicy, tag: &str) -> Result<Self, Error> {
         let parent = env.place("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
         let temp = TempBase::create(&parent, tag)?;
-        let cage = match confinement.mode {
+        let (cage, given) = match confinement.mode {
             SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite => {
-                Some(Arc::new(Cage::build(confinement, env, temp.path(), false)?))
+                build_cage(confinement, env, temp.path(), Reach::Nothing).map(|(cage, given)| (Some(cage), given))?
             }
-            SandboxMode::Off => None,
+            SandboxMode::Off => Default::default(),
         };
-        Ok(Self { temp, cage })
+        Ok(Self { temp, cage, given, helper: Mutex::default() })
+    }
+
+    fn namespaces(&self) -> MutexGuard<'_, Namespaces> {
+        self.helper.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Cage {
-    /// With `network`, it leaves IPv4 and IPv6 open.
-    fn build(confinement: &Confinement, env: &EnvPolicy, temp: &Path, network: bool) -> Result<Self, Error> {
-        if let Some(missing) = support().missing() {
-            let text =
-                format!("sandbox: this kernel does not support {missing}; use sandbox mode off, or another kernel");
-            return Err(Error::new(ErrorKind::Unavailable, text));
-        }
-        Ok(Self { ruleset: rules::build(confinement, env, temp, network)?, filter: filter::build(network)? })
+fn build_cage(
+    confinement: &Confinement,
+    env: &EnvPolicy,
+    temp: &Path,
+    reach: Reach,
+) -> Result<(Arc<Cage>, Vec<Given>), Error> {
+    if let Some(missing) = support().missing() {
+        let text = format!("sandbox: this kernel does not support {missing}; use sandbox mode off, or another kernel");
+        return Err(Error::new(ErrorKind::Unavailable, text));
     }
-
-    /// Confines the calling thread and all processes that it starts, irrevocably.
-    fn close(&self) -> io::Result<()> {
-        for capability in CapabilitySet::all().difference(KEPT).iter() {
-            // Fails for an ordinary user, whose children have no capabilities anyway, and for numbers that this kernel
-            // does not have.
-            rustix::thread::remove_capability_from_bounding_set(capability).ok();
-        }
-        // Ambient and inheritable capabilities survive exec: root's children would keep them in spite of the bounding
-        // set.
-        rustix::thread::clear_ambient_capability_set()?;
-        let mut sets = rustix::thread::capabilities(None)?;
-        sets.inheritable &= KEPT;
-        rustix::thread::set_capabilities(None, sets)?;
-        let status = self.ruleset.try_clone()?.restrict_self().map_err(io::Error::other)?;
-        if status.ruleset != RulesetStatus::FullyEnforced || !status.no_new_privs {
-            return Err(io::Error::other("the kernel applied only a part of the Landlock rules"));
-        }
-        seccompiler::apply_filter(&self.filter).map_err(io::Error::other)
-    }
+    let (ruleset, given) = rules::build(confinement, env, temp, reach)?;
+    Ok((Arc::new(Cage { ruleset, filter: filter::build(reach)? }), given))
 }
 
-fn spawn(cage: Option<&Cage>, mut command: Command, mark: &str, resources: ChildResources) -> io::Result<RunningChild> {
+fn owned(entry: (impl AsRef<OsStr>, impl AsRef<OsStr>)) -> (OsString, OsString) {
+    (entry.0.as_ref().to_owned(), entry.1.as_ref().to_owned())
+}
+
+/// Starts a child in namespaces of its own. A helper that was killed is replaced once.
+fn start_apart(
+    shared: &Shared,
+    room: &Room,
+    helper: Arc<Helper>,
+    wanted: &WantedChild,
+    network: Network,
+    resources: ChildResources,
+) -> io::Result<RunningChild> {
+    let call = resources.slot.call;
+    let apart = match helper.spawn(wanted, call) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            *room.namespaces() = Namespaces::NotTried;
+            let gone = || io::Error::other("the helper of the sandbox was killed, and no other one can be started");
+            shared.helper(room, network).ok_or_else(gone)?.spawn(wanted, call)?
+        }
+        apart => apart?,
+    };
+    Ok(RunningChild::apart(apart, resources))
+}
+
+fn spawn(cage: Option<&Cage>, wanted: WantedChild, mark: &str, resources: ChildResources) -> io::Result<RunningChild> {
+    let WantedChild { path, name, args, cwd, env, input, output } = wanted;
+    let mut command = Command::new(path);
+    command.arg0(name).args(args).current_dir(cwd).process_group(0).env_clear().envs(env);
+    command.stdin(Stdio::from(input)).stdout(Stdio::from(output.try_clone()?)).stderr(Stdio::from(output));
     let child = resources.slot.spawn(&mut command, mark, || cage.map_or(Ok(()), Cage::close))?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
     Ok(RunningChild::new(pid, resources))
@@ -431,8 +556,9 @@ fn check(job: &Job) -> Result<(), Error> {
 }
 
 fn explain(job: &Job, path: &Path, error: io::Error) -> Error {
-    if error.kind() == io::ErrorKind::PermissionDenied && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
-    {
+    // In namespaces of its own what is not given is not there.
+    let is_refused = matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound);
+    if is_refused && job.cwd.is_dir() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok() {
         let text =
             format!("run {}: the sandbox does not allow it to run; add its directory for reading", crate::escape(path));
         return Error::new(ErrorKind::Denied, text);

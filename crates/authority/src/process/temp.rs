@@ -17,6 +17,9 @@ pub(super) const PREFIX: &str = "yoi-";
 /// The part that children may use. The rest is the host's: its identity, and the lock that shows that it is alive.
 const CALLS: &str = "calls";
 
+/// Where a helper builds what children see.
+const VIEW: &str = "view";
+
 #[derive(Debug)]
 pub(super) struct TempBase {
     path: PathBuf,
@@ -64,6 +67,13 @@ impl TempBase {
     /// The directory that contains the calls' directories.
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// An empty directory that no child reaches.
+    pub(super) fn view(&self) -> Result<PathBuf, Error> {
+        let path = self.scratch.path().join(VIEW);
+        make_private(&path).or_else(|error| path.symlink_metadata().map(drop).map_err(|_| error))?;
+        Ok(path)
     }
 
     /// The directory for tools' caches, shared by all calls; created on first use.

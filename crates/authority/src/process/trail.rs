@@ -37,7 +37,6 @@ pub(super) struct End {
     pub(super) fd: OwnedFd,
     /// Where it is, without links.
     pub(super) path: PathBuf,
-    pub(super) kind: FileType,
 }
 
 /// Opens a path without links; `None` if something else is there by now.
@@ -50,7 +49,7 @@ pub(super) fn exactly(path: &Path) -> Option<End> {
 pub(super) fn follow(path: &Path, named: Named, ground: &Ground<'_>) -> Option<End> {
     let mut todo: VecDeque<OsString> = names(path)?;
     let mut stack = vec![open_root()?];
-    let (mut at, mut kind) = (PathBuf::from("/"), FileType::Directory);
+    let mut at = PathBuf::from("/");
     let (mut links, mut steps) = (0, 0);
     while let Some(name) = todo.pop_front() {
         steps += 1;
@@ -63,7 +62,6 @@ pub(super) fn follow(path: &Path, named: Named, ground: &Ground<'_>) -> Option<E
                 stack.pop();
                 at.pop();
             }
-            kind = FileType::Directory;
             continue;
         }
         let fd = step(stack.last()?, &name)?;
@@ -71,7 +69,6 @@ pub(super) fn follow(path: &Path, named: Named, ground: &Ground<'_>) -> Option<E
         if found != FileType::Symlink {
             at.push(name);
             stack.push(fd);
-            kind = found;
             continue;
         }
         links += 1;
@@ -89,7 +86,7 @@ pub(super) fn follow(path: &Path, named: Named, ground: &Ground<'_>) -> Option<E
             todo.push_front(name);
         }
     }
-    Some(End { fd: stack.pop()?, path: at, kind })
+    Some(End { fd: stack.pop()?, path: at })
 }
 
 impl Ground<'_> {

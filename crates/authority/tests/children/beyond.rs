@@ -50,7 +50,7 @@ async fn with_the_network_all_else_stays_confined() {
     ];
     tries(&place, Beyond::Network, &expected).await;
     let confined = place.spawner(SandboxMode::WorkspaceWrite).unwrap();
-    assert_eq!(says(&place, &confined, &["tcp", &port]).await, ("EPERM".to_owned(), None));
+    assert_eq!(says(&place, &confined, &["tcp", &port]).await, ("ENETUNREACH".to_owned(), None));
 }
 
 #[tokio::test]
@@ -73,11 +73,11 @@ async fn a_permit_is_for_one_child_of_its_call_and_only_the_host_gives_it() {
     }
     let place = Place::new();
     let host = place.spawner(SandboxMode::WorkspaceWrite).unwrap();
-    let (open, shut) = (("ok".to_owned(), Some(Beyond::Network)), ("EPERM".to_owned(), None));
+    let (open, shut) = (("ok".to_owned(), Some(Beyond::Network)), ("ENETUNREACH".to_owned(), None));
     let socket = ["socket", "2", "1"];
     let permit = host.permit("c00000001", Beyond::Network);
     let other = authority::Job { call: "c00000002".to_owned(), ..place.job(probe(), &socket) };
-    assert_eq!(shared::run(&host, other).await.unwrap().1.trim(), "EPERM", "another call has it");
+    assert_eq!(shared::run(&host, other).await.unwrap().1.trim(), "ENETUNREACH", "another call has it");
     assert_eq!(says(&place, &host, &socket).await, open);
     assert_eq!(says(&place, &host, &socket).await, shut, "it is used twice");
     drop(permit);

@@ -66,6 +66,11 @@ const REFUSED: &[(&str, libc::c_long)] = &[
     ("ioperm", libc::SYS_ioperm),
 ];
 
+/// Whether it is about what children in namespaces share with each other only.
+fn is_shared(name: &str) -> bool {
+    ["socket", "shm", "sem", "msg", "mq_"].iter().any(|start| name.starts_with(start))
+}
+
 /// All families of sockets that some kernel has, by number: IPv4, its neighbours, packets, keys, virtual machines, raw
 /// devices, ciphers.
 const FAMILIES: std::ops::Range<u32> = 1..47;
@@ -79,13 +84,19 @@ async fn calls_that_are_refused_by_name() {
     for mode in [SandboxMode::WorkspaceWrite, SandboxMode::ReadOnly] {
         let caged = place.spawner(mode).unwrap();
         for (name, number) in REFUSED {
-            assert_eq!(place.says(&caged, &["call", &number.to_string()]).await, "EPERM", "{name}, {mode:?}");
+            let call = ["call", &number.to_string()];
+            if is_shared(name) {
+                assert_eq!(place.says(&caged, &call).await, "EPERM", "{name}, {mode:?}");
+            } else {
+                place.tries(&caged, &call, "EPERM").await;
+            }
         }
     }
     let caged = place.spawner(SandboxMode::WorkspaceWrite).unwrap();
     for (family, kind) in FAMILIES.flat_map(|family| [1, 3].map(|kind| (family, kind))) {
-        let said = place.says(&caged, &["socket", &family.to_string(), &kind.to_string()]).await;
-        assert_eq!(said, "EPERM", "socket({family}, {kind})");
+        // The internet's, as on a machine without a network.
+        let refused = if [2, 10].contains(&family) { "ENETUNREACH" } else { "EPERM" };
+        place.tries(&caged, &["socket", &family.to_string(), &kind.to_string()], refused).await;
     }
 }
 
@@ -135,7 +146,7 @@ async fn ways_around_the_names() {
         (&["chmod", &outside], "ok", "ok"),
     ];
     for (args, inside, without) in tries {
-        assert_eq!(place.says(&caged, args).await, *inside, "caged {args:?}");
+        place.tries(&caged, args, inside).await;
         if !without.is_empty() {
             assert_eq!(place.says(&free, args).await, *without, "free {args:?}");
         }
@@ -181,7 +192,7 @@ async fn files_that_are_open_for_reading() {
         ("0x40047211", &given, "FAT's attributes"),
     ];
     for (how, path, without) in tries {
-        assert_eq!(place.says(&caged, &["held", how, path]).await, "EPERM", "{how}, {without}");
+        place.tries(&caged, &["held", how, path], "EPERM").await;
         let said = place.says(&free, &["held", how, path]).await;
         // Not every file system has these.
         let absent = ["ENOTTY", "EOPNOTSUPP"].contains(&said.as_str());

@@ -69,7 +69,7 @@ async fn files() {
     ];
     for (args, inside, outside) in &tries {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        assert_eq!(place.says(&caged, &args).await, *inside, "caged {args:?}");
+        place.tries(&caged, &args, inside).await;
         if !outside.is_empty() {
             let said = place.says(&free, &args).await;
             assert!(said == *outside || (*outside == "EOF-or-ok" && said == "ok"), "free {args:?}: {said}");
@@ -90,7 +90,7 @@ async fn read_only_mode_writes_nothing_but_its_temporary_directory() {
     assert_eq!(place.says(&caged, &["read", &file]).await, "ok");
     for (op, name) in [("write", "file"), ("write", "new"), ("mkdir", "dir"), ("truncate", "file"), ("unlink", "file")]
     {
-        assert_eq!(place.says(&caged, &[op, &text(&place.project.join(name))]).await, "EACCES", "{op} {name}");
+        place.tries(&caged, &[op, &text(&place.project.join(name))], "EACCES").await;
     }
     let job = place.job("sh", &["-c", "echo x > $TMPDIR/a && cat $TMPDIR/a && stat -c %a $TMPDIR && echo $TMPDIR"]);
     let (_, said) = shared::run(&caged, job).await.unwrap();
@@ -116,9 +116,9 @@ async fn sockets() {
         <std::os::unix::net::SocketAddr as std::os::linux::net::SocketAddrExt>::from_abstract_name(&name[1..]).unwrap();
     let _abstract = std::os::unix::net::UnixListener::bind_addr(&address).unwrap();
     let tries: &[(&[&str], &str)] = &[
-        (&["socket", "2", "1"], "EPERM"),
-        (&["socket", "2", "2"], "EPERM"),
-        (&["socket", "10", "1"], "EPERM"),
+        (&["socket", "2", "1"], "ENETUNREACH"),
+        (&["socket", "2", "2"], "ENETUNREACH"),
+        (&["socket", "10", "1"], "ENETUNREACH"),
         (&["socket", "1", "1"], "EPERM"),
         (&["socket", "16", "3"], "EPERM"),
         (&["unix", &path], "EPERM"),
@@ -132,7 +132,7 @@ async fn sockets() {
         (&["pair-sendto", &datagrams, "524290"], "EPERM"),
     ];
     for (args, inside) in tries {
-        assert_eq!(place.says(&caged, args).await, *inside, "caged {args:?}");
+        place.tries(&caged, args, inside).await;
         assert_eq!(place.says(&free, args).await, "ok", "free {args:?}");
     }
 }
@@ -181,7 +181,7 @@ async fn processes_and_the_kernel() {
         (&["openpty"], "EACCES", "ok"),
     ];
     for (args, inside, outside) in tries {
-        assert_eq!(place.says(&caged, args).await, *inside, "caged {args:?}");
+        place.tries(&caged, args, inside).await;
         if !outside.is_empty() {
             assert_eq!(place.says(&free, args).await, *outside, "free {args:?}");
         }
@@ -209,7 +209,7 @@ async fn root_keeps_no_power_over_the_machine() {
     let (_, said) = shared::run(&caged, place.job("grep", &["Cap[EB]", "/proc/self/status"])).await.unwrap();
     // DAC_OVERRIDE, FSETID, KILL, SETGID, SETUID.
     assert!(said.contains("CapEff:\t00000000000000f2"), "{said}");
-    assert_eq!(place.says(&caged, &["read", "/etc/shadow"]).await, "EACCES");
+    place.tries(&caged, &["read", "/etc/shadow"], "EACCES").await;
 }
 
 /// What a program is started with in spite of the bounding set.

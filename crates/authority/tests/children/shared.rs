@@ -1,6 +1,8 @@
 //! What the process tests have in common: a place with a project, a home with keys, and a program that tries things.
 
-use authority::{ChildResult, Confinement, EnvPolicy, Error, Job, SandboxMode, Spawner, become_subreaper, support};
+use authority::{
+    ChildResult, Confinement, EnvPolicy, Error, HelperProgram, Job, SandboxMode, Spawner, become_subreaper, support,
+};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -50,7 +52,10 @@ pub(crate) struct Place {
     pub(crate) vars: Vec<(OsString, OsString)>,
     pub(crate) pass: Vec<String>,
     pub(crate) read: Vec<PathBuf>,
+    /// Beside the project.
+    pub(crate) write: Vec<PathBuf>,
     pub(crate) tag: String,
+    pub(crate) apart: tokio::sync::Mutex<Vec<(SandboxMode, Option<Spawner>)>>,
 }
 
 impl Place {
@@ -78,11 +83,24 @@ impl Place {
         let vars = vars.into_iter().map(|(name, value)| (OsString::from(name), value)).collect();
         let read = vec![probe().parent().unwrap().to_owned()];
         let tag = format!("s{}/1", root.file_name().unwrap().to_string_lossy().trim_start_matches('.'));
-        Self { dir, home, project, outside, state, vars, pass: Vec::new(), read, tag }
+        Self {
+            dir,
+            home,
+            project,
+            outside,
+            state,
+            vars,
+            pass: Vec::new(),
+            read,
+            write: Vec::new(),
+            tag,
+            apart: Default::default(),
+        }
     }
 
     pub(crate) fn spawner(&self, mode: SandboxMode) -> Result<Spawner, Error> {
-        let confinement = Confinement { mode, read: self.read.clone(), write: vec![self.project.clone()] };
+        let write = std::iter::once(&self.project).chain(&self.write).cloned().collect();
+        let confinement = Confinement { mode, read: self.read.clone(), write };
         let env = EnvPolicy::from_vars(self.vars.clone(), &self.pass)?;
         Spawner::new(&ambient::claim(), confinement, env, self.tag.clone())
     }
@@ -98,10 +116,63 @@ impl Place {
         }
     }
 
+    /// What the probe says when confined: this; and the like in namespaces of its own, where what is not given does not
+    /// exist, and a child has a network, shared memory and terminals of its own.
+    pub(crate) async fn tries(&self, caged: &Spawner, args: &[&str], inside: &str) {
+        assert_eq!(self.says(caged, args).await, inside, "caged {args:?}");
+        let mut known = self.apart.lock().await;
+        if known.iter().all(|(mode, _)| *mode != caged.mode()) {
+            known.push((caged.mode(), apart(self, caged.mode())));
+        }
+        let Some(apart) = known.iter().find(|(mode, _)| *mode == caged.mode()).and_then(|(_, some)| some.as_ref())
+        else {
+            return;
+        };
+        let said = self.says(apart, args).await;
+        let own = match args {
+            ["socket", "1" | "2" | "10" | "16", kind] => {
+                !["EPERM", "ENETUNREACH"].contains(&said.as_str()) || *kind == "3"
+            }
+            // A socket with a path in the project is in reach.
+            ["unix", path, ..] if path.starts_with('/') => said == "ok",
+            ["socketpair" | "pair-sendto" | "shmget" | "openpty", ..] => said == "ok",
+            ["list", "/dev/pts"] => said == "ok",
+            // Its own, and not written where something below is only read.
+            ["write", "/tmp/yoi-probe-new"] => ["ok", "EACCES"].contains(&said.as_str()),
+            ["chmod", ..] => said == "ENOENT",
+            // The try before made it.
+            ["link" | "mkfifo", ..] if inside == "ok" => said == "EEXIST",
+            _of_the_machine => (inside == "ok") == (said == "ok") && said != "EOF",
+        };
+        assert!(own, "in namespaces {args:?}: {said}");
+    }
+
     /// What the probe said.
     pub(crate) async fn says(&self, spawner: &Spawner, args: &[&str]) -> String {
         let (_, output) = run(spawner, self.job(probe(), args)).await.unwrap();
         output.trim().to_owned()
+    }
+}
+
+pub(crate) fn helped(place: &Place, mode: SandboxMode) -> Spawner {
+    let program = HelperProgram::new(&ambient::claim(), env!("CARGO_BIN_EXE_authority-helper").into(), "".into());
+    place.spawner(mode).unwrap().with_helper(program)
+}
+
+/// None where this machine has no namespaces for this user.
+pub(crate) fn apart(place: &Place, mode: SandboxMode) -> Option<Spawner> {
+    let spawner = confinable().then(|| helped(place, mode))?;
+    match spawner.try_namespaces() {
+        Ok(()) => Some(spawner),
+        Err(why) => {
+            let root = rustix::process::geteuid().is_root();
+            let flags = if root { "-mnpi" } else { "-Umnpi" };
+            let can =
+                Command::new("unshare").args([flags, "--fork", "true"]).status().is_ok_and(|ended| ended.success());
+            assert!(!can, "this machine has namespaces: {why}");
+            eprintln!("left out: no namespaces here: {why}");
+            None
+        }
     }
 }
 

@@ -42,6 +42,7 @@ fn a_refused_path_is_recognised() {
             output,
             |path| path.starts_with("/p"),
             |path| Some(path.to_owned()).filter(|path| !path.ends_with("gone")),
+            |path| path.starts_with("/opt/hidden"),
         )
     };
     let (writes, both) = (Some(WRITE_REACH), Some(REACH));
@@ -60,6 +61,7 @@ fn a_refused_path_is_recognised() {
         ("touch: cannot touch '/p/x': Permission denied", None, None),
         ("bash: line 1: ./run.sh: Permission denied", None, None),
         ("ls: cannot access '/opt/x': No such file or directory", None, None),
+        ("ls: cannot access '/opt/hidden/x': No such file or directory", Some("/opt/hidden/x"), both),
     ] {
         assert_eq!(found(output), path.map(str::to_owned).zip(reach), "{output}");
     }
@@ -169,8 +171,15 @@ fn a_summary_says_how_it_ended() {
         (ChildExit::Cancelled, Some(ErrorKind::Cancelled), "cancelled after 1.2 s"),
     ];
     for (how, kind, text) in table {
-        let ended =
-            ChildResult { how, took: Duration::from_millis(1234), leftovers: 0, remaining: 0, pid: 1, beyond: None };
+        let ended = ChildResult {
+            how,
+            took: Duration::from_millis(1234),
+            leftovers: 0,
+            remaining: 0,
+            pid: 1,
+            beyond: None,
+            refused: None,
+        };
         let got = match summary(&ended, Duration::from_secs(120)) {
             Ok(output) => (None, output.summary),
             Err(error) => (Some(error.kind), error.message),
@@ -184,7 +193,8 @@ fn only_a_command_that_ended_by_itself_left_something_running() {
     let table =
         [(ChildExit::Exit(0), 1), (ChildExit::Signal(9), 1), (ChildExit::Deadline, 0), (ChildExit::Cancelled, 0)];
     for (how, lines) in table {
-        let ended = ChildResult { how, took: Duration::ZERO, leftovers: 2, remaining: 0, pid: 1, beyond: None };
+        let ended =
+            ChildResult { how, took: Duration::ZERO, leftovers: 2, remaining: 0, pid: 1, beyond: None, refused: None };
         assert_eq!(notes(&ended, None, &[]).len(), lines, "{how:?}");
         // What may go on is said whatever ended the command.
         assert_eq!(notes(&ChildResult { remaining: 1, ..ended }, None, &[]).len(), lines + 1, "{how:?}");

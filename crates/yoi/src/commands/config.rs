@@ -270,6 +270,7 @@ fn rows(config: &Config) -> Vec<SettingRow> {
         rows.extend(features.iter().flat_map(|(id, switches)| feature_rows(&key(id), switches)));
     }
     rows.push(("sandbox.mode".to_owned(), config.sandbox.value.text().to_owned(), config.sandbox.source.clone()));
+    rows.push(("sandbox.network".to_owned(), config.network.value.text().to_owned(), config.network.source.clone()));
     rows.push(row("state.any_file_system", &config.any_file_system));
     rows.push(row("terminal.vi_keys", &config.vi_keys));
     rows.push(row("instructions", &config.instructions));

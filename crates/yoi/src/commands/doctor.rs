@@ -9,7 +9,7 @@ use crate::compose::compose;
 use crate::compose::model::{affordable, build, choose, in_the_clear};
 use crate::compose::roots::Added;
 use crate::config::Config;
-use crate::config::file::Mode;
+use crate::config::file::{Mode, NetworkMode};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::pods::{NEWER, Pods};
@@ -51,6 +51,10 @@ impl Check {
 
 /// What programs read; people are told of a server.
 const ENDPOINT: &str = "endpoint";
+
+/// What allows namespaces, by who forbids them.
+const NAMESPACES_HELP: &str = "allow user namespaces: `sysctl kernel.apparmor_restrict_unprivileged_userns=0` on Ubuntu, `sysctl \
+    user.max_user_namespaces=10000` elsewhere; in a container, start it with SYS_ADMIN";
 
 /// Checks everything and leaves with 1 if something is broken.
 pub(crate) fn run(args: &JsonArgs, env: &Env) -> Result<Exit, Failure> {
@@ -224,7 +228,17 @@ fn features(config: &Config, env: &Env) -> Vec<Check> {
             note("commands", "the sandbox is off: commands have all of your permissions")
                 .help("set mode = \"workspace-write\" under [sandbox] to confine commands"),
         ),
-        Ok(Ok(_)) => None,
+        Ok(Ok(_)) if config.network.value == NetworkMode::On => {
+            Some(note("commands", "the network of this machine, also its own servers; without namespaces of their own"))
+        }
+        Ok(Ok(spawner)) => Some(match spawner.try_namespaces() {
+            Ok(()) => works("commands", "namespaces of their own: they reach servers of each other, and no other sockets"),
+            Err(why) => note(
+                "commands",
+                format!("no namespaces of their own ({why}): they can open no sockets, and a process may outlive a kill of yoi"),
+            )
+            .help(NAMESPACES_HELP),
+        }),
     });
     checks
 }

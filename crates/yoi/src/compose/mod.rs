@@ -13,7 +13,7 @@ mod stores;
 pub(crate) mod switches;
 mod webhook;
 
-use crate::config::file::Mode;
+use crate::config::file::{Mode, NetworkMode};
 use crate::config::{Config, Sourced};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -21,8 +21,8 @@ use crate::instructions::Instructions;
 use crate::project::Project;
 use crate::show::remedy::{TERMS, TERMS_READ_ONLY, TERMS_TOO_WIDE};
 use authority::{
-    Access, Ambient, Confinement, EnvPolicy, ErrorKind, GitGuard, HostPattern, HostPort, Net, Redactor, Secret,
-    Spawner, Workspace,
+    Access, Ambient, Confinement, EnvPolicy, ErrorKind, GitGuard, HelperProgram, HostPattern, HostPort, Net, Network,
+    Redactor, Secret, Spawner, Workspace,
 };
 use llm_worker::Cost;
 use packages::Packages;
@@ -68,7 +68,11 @@ pub(crate) struct Composed {
     confinement: Confinement,
     /// The project's repository, where it is outside of the project.
     repository: Option<PathBuf>,
+    network: Network,
 }
+
+/// The hidden command of the helper of a pod, which holds the namespaces of its commands.
+pub(crate) const HELPER: &str = "__helper";
 
 /// The variable that tells cargo where to build.
 const TARGET_DIR: &str = "CARGO_TARGET_DIR";
@@ -103,6 +107,9 @@ pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Adde
     let written = std::iter::once(workspace.project().to_path_buf()).chain(added.write.iter().cloned());
     let written = written.chain(repository.clone());
     let confinement = Confinement { mode: mode.into(), read: added.read.clone(), write: written.collect() };
+    // What reads only keeps its promise that it sends nothing.
+    let most = if mode == Mode::ReadOnly { NetworkMode::Loopback } else { NetworkMode::On };
+    let network = config.network.value.min(most).into();
     let permission = Permission { policy, workspace: workspace.clone(), sandbox: now, person: Person::Never };
     Ok(Composed {
         project,
@@ -118,6 +125,7 @@ pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Adde
         builder,
         confinement,
         repository,
+        network,
     })
 }
 
@@ -248,7 +256,10 @@ impl Composed {
         let target = self.target_dir(env).filter(|dir| self.can_build_in(dir)).map(|_| TARGET_DIR.to_owned());
         let inherited = inherited(env, target.as_slice())?;
         match Spawner::new(ambient, self.confinement.clone(), inherited, tag.to_owned()) {
-            Ok(spawner) => Ok(Ok(spawner)),
+            Ok(spawner) => {
+                let helper = HelperProgram::new(ambient, "/proc/self/exe".into(), HELPER.into());
+                Ok(Ok(spawner.with_helper(helper).with_network(self.network)))
+            }
             Err(error) if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Denied) => {
                 Ok(Err(env.homeless(&error.to_string())))
             }

@@ -1,7 +1,7 @@
 //! One configuration file, as it is written. Every key is optional; an unknown one is an error.
 
 use super::parser_text::{KEY_PLACES, MORE_SOURCES, NO_SOURCE, PLAIN_KEY, explain};
-use authority::SandboxMode;
+use authority::{Network, SandboxMode};
 use clap::ValueEnum;
 use llm_worker::Cost;
 use pod::feature::GrantTable;
@@ -315,6 +315,42 @@ pub(crate) struct PluginConfig {
 pub(crate) struct Sandbox {
     /// What commands may write.
     pub(crate) mode: Option<Mode>,
+    /// Which network commands use.
+    pub(crate) network: Option<NetworkMode>,
+}
+
+/// The network of commands.
+// From what lets commands do least to what lets them do most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum NetworkMode {
+    /// None.
+    None,
+    /// One that all commands of a pod share, with nothing else in it.
+    Loopback,
+    /// That of this machine.
+    On,
+}
+
+impl NetworkMode {
+    /// As written.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Loopback => "loopback",
+            Self::On => "on",
+        }
+    }
+}
+
+impl From<NetworkMode> for Network {
+    fn from(mode: NetworkMode) -> Self {
+        match mode {
+            NetworkMode::None => Self::None,
+            NetworkMode::Loopback => Self::Loopback,
+            NetworkMode::On => Self::On,
+        }
+    }
 }
 
 /// `[state]`.

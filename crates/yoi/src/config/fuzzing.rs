@@ -56,6 +56,7 @@ pub fn narrows(text: &str) {
     assert!(pod_limits(&after).iter().zip(pod_limits(&before)).all(|(now, was)| *now <= was), "more for the pod");
     assert!(after.sandbox.value <= before.sandbox.value, "a laxer sandbox");
     assert_ne!(after.sandbox.value, Mode::Off);
+    assert!(after.network.value <= before.network.value, "more of the network");
     assert!(!after.any_file_system.value, "any file system");
     for (now, was) in [
         (format!("{:?}", after.providers), format!("{:?}", before.providers)),

@@ -40,7 +40,7 @@ use crate::exit::{Exit, Failure};
 use crate::plain_file::Links;
 use crate::plugins::{OnDemand, Places};
 use crate::project::Project;
-use file::{KeySource, Mode, PriceConfig, ProviderConfig, TimeoutsConfig};
+use file::{KeySource, Mode, NetworkMode, PriceConfig, ProviderConfig, TimeoutsConfig};
 use grants::Grants;
 use pod::session::view::ContextPolicy;
 use std::collections::BTreeMap;
@@ -115,6 +115,7 @@ pub(crate) struct Config {
     /// The only tools of this start.
     pub(crate) only_tools: Option<Sourced<Vec<String>>>,
     pub(crate) sandbox: Sourced<Mode>,
+    pub(crate) network: Sourced<NetworkMode>,
     pub(crate) any_file_system: Sourced<bool>,
     pub(crate) vi_keys: Sourced<bool>,
     pub(crate) instructions: Sourced<bool>,
@@ -233,6 +234,7 @@ impl Config {
             strict_plugins: Sourced::built_in(false),
             only_tools: None,
             sandbox: Sourced::built_in(Mode::WorkspaceWrite),
+            network: Sourced::built_in(NetworkMode::Loopback),
             any_file_system: Sourced::built_in(false),
             vi_keys: Sourced::built_in(false),
             instructions: Sourced::built_in(true),

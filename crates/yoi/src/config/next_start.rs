@@ -15,6 +15,7 @@ impl Config {
         let single = [
             ("model", !same(self.model.as_ref(), newer.model.as_ref())),
             ("sandbox.mode", self.sandbox.value != newer.sandbox.value),
+            ("sandbox.network", self.network.value != newer.network.value),
             ("permissions.secrets", secrets(self) != secrets(newer)),
             ("state.any_file_system", self.any_file_system.value != newer.any_file_system.value),
             ("instructions", self.instructions.value != newer.instructions.value),

@@ -5,7 +5,7 @@
 //! them on; `strict` plugins; a stricter sandbox. All other keys are inert until the user grants exactly what they say. A rule that is
 //! granted and allows stands below the rules of the user's own files, so it overrules none of them.
 
-use super::file::{ContextConfig, Feature, File, LimitsConfig, ModelConfig};
+use super::file::{ContextConfig, Feature, File, LimitsConfig, ModelConfig, Sandbox};
 use super::grants::Grants;
 use super::pending::PendingGrant;
 use super::read::Text;
@@ -91,13 +91,7 @@ impl Config {
             }
         }
         accepted.plugins = self.narrow_plugins(plugins, &mut asking);
-        if let Some(mode) = sandbox.mode {
-            if mode < self.sandbox.value {
-                self.sandbox = Sourced::new(mode, text.place(&["sandbox", "mode"]));
-            } else if mode > self.sandbox.value && asking.granted(&["sandbox", "mode"]) {
-                accepted.sandbox.mode = Some(mode);
-            }
-        }
+        accepted.sandbox = self.narrow_sandbox(sandbox, &mut asking);
         if state.any_file_system.is_some_and(|any| any != self.any_file_system.value)
             && asking.granted(&["state", "any_file_system"])
         {
@@ -113,6 +107,14 @@ impl Config {
             self.narrow_model(name, &mut asking);
         }
         self.pending.append(&mut asking.pending);
+    }
+
+    /// What is stricter counts; what is laxer asks.
+    fn narrow_sandbox(&mut self, asked: Sandbox, asking: &mut Narrowing<'_>) -> Sandbox {
+        Sandbox {
+            mode: narrow_choice(&mut self.sandbox, asked.mode, "mode", asking),
+            network: narrow_choice(&mut self.network, asked.network, "network", asking),
+        }
     }
 
     /// A script or a recording is no choice among models: what they do on this machine is the file's. A model whose
@@ -225,6 +227,21 @@ fn granted_models(models: BTreeMap<String, ModelConfig>, asking: &mut Narrowing<
         }
     }
     accepted
+}
+
+/// Takes a choice that is stricter than the one in force; returns a laxer one that was granted.
+fn narrow_choice<T: Copy + PartialOrd>(
+    now: &mut Sourced<T>,
+    asked: Option<T>,
+    key: &str,
+    asking: &mut Narrowing<'_>,
+) -> Option<T> {
+    let path = ["sandbox", key];
+    let asked = asked?;
+    if asked < now.value {
+        *now = Sourced::new(asked, asking.text.place(&path));
+    }
+    (asked > now.value && asking.granted(&path)).then_some(asked)
 }
 
 /// The place of something that acts because it was granted.

@@ -340,7 +340,7 @@ impl<Out: Write, Err: Write> RunOutput<Out, Err> {
                 // A refusal says what would allow it, so it is not cut where a result may be.
                 let width = if done.outcome.status == ResultStatus::Refused { 400 } else { 100 };
                 self.tell(&format!("{mark}{}", line(&done.outcome.summary, width)));
-                if done.outcome.status == ResultStatus::Error {
+                if matches!(done.outcome.status, ResultStatus::Ok | ResultStatus::Error) {
                     sandboxed::remedy(&done.outcome.content).iter().for_each(|note| self.tell(&format!("  ! {note}")));
                 }
             }

@@ -18,6 +18,7 @@ pub(crate) fn remedy(output: &str) -> Option<String> {
         return Some(format!("{REFUSED_PATH}{}; {read}--add-write-dir {dir} allows writing", authority::escape(path)));
     }
     notes().any(|note| note.starts_with(NO_NETWORK)).then(|| {
-        "the sandbox refused the network; --sandbox off allows it, or you, when the model asks for it".to_owned()
+        "the sandbox refused the network; network = \"on\" under [sandbox] allows it, or you, when the model asks for it"
+            .to_owned()
     })
 }

@@ -33,8 +33,8 @@ fn host(scene: &Scene, args: &[&str]) -> Child {
 }
 
 /// A pod with a stubborn job: the process of the pod, and the two of the job.
-fn with_job(scene: &Scene, model: &str) -> (Child, [String; 2]) {
-    let host = host(scene, &["-m", model]);
+fn with_job(scene: &Scene, model: &str, flags: &[&str]) -> (Child, [String; 2]) {
+    let host = host(scene, &[&["-m", model], flags].concat());
     scene.yoi(&["send", "p", "go"]).ends(0);
     let left = ["bare", "started"].map(|name| reached(&scene.file(name)).trim().to_owned());
     (host, left)
@@ -56,7 +56,8 @@ fn notices(scene: &Scene) -> Vec<String> {
 #[test]
 fn a_killed_host_leaves_no_job_and_the_next_start_tells_its_end_once() {
     let (scene, model) = scene(&[start(STUBBORN), json!({ "text": "started" })]);
-    let (mut pod, left) = with_job(&scene, &model);
+    // In the sandbox the kernel ends them, where it has namespaces.
+    let (mut pod, left) = with_job(&scene, &model, &["--sandbox", "off", "--allow", "Bash"]);
     until(|| scene.records("p").iter().any(|record| record["k"] == "turn_finished"));
     let listed = scene.yoi(&["ps", "p", "--json"]).ends(0).json();
     let owners: Vec<_> = listed.as_array().unwrap().iter().filter(|row| row["owner"] == "job-1").collect();
@@ -81,10 +82,31 @@ fn a_killed_host_leaves_no_job_and_the_next_start_tells_its_end_once() {
     scene.sound("p");
 }
 
+/// The processes of a confined job went on after `kill -9` of its pod, until the next start.
+#[test]
+fn with_namespaces_nothing_outlives_a_killed_host() {
+    let (scene, model) = scene(&[start(STUBBORN), json!({ "text": "started" })]);
+    let (mut pod, left) = with_job(&scene, &model, &[]);
+    until(|| scene.records("p").iter().any(|record| record["k"] == "turn_finished"));
+    let status = std::fs::read_to_string(format!("/proc/{}/status", left[1])).unwrap();
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:")).unwrap().split_whitespace().count();
+    pod.kill().unwrap();
+    pod.wait().unwrap();
+    if numbers > 1 {
+        let mounts = || std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+        until(|| left.iter().all(|pid| gone(pid)));
+        assert!(!mounts().contains("/view"), "{}", mounts());
+        let helpers = |name: &std::path::Path| {
+            std::fs::read(name.join("environ")).is_ok_and(|vars| String::from_utf8_lossy(&vars).contains("/+helper"))
+        };
+        until(|| !std::fs::read_dir("/proc").unwrap().flatten().any(|entry| helpers(&entry.path())));
+    }
+}
+
 #[test]
 fn a_stop_ends_a_job_that_ignores_it_within_the_grace() {
     let (scene, model) = scene(&[start(STUBBORN), json!({ "text": "started" })]);
-    let (pod, left) = with_job(&scene, &model);
+    let (pod, left) = with_job(&scene, &model, &[]);
     until(|| scene.records("p").iter().any(|record| record["k"] == "turn_finished"));
     let began = Instant::now();
     scene.yoi(&["stop", "p"]).ends(0).prints(&["p is stopped"]);

@@ -5,7 +5,7 @@ use crate::scene::{Done, Scene, finish};
 use serde_json::json;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 fn run(scene: &Scene, command: &str, flags: &[&str], target: Option<&str>) -> Done {
     let model = scene.script("s.jsonl", &[json!({ "calls": [bash(command)] }), json!({ "text": "done" })]);
@@ -35,13 +35,8 @@ fn a_refused_directory_is_said_with_the_option_that_adds_it() {
     assert!(!run(&scene, &touch, &["--add-write-dir", &other], None).err.contains('!'));
     assert!(scene.path("other/x").exists());
     assert!(!run(&scene, "exit 1", &[], None).err.contains("the sandbox refused"));
-    let done = run(
-        &scene,
-        "bash -c 'exec 3<>/dev/tcp/127.0.0.1/9'; echo 'socket: Operation not permitted'; exit 2",
-        &[],
-        None,
-    );
-    done.says(&["  ! the sandbox refused the network; --sandbox off allows it"]);
+    let done = run(&scene, "bash -c 'exec 3<>/dev/udp/192.0.2.1/9'; exit 2", &[], None);
+    done.says(&["  ! the sandbox refused the network; network = \"on\" under [sandbox] allows it"]);
 }
 
 /// claude-code#33657, ai-jail#101: git said "not a git repository" in a worktree whose repository is elsewhere, and nothing
@@ -115,4 +110,49 @@ fn commands_build_where_a_person_says_as_far_as_they_can() {
     assert!(!is(&outside, &["--add-write-dir", scene.path("other").to_str().unwrap()], &outside));
     fs::remove_file(scene.file("Cargo.toml")).unwrap();
     assert!(!is("", &[], &outside), "nothing is built here");
+}
+
+/// This command where the kernel forbids user namespaces; `None` where none can be made even for that.
+fn without_namespaces(inner: &Command) -> Option<Command> {
+    if !Command::new("unshare").args(["-Ur", "true"]).status().is_ok_and(|ended| ended.success()) {
+        return None;
+    }
+    let text =
+        "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-sys_admin --inh-caps=-all \"$@\"";
+    let mut outer = Command::new("unshare");
+    outer.args(["-Ur", "sh", "-c", text, "-"]).arg(inner.get_program()).args(inner.get_args());
+    outer.current_dir(inner.get_current_dir().unwrap()).env_clear();
+    outer.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    outer.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    Some(outer)
+}
+
+/// Containers and Ubuntu forbid user namespaces; without a word the sandbox would be weaker than its documents.
+#[test]
+fn without_user_namespaces_the_weaker_promise_is_named() {
+    let scene = Scene::new();
+    let Some(mut doctor) = without_namespaces(&scene.command(&["doctor"])) else { return };
+    let promise =
+        ["no namespaces of their own (make namespaces: ", "): they can open no sockets", "user.max_user_namespaces"];
+    finish(doctor.spawn().unwrap()).prints(&promise);
+    let asks = "/usr/bin/python3 -c 'import socket; socket.socket()'";
+    let calls = [bash(asks), bash("true")].map(|call| json!({ "calls": [call] }));
+    let model = scene.script("s.jsonl", &[&calls[..], &[json!({ "text": "done" })]].concat());
+    let run = without_namespaces(&scene.command(&["run", "--pod", "p", "-m", &model, "go"])).unwrap().spawn().unwrap();
+    let done = finish(run).ends(0);
+    let told = "commands run without namespaces of their own: make namespaces: ";
+    assert_eq!(done.err.matches(told).count(), 1, "{}", done.err);
+    let results = scene.records("p").iter().map(ToString::to_string).collect::<String>();
+    assert!(results.contains("Network is unreachable"), "{results}");
+    // And with them nothing of it is said.
+    let with = run_with(&scene, &model);
+    assert!(
+        !with.err.contains(told) || !scene.yoi(&["doctor"]).out.contains("namespaces of their own: "),
+        "{}",
+        with.err
+    );
+}
+
+fn run_with(scene: &Scene, model: &str) -> Done {
+    finish(scene.command(&["run", "--pod", "q", "-m", model, "go"]).spawn().unwrap())
 }

@@ -76,13 +76,13 @@ fn only_dead_owners_lose_their_processes() {
     let ended = RunningCall::take();
     let dead = labelled(&ended);
     drop(ended);
-    assert_eq!(short_call(), Leftovers { ended: 1, remaining: 0 });
+    assert_eq!(short_call(), Leftovers { ended: 1, remaining: 0, refused: None });
     assert!(!lives(pid(&dead)));
     let all = [pid(&main), pid(&below), pid(&ward), left, pid(&other)];
     assert_eq!(all.map(lives), [true; 5]);
     // This call is never ended, so it is a dead owner, too.
     drop(running);
-    assert_eq!(short_call(), Leftovers { ended: 2, remaining: 0 });
+    assert_eq!(short_call(), Leftovers { ended: 2, remaining: 0, refused: None });
     assert_eq!(all.map(lives), [false, false, true, true, true]);
     // A ward that ended is waited for by the host alone.
     ward.kill().unwrap();
@@ -114,23 +114,23 @@ fn a_stranger_is_left_while_its_owner_may_live() {
     let main = call.spawn(&mut Command::new("true"), "s/1/c1", || Ok(())).unwrap();
     // No label, no mark, another group.
     let stranger = pid(&sleep().spawn().unwrap());
-    assert_eq!(call.end(pid(&main)).0, Leftovers { ended: 0, remaining: 1 }, "it may be this call's");
+    assert_eq!(call.end(pid(&main)).0, Leftovers { ended: 0, remaining: 1, refused: None }, "it may be this call's");
     // Start times count 10 ms.
     std::thread::sleep(Duration::from_millis(30));
     assert_eq!(short_call(), Leftovers::default(), "it is older than this call");
     assert!(lives(stranger) && lives(pid(&ward)));
     // A mark of a call that ended is enough.
     let marked = sleep().env(MARK, "s/1/c1").spawn().unwrap();
-    assert_eq!(short_call(), Leftovers { ended: 1, remaining: 0 });
+    assert_eq!(short_call(), Leftovers { ended: 1, remaining: 0, refused: None });
     assert!(!lives(pid(&marked)) && lives(stranger));
     end(&mut ward);
     drop(ward);
     // A younger owner has not started it.
     let young = RunningCall::take();
     let main = young.spawn(&mut sleep(), "s/1/young", || Ok(())).unwrap();
-    assert_eq!(short_call(), Leftovers { ended: 1, remaining: 0 });
+    assert_eq!(short_call(), Leftovers { ended: 1, remaining: 0, refused: None });
     assert!(!lives(stranger) && lives(pid(&main)));
     drop(young);
-    assert_eq!(short_call(), Leftovers { ended: 1, remaining: 0 });
+    assert_eq!(short_call(), Leftovers { ended: 1, remaining: 0, refused: None });
     assert_eq!(processes::own_children(), []);
 }

@@ -232,7 +232,9 @@ fn end(result: ChildResult) -> JobEnd {
         ChildExit::Cancelled => (JobEndKind::Stopped, None),
     };
     let remaining = (result.remaining > 0).then(|| "some of its processes may still run".to_owned());
-    JobEnd { how, code, reason: remaining, ms: Some(millis(result.took)) }
+    let refused = result.refused.filter(|refused| *refused > 0);
+    let refused = refused.map(|times| format!("the sandbox refused it the network, times: {times}"));
+    JobEnd { how, code, reason: remaining.or(refused), ms: Some(millis(result.took)) }
 }
 
 fn failed(why: &str) -> JobEnd {

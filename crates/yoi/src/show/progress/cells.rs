@@ -136,7 +136,7 @@ impl Cells {
         let summary = unrepeated(summary, &subject, state);
         let took = Duration::from_millis(done.ms);
         let mut lines = CallCell { name: &name, subject: &subject, state, took, summary, body }.lines(width);
-        if state != CallState::Ok && name == TERMS.shell {
+        if name == TERMS.shell {
             let note = sandboxed::remedy(content);
             lines.extend(note.iter().flat_map(|note| labelled("!", Tone::Refused, note, width)));
         }

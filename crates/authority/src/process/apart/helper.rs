@@ -1,0 +1,187 @@
+//! The helper of a pod: a process with one thread that holds the namespaces of the pod's commands, and starts these.
+//!
+//! ```text
+//! pod ─▶ helper: new namespaces ─fork─▶ first process of them: view, `lo` up
+//!                                         └─fork─▶ keeper, the first process of a namespace of a call: waits for it
+//!                                                     └─▶ the command, confined, and all that it starts
+//! ```
+//!
+//! Each ends with the one before it: the kernel ends what is in a namespace of processes when its first process ends,
+//! and that one ends when the pod's end of the socket is closed.
+
+use super::keeper::Keeper;
+use super::view::View;
+use super::wire::{self, Fields};
+use crate::process::filter::{self, Reach};
+use crate::process::rules::Given;
+use fork::Fork;
+use landlock::{ABI, Access, AccessFs, BitFlags};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SendFlags, SocketType};
+use rustix::process::{DumpableBehavior, Signal, WaitOptions};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags};
+use seccompiler::BpfProgram;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+
+/// What a keeper needs of its helper.
+pub(super) struct KeeperKit {
+    pub(super) socket: OwnedFd,
+    pub(super) given: Vec<(OwnedFd, BitFlags<AccessFs>)>,
+    pub(super) abi: ABI,
+    pub(super) filter: BpfProgram,
+}
+
+/// What a pod tells its helper at first.
+struct Setup {
+    view: PathBuf,
+    abi: i32,
+    loopback: bool,
+    given: Vec<Given>,
+}
+
+/// Serves the pod at the other end of standard input until that end is closed. Called before this process has another
+/// thread.
+pub(super) fn serve() -> io::Result<()> {
+    let socket = io::stdin().as_fd().try_clone_to_owned()?;
+    // Away from the person's terminal: its signals are the pod's.
+    rustix::process::setsid().ok();
+    let setup = Setup::receive(&socket)?;
+    let told = |error: io::Error| {
+        wire::send(&socket, error.to_string().as_bytes(), &[]).ok();
+        error
+    };
+    separate().map_err(told)?;
+    match fork::fork()? {
+        Fork::Parent(_) => {
+            drop(socket);
+            while rustix::process::wait(WaitOptions::empty()).is_err_and(|error| error == Errno::INTR) {}
+            Ok(())
+        }
+        Fork::Child => {
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+            // Without a terminal, whatever became of the call above: a command can open that of its session.
+            rustix::process::setsid()?;
+            let own = socket.try_clone()?;
+            let kit = prepare(setup, own).map_err(told)?;
+            drop(socket);
+            // No command looks into it or into a keeper, also where nothing else would forbid that.
+            rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+            keep(kit)
+        }
+    }
+}
+
+impl Setup {
+    fn receive(socket: &OwnedFd) -> io::Result<Self> {
+        let (_, fields) = wire::receive(socket)?;
+        let mut fields = Fields::read(fields.into_iter().next().ok_or(io::ErrorKind::UnexpectedEof)?)?;
+        let view = fields.text()?.into();
+        let abi = i32::try_from(fields.number()?).map_err(io::Error::other)?;
+        let loopback = fields.number()? == 1;
+        let given = (0..fields.number()?).map(|_| {
+            let access = BitFlags::from_bits_truncate(fields.number()?);
+            let id = (fields.number()?, fields.number()?);
+            Ok(Given { path: fields.text()?.into(), id, access })
+        });
+        let given = given.collect::<io::Result<_>>()?;
+        Ok(Self { view, abi, loopback, given })
+    }
+}
+
+/// Enters namespaces of its own. An ordinary user may where it is the administrator of a namespace of users.
+fn separate() -> io::Result<()> {
+    let wanted = UnshareFlags::NEWNS | UnshareFlags::NEWPID | UnshareFlags::NEWIPC | UnshareFlags::NEWNET;
+    if rustix::process::geteuid().is_root() {
+        return unshare(wanted);
+    }
+    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    unshare(wanted | UnshareFlags::NEWUSER).map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::NOSPC) => io::Error::other("`sysctl user.max_user_namespaces` allows no more user namespaces"),
+        _ => io::Error::other(format!("user namespaces: {error}")),
+    })?;
+    std::fs::write("/proc/self/setgroups", "deny")?;
+    std::fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+    std::fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+}
+
+#[expect(deprecated, reason = "what replaces it is unsafe, for flags about open files, which are not given here")]
+pub(super) fn unshare(flags: UnshareFlags) -> io::Result<()> {
+    Ok(rustix::thread::unshare(flags)?)
+}
+
+fn prepare(mut setup: Setup, socket: OwnedFd) -> io::Result<KeeperKit> {
+    let mut view = View::begin(&setup.view)?;
+    let abi = ABI::from(setup.abi);
+    let mut given = Vec::new();
+    // A directory before what is in it.
+    setup.given.sort_by(|one, other| one.path.cmp(&other.path));
+    for Given { path, id, access } in setup.given {
+        let failed = |error: io::Error| io::Error::other(format!("show {}: {error}", crate::escape(&path)));
+        let file = view.give(&path, id, access.contains(AccessFs::WriteFile)).map_err(failed)?;
+        given.extend(file.map(|file| (file, access)));
+    }
+    if setup.loopback {
+        raise_loopback()?;
+    }
+    let own = view.finish()?;
+    let written = AccessFs::from_all(abi) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
+    given.extend(own.written.into_iter().map(|file| (file, written)));
+    given.extend(own.terminal.into_iter().map(|file| (file, written & AccessFs::from_file(abi))));
+    given.extend(own.read.into_iter().map(|file| (file, AccessFs::ReadFile.into())));
+    let filter = filter::build(Reach::Namespaces).map_err(io::Error::other)?;
+    Ok(KeeperKit { socket, given, abi, filter })
+}
+
+/// A message to the kernel: the first device of this namespace is up.
+fn raise_loopback() -> io::Result<()> {
+    const NEW_LINK: u16 = 16;
+    const REQUEST_AND_ANSWER: u16 = 5;
+    const UP: u32 = 1;
+    let socket = rustix::net::socket(AddressFamily::NETLINK, SocketType::RAW, None)?;
+    let mut message = 32_u32.to_ne_bytes().to_vec();
+    message.extend(NEW_LINK.to_ne_bytes());
+    message.extend(REQUEST_AND_ANSWER.to_ne_bytes());
+    // Number and sender of the message, family and type; then the device, its flags, and which of them change.
+    message.extend([0; 12]);
+    message.extend(1_i32.to_ne_bytes());
+    message.extend(UP.to_ne_bytes());
+    message.extend(UP.to_ne_bytes());
+    rustix::net::send(&socket, &message, SendFlags::empty())?;
+    let mut answer = [0; 20];
+    rustix::net::recv(&socket, &mut answer, rustix::net::RecvFlags::empty())?;
+    let error = answer.last_chunk().map_or(0, |bytes| i32::from_ne_bytes(*bytes));
+    if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(-error)) }
+}
+
+/// Has one keeper wait for a call, and the next one when that has got it.
+fn keep(kit: KeeperKit) -> io::Result<()> {
+    let own = File::open("/proc/self/ns/pid")?;
+    let mut is_first = true;
+    loop {
+        let (mut taken, taker) = io::pipe()?;
+        if !is_first {
+            rustix::thread::move_into_link_name_space(own.as_fd(), Some(LinkNameSpaceType::ProcessID))?;
+        }
+        unshare(UnshareFlags::NEWPID)?;
+        match fork::fork()? {
+            Fork::Child => {
+                drop(taken);
+                Keeper::new(&kit, is_first).serve(&kit, taker);
+                // The end of the process closes what it holds at once.
+                std::mem::forget(kit);
+                return Ok(());
+            }
+            Fork::Parent(_) => drop(taker),
+        }
+        is_first = false;
+        let mut byte = [0];
+        // Nothing: the pod has ended, or the keeper.
+        if taken.read(&mut byte)? == 0 {
+            return Ok(());
+        }
+        while rustix::process::wait(WaitOptions::NOHANG).is_ok_and(|found| found.is_some()) {}
+    }
+}

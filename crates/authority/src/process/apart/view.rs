@@ -1,0 +1,252 @@
+//! The file system that children see: what a rule gives them, at its place, and devices, `/proc`, `/tmp` and `/dev/shm` of
+//! their own. All else does not exist, so no socket of another program has a name in it.
+
+use crate::process::rules;
+use rustix::fd::OwnedFd;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
+use std::path::{Component, Path, PathBuf};
+
+/// What a view has of its own, with all below.
+const OWN: &[&str] = &["/proc", "/dev/pts"];
+
+/// What it has of its own around what is given below, where projects may be.
+const WRITTEN: &[&str] = &["/tmp", rules::SHARED_MEMORY];
+
+/// The terminal of the process that opens it.
+const TERMINAL: &str = "/dev/tty";
+
+/// The machine's files, while a view is built.
+const MACHINE: &str = "/.machine";
+
+/// Has sockets that ask a name server outside. The files in it are given where a link leads to them.
+const SERVED: &str = "/run/systemd/resolve";
+
+/// A socket in what is given: builds of Nix use the network.
+const COVERED: &str = "/nix/var/nix/daemon-socket";
+
+/// The file of name servers, and one that no route leads to: a look-up fails at once, and the kernel counts it.
+const RESOLVER: &str = "/etc/resolv.conf";
+const NO_RESOLVER: &[u8] = b"nameserver 192.0.2.1\n";
+
+/// The most links on one path, and the most names in all.
+const MAX_LINKS: usize = 40;
+const MAX_STEPS: usize = 512;
+
+const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+const PLAIN: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
+
+/// A view that is being built: already the root of this process, so no link on it leads to the machine's files.
+pub(super) struct View {
+    bound: Vec<PathBuf>,
+    /// Those of [`WRITTEN`] below which something may only be read: a rule for a directory counts for all below, also for
+    /// what is mounted there.
+    shut: Vec<&'static str>,
+}
+
+impl View {
+    /// Begins one on this directory.
+    pub(super) fn begin(place: &Path) -> io::Result<Self> {
+        rustix::mount::mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+        rustix::mount::mount("tmpfs", place, "tmpfs", PLAIN, c"size=16m,mode=755")?;
+        std::env::set_current_dir(place)?;
+        std::fs::create_dir(MACHINE.trim_start_matches('/'))?;
+        rustix::process::pivot_root(".", MACHINE.trim_start_matches('/'))?;
+        std::env::set_current_dir("/")?;
+        let written = WRITTEN.iter().map(|place| (*place, "tmpfs", Some(c"mode=1777")));
+        let terminals = c"newinstance,ptmxmode=0666,mode=620";
+        for (place, kind, data) in written.chain([("/proc", "proc", None), ("/dev/pts", "devpts", Some(terminals))]) {
+            let flags = if kind == "devpts" { MountFlags::NOSUID } else { PLAIN } | noexec(kind);
+            make_dir(place.as_ref())?;
+            rustix::mount::mount(kind, place, kind, flags, data)?;
+        }
+        for (link, target) in [
+            ("/dev/ptmx", "pts/ptmx"),
+            ("/dev/fd", "/proc/self/fd"),
+            ("/dev/stdin", "/proc/self/fd/0"),
+            ("/dev/stdout", "/proc/self/fd/1"),
+            ("/dev/stderr", "/proc/self/fd/2"),
+        ] {
+            symlink(target, link)?;
+        }
+        Ok(Self { bound: OWN.iter().map(PathBuf::from).collect(), shut: Vec::new() })
+    }
+
+    fn is_bound(&self, path: &Path) -> bool {
+        self.bound.iter().any(|bound| path.starts_with(bound))
+    }
+
+    /// Gives what a path of the machine leads to, with the links on the way; returns a handle on it. `None` where that is
+    /// not there, or is not the file with this device and number any more.
+    pub(super) fn give(&mut self, path: &Path, id: (u64, u64), is_written: bool) -> io::Result<Option<OwnedFd>> {
+        if [SERVED, rules::SHARED_MEMORY].iter().any(|own| path == Path::new(own)) {
+            return Ok(None);
+        }
+        // Most are in what was given before.
+        let seen = rustix::fs::openat2(CWD, path, HANDLE, Mode::empty(), ResolveFlags::NO_SYMLINKS);
+        let (file, end) = match seen {
+            Ok(file) if self.is_bound(path) => (file, path.to_owned()),
+            _unseen => {
+                let Ok(end) = self.follow(path) else { return Ok(None) };
+                if !self.is_bound(&end) && !self.bind(&end, id)? {
+                    return Ok(None);
+                }
+                (open(&end)?, end)
+            }
+        };
+        if !is_written {
+            self.shut.extend(WRITTEN.iter().filter(|place| end.starts_with(place)));
+        }
+        let now = rustix::fs::fstat(&file)?;
+        Ok(((now.st_dev, now.st_ino) == id).then_some(file))
+    }
+
+    /// Makes a path lead to what is there on the machine; false if that is not this file. Only what has a rule is bound: a rule
+    /// is nothing to a socket.
+    fn bind(&mut self, end: &Path, id: (u64, u64)) -> io::Result<bool> {
+        let machine = machine(end);
+        let Some(meta) = machine.metadata().ok().filter(|meta| (meta.dev(), meta.ino()) == id) else {
+            return Ok(false);
+        };
+        if meta.is_dir() {
+            make_dir(end)?;
+        } else {
+            make_file(end)?;
+        }
+        rustix::mount::mount_bind_recursive(&machine, end)?;
+        let bound = end.metadata()?;
+        if (bound.dev(), bound.ino()) != id {
+            return Err(io::Error::other("it was moved meanwhile"));
+        }
+        self.bound.push(end.to_owned());
+        Ok(true)
+    }
+
+    /// The end of a path, without links; makes the links and directories on the way.
+    fn follow(&self, path: &Path) -> io::Result<PathBuf> {
+        let mut todo = names(path);
+        let (mut at, mut links) = (PathBuf::from("/"), 0);
+        for _ in 0..MAX_STEPS {
+            let is_own = OWN.iter().any(|own| at.starts_with(own));
+            let Some(name) = todo.pop_front().filter(|_| !is_own) else { return Ok(at) };
+            if name == ".." {
+                at.pop();
+                continue;
+            }
+            let next = at.join(name);
+            let is_new = !self.is_bound(&next);
+            let kind = machine(&next).symlink_metadata()?.file_type();
+            if !kind.is_symlink() {
+                at = next;
+                if is_new && !todo.is_empty() {
+                    make_dir(&at)?;
+                }
+                continue;
+            }
+            links += 1;
+            if links > MAX_LINKS {
+                return Err(Errno::LOOP.into());
+            }
+            let target = machine(&next).read_link()?;
+            if is_new {
+                symlink(&target, &next).or_else(|error| exists(&error).then_some(()).ok_or(error))?;
+            }
+            if target.is_absolute() {
+                at = PathBuf::from("/");
+            }
+            for name in names(&target).into_iter().rev() {
+                todo.push_front(name);
+            }
+        }
+        Err(Errno::NAMETOOLONG.into())
+    }
+
+    /// Takes the machine's files away. Returns what a child may use of the view beside the rules: what it writes, and a file
+    /// that it reads.
+    pub(super) fn finish(self) -> io::Result<Own> {
+        if Path::new(COVERED).is_dir() {
+            rustix::mount::mount("tmpfs", COVERED, "tmpfs", PLAIN, c"size=4k,mode=755")?;
+        }
+        let resolver = cover_resolver()?;
+        let terminal = Some(TERMINAL).filter(|terminal| machine(terminal.as_ref()).exists());
+        if let Some(terminal) = terminal {
+            make_file(terminal.as_ref())?;
+            rustix::mount::mount_bind(machine(terminal.as_ref()), terminal)?;
+        }
+        rustix::mount::unmount(MACHINE, UnmountFlags::DETACH)?;
+        std::fs::remove_dir(MACHINE)?;
+        let open_written = WRITTEN.iter().filter(|place| !self.shut.contains(place) && !self.is_given(place));
+        let written = open_written.chain(&["/dev/pts"]).map(open).collect::<io::Result<_>>()?;
+        let terminal = terminal.map(open).transpose()?;
+        Ok(Own { written, terminal, read: resolver.map(open).transpose()? })
+    }
+
+    /// Whether a place of [`WRITTEN`] is the machine's, because it was given itself.
+    fn is_given(&self, place: &str) -> bool {
+        self.bound.iter().any(|bound| bound == Path::new(place))
+    }
+}
+
+/// Where a path of the machine is while a view is built.
+fn machine(path: &Path) -> PathBuf {
+    Path::new(MACHINE).join(path.strip_prefix("/").unwrap_or(path))
+}
+
+fn cover_resolver() -> io::Result<Option<PathBuf>> {
+    let Ok(end) = Path::new(RESOLVER).canonicalize() else { return Ok(None) };
+    const OURS: &str = "/.resolv.conf";
+    std::fs::write(OURS, NO_RESOLVER)?;
+    rustix::mount::mount_bind(OURS, &end)?;
+    Ok(Some(end))
+}
+
+/// What a view has of its own.
+pub(super) struct Own {
+    pub(super) written: Vec<OwnedFd>,
+    pub(super) terminal: Option<OwnedFd>,
+    pub(super) read: Option<OwnedFd>,
+}
+
+/// Gives the calling process a `/proc` of its namespace of processes.
+pub(super) fn own_proc() -> io::Result<OwnedFd> {
+    rustix::mount::mount("proc", "/proc", "proc", PLAIN | noexec("proc"), None)?;
+    open("/proc")
+}
+
+fn noexec(kind: &str) -> MountFlags {
+    // Programs make and run others in /tmp, and map code in /dev/shm.
+    if kind == "tmpfs" { MountFlags::empty() } else { MountFlags::NOEXEC }
+}
+
+fn open(path: impl AsRef<Path>) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open(path.as_ref(), HANDLE, Mode::empty())?)
+}
+
+fn make_dir(path: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o755).create(path)
+}
+
+/// What a file is bound to. Never through a link, and nothing is cut.
+fn make_file(path: &Path) -> io::Result<()> {
+    let flags = OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::RUSR).map(drop)?)
+}
+
+fn exists(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::AlreadyExists
+}
+
+fn names(path: &Path) -> VecDeque<OsString> {
+    path.components()
+        .filter_map(|part| match part {
+            Component::Normal(name) => Some(name.to_owned()),
+            Component::ParentDir => Some(OsString::from("..")),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+        })
+        .collect()
+}
