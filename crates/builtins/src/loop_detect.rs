@@ -4,7 +4,7 @@
 //! answered. *Cycle*: with this call, the last calls are `window` rounds of the same two to four, and the results of
 //! the rounds before did not change. A call that the host refused before it reached this feature counts as a different
 //! call. An input of a person ends a row, and a person's own commands are in none. A model that goes on all the same has
-//! its turn ended.
+//! its turn ended. So has one that makes the same calls again and again, one of which the host refuses each time.
 //!
 //! Its memory is state of the session: digests of the last calls and of their results. A restored pod continues to
 //! count, calls that were cut off included.
@@ -14,18 +14,19 @@ use pod::feature::{
     DurableState, FeatureDescriptor, FeatureId, FeatureInstallContext, FeatureInstallError, FeatureModule, HookKey,
     StateKey,
 };
-use pod::hook::{Change, PreToolCall, ToolCallView, ToolOutcome, ToolOutcomeView, Verdict};
+use pod::hook::{AnswerView, Change, PostAssistant, PreToolCall, ToolCallView, ToolOutcome, ToolOutcomeView, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// This feature's id.
 pub const ID: FeatureId = FeatureId::builtin("loop-detect");
 
 const GATE: HookKey<PreToolCall> = HookKey::new("loop-detect");
+const ANSWERS: HookKey<PostAssistant> = HookKey::new("loop-detect-answers");
 const RESULTS: HookKey<ToolOutcome> = HookKey::new("loop-detect-results");
 const PAST: StateKey<Past> = StateKey::new("past", 1);
 
@@ -77,6 +78,7 @@ pub(crate) fn declared() -> FeatureDescriptor {
         .version(env!("CARGO_PKG_VERSION"))
         .settings::<Settings>()
         .gate(&GATE)
+        .gate(&ANSWERS)
         .transform(&RESULTS)
         .state(&PAST)
         .build()
@@ -88,8 +90,9 @@ impl FeatureModule for LoopDetect {
     }
 
     fn install(&self, ctx: &mut FeatureInstallContext<'_>) -> Result<(), FeatureInstallError> {
-        let live = Arc::new(Live { window: self.0.window, past: ctx.state(&PAST)? });
+        let live = Arc::new(Live { window: self.0.window, past: ctx.state(&PAST)?, answers: Mutex::default() });
         ctx.hooks().gate(&GATE, &live, Live::judge)?;
+        ctx.hooks().gate(&ANSWERS, &live, Live::review)?;
         ctx.hooks().transform(&RESULTS, &live, Live::finished)?;
         Ok(())
     }
@@ -98,6 +101,21 @@ impl FeatureModule for LoopDetect {
 struct Live {
     window: usize,
     past: DurableState<Past>,
+    answers: Mutex<Answers>,
+}
+
+/// The last answers with calls of one turn, newest first.
+#[derive(Default)]
+struct Answers {
+    turn: u64,
+    last: VecDeque<Proposed>,
+}
+
+struct Proposed {
+    /// Digest of its calls as the model wrote them.
+    same: String,
+    /// Those of its calls that have not reached the gate.
+    unheard: usize,
 }
 
 /// The last calls.
@@ -137,6 +155,9 @@ impl Live {
     fn judge(&self, call: &ToolCallView) -> Verdict<PreToolCall> {
         if call.by_person {
             return Verdict::allow();
+        }
+        if let Some(newest) = self.answers.lock().unwrap_or_else(PoisonError::into_inner).last.front_mut() {
+            newest.unheard = newest.unheard.saturating_sub(1);
         }
         let same = digest([&call.tool, &meant(call)]);
         let (mut circle, mut is_last) = (None, false);
@@ -186,6 +207,36 @@ impl Live {
         }
     }
 
+    /// Ends the turn of a model that repeats calls which never come to the gate.
+    fn review(&self, view: &AnswerView) -> Verdict<PostAssistant> {
+        if view.calls.is_empty() {
+            return Verdict::allow();
+        }
+        let calls: Vec<_> = view.calls.iter().map(|call| (&call.tool, without_description(&call.arguments))).collect();
+        let newest = Proposed { same: digest([&format!("{calls:?}"), ""]), unheard: calls.len() };
+        let rounds = self.window + MAX_REFUSALS as usize - 1;
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        if answers.turn != view.turn {
+            *answers = Answers { turn: view.turn, ..Answers::default() };
+        }
+        let last = &mut answers.last;
+        last.push_front(newest);
+        last.truncate(rounds * PERIOD);
+        let repeats = |period: usize| {
+            let mut pairs = last.iter().zip(last.iter().skip(period)).take((rounds - 1) * period);
+            // Nobody knows yet what becomes of the newest.
+            last.len() >= rounds * period
+                && last.iter().skip(1).take(period).any(|answer| answer.unheard > 0)
+                && pairs.all(|(later, earlier)| later.same == earlier.same)
+        };
+        match (1..=PERIOD).any(repeats) {
+            true => Verdict::abort(format!(
+                "rule `repeat`: the model made the same calls {rounds} times, and one of them was refused each time"
+            )),
+            false => Verdict::allow(),
+        }
+    }
+
     fn finished(&self, view: &ToolOutcomeView) -> Change<ToolOutput> {
         let outcome = &view.outcome;
         // Summaries may contain durations; they count only if the content is empty.
@@ -202,13 +253,19 @@ impl Live {
 
 /// The arguments without the words about a command, which differ each time.
 fn meant(call: &ToolCallView) -> Cow<'_, str> {
-    let fields = serde_json::from_str(&call.arguments).ok();
-    match fields.filter(|_| call.touches.iter().any(|touch| touch.command().is_some())) {
-        Some(Value::Object(mut fields)) => {
+    match call.touches.iter().any(|touch| touch.command().is_some()) {
+        true => without_description(&call.arguments),
+        false => Cow::Borrowed(&call.arguments),
+    }
+}
+
+fn without_description(arguments: &str) -> Cow<'_, str> {
+    match serde_json::from_str(arguments) {
+        Ok(Value::Object(mut fields)) => {
             fields.remove("description");
             Value::Object(fields).to_string().into()
         }
-        _ => Cow::Borrowed(&call.arguments),
+        _ => Cow::Borrowed(arguments),
     }
 }
 

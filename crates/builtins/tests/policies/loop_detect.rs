@@ -152,6 +152,43 @@ fn the_tenth_refusal_ends_the_turn() {
     }
 }
 
+// The same unknown tool, or the same arguments that do not fit, went on to the step limit: none came to the gate.
+#[test]
+fn a_row_of_calls_that_fail_before_the_gate_ends_the_turn() {
+    const NOPE: Call = ("Nope", "{}");
+    const UNFIT: Call = ("A", "[1]");
+    const TOLD: [Call; 2] = [("Nope", r#"{"description":"a"}"#), ("Nope", r#"{"description":"b"}"#)];
+    type Case = (&'static str, Vec<&'static [Call]>, Option<usize>);
+    let cases: [Case; 9] = [
+        ("an unknown tool", vec![&[NOPE]; 30], Some(12)),
+        ("arguments that do not fit", vec![&[UNFIT]; 30], Some(12)),
+        ("refused by a rule", vec![&[D]; 30], Some(12)),
+        ("other words about it", [&TOLD[..1], &TOLD[1..]].repeat(15), Some(12)),
+        ("two by turns", [&[NOPE][..], &[UNFIT][..]].repeat(15), Some(24)),
+        ("one that runs in between", [&[B][..], &[NOPE][..]].repeat(15), Some(24)),
+        ("beside one that runs", vec![&[B, NOPE]; 30], Some(12)),
+        ("eleven", vec![&[NOPE]; 11], None),
+        ("others in between", [vec![&[NOPE][..]; 11], vec![&[B][..]], vec![&[NOPE][..]; 11]].concat(), None),
+    ];
+    for (what, steps, expected) in cases {
+        let mut pod = pod(&ID, json!({}), tools(false)).0;
+        let rule = |tool: &str, decision| Rule::new(tool, decision);
+        pod.judge_by(vec![rule("*", RuleDecision::Allow), rule("D", RuleDecision::Deny)]);
+        let run = play(&pod, &steps);
+        let end = &run.end().outcome;
+        let Some(requests) = expected else {
+            assert_eq!(*end, Outcome::Done, "{what}");
+            continue;
+        };
+        let Outcome::Aborted { reason } = end else { panic!("{what}: {end:?}") };
+        assert!(reason.contains("made the same calls 12 times"), "{what}: {reason}");
+        assert_eq!(pod.script.requests().len(), requests, "{what}");
+        // Another input begins anew.
+        pod.script.clear();
+        assert_eq!(play(&pod, &[&[NOPE][..]; 11]).end().outcome, Outcome::Done, "{what}");
+    }
+}
+
 /// The feature's gate, asked about calls that no pod runs.
 struct Asked {
     host: Unheard,

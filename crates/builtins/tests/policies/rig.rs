@@ -3,7 +3,7 @@ use builtins::policies::{self, Settings};
 use builtins::{Now, task};
 use llm_worker::{ErrorKind, ResultStatus, ToolEffect, ToolError, ToolOutput};
 use pod::feature::{FeatureId, FeatureModule, HostCapability};
-use pod::hook::{PreRequest, PreToolCall, ToolOutcome};
+use pod::hook::{PostAssistant, PreRequest, PreToolCall, ToolOutcome};
 use pod::record::Record;
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
@@ -44,6 +44,7 @@ pub(crate) fn with(module: Arc<dyn FeatureModule>, tools: Vec<FnTool>) -> PodUnd
     let mut pod = PodUnderTest::new(&ambient::claim(), ModelScript::new([]), tools);
     let grants = vec![
         HostCapability::tool("*"),
+        HostCapability::hook::<PostAssistant>(),
         HostCapability::hook::<PreRequest>(),
         HostCapability::hook::<PreToolCall>(),
         HostCapability::hook::<ToolOutcome>(),

@@ -1,7 +1,9 @@
 //! What the built-in features may have: the one table. What stands in no row is refused.
 
 use pod::feature::{CapabilityPolicy, FeatureId, HostCapability};
-use pod::hook::{Event, PreRequest, PreToolCall, PromptSubmit, ToolOutcome, ToolRepeat, ToolShape, TurnEnd};
+use pod::hook::{
+    Event, PostAssistant, PreRequest, PreToolCall, PromptSubmit, ToolOutcome, ToolRepeat, ToolShape, TurnEnd,
+};
 
 /// Each built-in feature and what it holds. One with background tasks has `HostCapability::ANY_BACKGROUND_TASK` in its row.
 const GRANTS: &[(&str, &[HostCapability])] = &[
@@ -9,7 +11,10 @@ const GRANTS: &[(&str, &[HostCapability])] = &[
     ("search", &[ANY_TOOL, HostCapability::READ_WORKSPACE]),
     ("shell", &[ANY_TOOL, HostCapability::READ_WORKSPACE, HostCapability::ANY_PROGRAM]),
     ("task", &[ANY_TOOL, GATE_REQUESTS, HostCapability::SESSION_STATE, builtins::task::NOTIFY]),
-    ("loop-detect", &[GATE_CALLS, HOOK_RESULTS, HostCapability::ANY_RESULT, HostCapability::SESSION_STATE]),
+    (
+        "loop-detect",
+        &[GATE_CALLS, GATE_ANSWERS, HOOK_RESULTS, HostCapability::ANY_RESULT, HostCapability::SESSION_STATE],
+    ),
     (
         "circuit-breaker",
         &[GATE_CALLS, GATE_REQUESTS, HOOK_RESULTS, HostCapability::ANY_RESULT, HostCapability::SESSION_STATE],
@@ -90,6 +95,9 @@ const WRITE_ITEMS: HostCapability = HostCapability::WorkItemStore { read: false,
 const WRITE_NOTES: HostCapability = HostCapability::MemoryStore { read: false, write: true };
 
 const GATE_CALLS: HostCapability = HostCapability::hook::<PreToolCall>();
+
+/// Ending the turn of an answer.
+const GATE_ANSWERS: HostCapability = HostCapability::hook::<PostAssistant>();
 
 /// Seeing that the model is asked, which is the same as standing where it could be refused.
 const GATE_REQUESTS: HostCapability = HostCapability::hook::<PreRequest>();

@@ -28,9 +28,9 @@ fn a_guard_that_changed_needs_consent() {
         ("enabled = true\nwindow = 9", "builtin:loop-detect has its setting `window` changed from 3 to 9"),
         (
             "enabled = false",
-            "builtin:loop-detect was switched off by $XDG_CONFIG_HOME/yoi/config.toml:2 (guard loop-detect)",
+            "builtin:loop-detect was switched off by $XDG_CONFIG_HOME/yoi/config.toml:2 (guard loop-detect, guard loop-detect-answers)",
         ),
-        ("", "builtin:loop-detect is not switched on any more (guard loop-detect)"),
+        ("", "builtin:loop-detect is not switched on any more (guard loop-detect, guard loop-detect-answers)"),
     ];
     for (keys, told) in cases {
         let scene = ran(&loop_detect("enabled = true"));
