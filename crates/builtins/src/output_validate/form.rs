@@ -40,10 +40,10 @@ pub(super) fn correcting(problems: &[String]) -> String {
     )
 }
 
-/// The answer without a code fence, if it is one block in a fence and nothing else.
+/// The answer without a byte order mark and without a code fence, if it is one block in a fence and nothing else.
 fn unfenced(answer: &str) -> &str {
     const FENCE: &str = "```";
-    let answer = answer.trim();
+    let answer = answer.trim().trim_start_matches('\u{feff}').trim();
     let inside = answer.strip_prefix(FENCE).and_then(|rest| rest.strip_suffix(FENCE));
     let block = inside.and_then(|inside| inside.split_once('\n')).filter(|(language, block)| {
         (language.trim().is_empty() || language.trim().eq_ignore_ascii_case("json")) && !block.contains(FENCE)
@@ -70,6 +70,10 @@ mod tests {
             ("```rust\n{}\n```", "```rust\n{}\n```"),
             ("```{}```", "```{}```"),
             ("```", "```"),
+            ("\u{feff}{}", "{}"),
+            (" \u{feff}\n{} ", "{}"),
+            ("\u{feff}```json\n{}\n```", "{}"),
+            ("{}\u{feff}", "{}\u{feff}"),
         ];
         for (answer, expected) in cases {
             assert_eq!(unfenced(answer), expected, "{answer:?}");

@@ -53,8 +53,8 @@ pub struct Settings {
     pub schema: Option<Value>,
     /// A program with its arguments; the answer is added as the last one. With status 0 the answer passes; else the model
     /// gets what the program printed.
-    #[schemars(length(max = MAX_WORDS))]
-    pub command: Vec<String>,
+    #[schemars(length(min = 1, max = MAX_WORDS))]
+    pub command: Option<Vec<String>>,
 }
 
 /// The feature that judges final answers.
@@ -69,6 +69,10 @@ impl OutputValidate {
     /// # Errors
     /// A value outside of its limits; the text names its key.
     pub fn new(Settings { schema, command }: Settings) -> Result<Self, String> {
+        if command.as_ref().is_some_and(Vec::is_empty) {
+            return Err("`command` is empty: name a program".to_owned());
+        }
+        let command = command.unwrap_or_default();
         let bytes: usize = command.iter().map(String::len).sum();
         let bad = command.iter().any(|word| word.contains('\0')) || command.first().is_some_and(String::is_empty);
         if command.len() > MAX_WORDS || bytes > MAX_BYTES || bad {

@@ -97,6 +97,8 @@ fn an_answer_that_is_never_accepted_is_not_done() {
 #[test]
 fn settings_of_no_form_are_refused() {
     let cases = [
+        (json!({"command": []}), "`command` is empty"),
+        (json!({"schema": {}, "command": []}), "`command` is empty"),
         (json!({"schema": {}, "command": ["true"]}), "set `schema` or `command`, not both"),
         (json!({"schema": {"type": "thing"}}), "`schema` is not a JSON Schema"),
         (json!({"schema": {"$ref": "https://example.org/x"}}), "references outside"),
