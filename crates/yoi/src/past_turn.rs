@@ -12,7 +12,7 @@ use std::path::Path;
 /// The end of the turn that took an input, or of the newest one that goes on with it; none if there is none, or the journal
 /// cannot be read.
 pub(crate) fn past_end(dir: &Path, input: InputId) -> Option<TurnEnd> {
-    let (mut state, mut taken, mut end) = (SessionState::default(), false, None);
+    let (mut state, mut taken, mut end) = (SessionState::default(), false, None::<TurnEnd>);
     for frame in Reader::open(dir).ok()?.frames() {
         let record = decode(&frame.ok()?).ok()?;
         if taken && matches!(record, Record::TurnStarted(_)) && !state.is_interrupted() {
@@ -20,6 +20,10 @@ pub(crate) fn past_end(dir: &Path, input: InputId) -> Option<TurnEnd> {
         }
         state.apply(&record).ok()?;
         taken |= matches!(&record, Record::InputConsumed(consumed) if consumed.input == input);
+        // Gates judge it behind its end.
+        if let Some(end) = &mut end {
+            end.shortfall = state.shortfall;
+        }
         if let Record::TurnFinished(finished) = record
             && taken
         {

@@ -78,8 +78,8 @@ pub(crate) fn report(ended: &FinishedRun, pod: EndedIn<'_>, style: OutputStyle, 
     if style.json {
         let (error, help) = failed.clone().unzip();
         let mut result = serde_json::json!({
-            "k": "result", "answer": answer(end), "exit": exit.number(), "outcome": end.outcome, "steps": end.steps,
-            "usage": end.usage, "cost": end.cost.map(Cost::dollars), "pod": pod.name,
+            "k": "result", "answer": answer(end), "exit": exit.number(), "outcome": outcome(end, output),
+            "steps": end.steps, "usage": end.usage, "cost": end.cost.map(Cost::dollars), "pod": pod.name,
             "error": error, "help": help.flatten(),
         });
         match (output, result.as_object_mut()) {
@@ -116,6 +116,15 @@ pub(crate) fn report(ended: &FinishedRun, pod: EndedIn<'_>, style: OutputStyle, 
         late.say();
     }
     exit
+}
+
+/// How it ended: an answer that was not accepted leaves nothing done.
+fn outcome(end: &TurnEnd, output: &AnswerForm) -> serde_json::Value {
+    let unaccepted = end.shortfall == Some(Shortfall::NotAccepted) || matches!(output, AnswerForm::Misfit(_));
+    match end.outcome == Outcome::Done && unaccepted {
+        true => serde_json::json!({ "outcome": "not_accepted" }),
+        false => serde_json::json!(end.outcome),
+    }
 }
 
 /// The answer. What a model said before a cut, a limit or a failure is none; the journal has it.

@@ -15,7 +15,7 @@ use crate::show::question::short;
 use crate::show::transcript;
 use authority::text::{Escaper, Lines, escape_line};
 use llm_worker::tool::Escalation;
-use llm_worker::{Item, ResultStatus};
+use llm_worker::{Item, Outcome, ResultStatus};
 use pod::permission::Rule;
 use pod::record::{
     ApprovalDecision, ApprovalRequested, ApprovalResolved, ApprovalScope, BackgroundTask, ChildProcess, ClientCall,
@@ -221,7 +221,10 @@ fn refusal(verdict: &VerdictGiven) -> Option<String> {
     if verdict.decision.allows() || verdict.decision.asks() || (verdict.call.is_some() && is_said) {
         return None;
     }
-    let call = verdict.call.map_or_else(|| "-".to_owned(), |call| call.to_string());
+    let call = match (&verdict.decision, verdict.call) {
+        (Decision::Again { .. }, _) => "the answer is not accepted:".to_owned(),
+        (_, call) => call.map_or_else(|| "-".to_owned(), |call| call.to_string()),
+    };
     Some(format!("⊘ {call} {}: {}", verdict.rule, indent(verdict.decision.reason())))
 }
 
@@ -396,6 +399,10 @@ impl Transcript {
                 format!("! {what}: {}", indent(&suspended.reason))
             }
             Record::Resumed(resumed) => format!("! resumed{}", granted(resumed)),
+            // Whether it is done is judged behind it.
+            Record::TurnFinished(finished) if finished.end_gates && finished.outcome == Outcome::Done => {
+                format!("── turn {}: answered", finished.turn)
+            }
             Record::TurnFinished(finished) => {
                 format!("── turn {}: {}", finished.turn, indent(&outcome_text(&finished.outcome)))
             }

@@ -19,8 +19,8 @@ use crate::show::question::{end, short};
 use crate::show::remedy::more_budget;
 use crate::socket::{LiveClient, Reached, WAITING, block_on, hold, state_text, state_word};
 use authority::text::escape_line;
-use llm_worker::Cost;
 use llm_worker::effect::Outcome;
+use llm_worker::{Cost, Shortfall};
 use pod::control::BackgroundTaskView;
 use pod::permission::Rule;
 use pod::record::{BudgetScope, HoldCause};
@@ -252,7 +252,8 @@ impl Found {
         }
         self.context.iter().flat_map(context_lines).for_each(|(what, text)| add(what, text));
         if let Some(outcome) = self.summary.state.last_outcome.as_ref() {
-            add("last turn", outcome_text(outcome));
+            let unaccepted = self.summary.state.shortfall == Some(Shortfall::NotAccepted);
+            add("last turn", if unaccepted { "answer not accepted".to_owned() } else { outcome_text(outcome) });
         }
         if let Some(live) = &self.live {
             let age = duration(Duration::from_micros(now().saturating_sub(live.host.since_us)));

@@ -7,6 +7,7 @@ use std::fs;
 use std::process::Child;
 
 const SCHEMA: &str = r#"{ "type": "object", "required": ["files"], "properties": { "files": { "type": "integer" } } }"#;
+const SCHEMA_TOML: &str = r#"{ type = "object", required = ["files"] }"#;
 
 fn scene() -> Scene {
     let scene = Scene::new();
@@ -85,6 +86,38 @@ fn a_model_that_never_gets_it_right_is_given_up() {
     scene.sound("p");
     let result = run(&scene, &model, &["--json"]).ends(1).lines().pop().unwrap();
     assert_eq!((&result["output"], &result["exit"], &result["answer"]), (&Value::Null, &json!(1), &json!("no")));
+}
+
+// A run whose answer missed its schema ended with code 1, and its result line, `yoi log` and `yoi status` said `done`.
+#[test]
+fn an_answer_that_is_not_accepted_is_nowhere_done() {
+    let scene = scene();
+    let feature = "[features.\"builtin:output-validate\"]\n";
+    let schema = scene.path("schema.json").display().to_string();
+    for (settings, more) in [
+        (format!("{feature}schema = {SCHEMA_TOML}\n"), &[][..]),
+        (format!("{feature}command = [\"false\"]\n"), &[][..]),
+        (String::new(), &["--output-schema", &schema][..]),
+        (format!("{feature}enabled = false\n"), &["--output-schema", &schema][..]),
+    ] {
+        scene.config(&settings);
+        let model = scene.script("s.jsonl", &answers(&["three"; 4]));
+        let run = [&["run", "--json", "--pod", "p", "-m", &model], more, &["how many?"]].concat();
+        let result = scene.yoi(&run).ends(1).lines().pop().unwrap();
+        assert_eq!(result["outcome"], json!({ "outcome": "not_accepted" }), "{settings}");
+        if !settings.contains("enabled") {
+            let log = scene.yoi(&["log", "p"]).ends(0).prints(&["⊘ the answer is not accepted: ", "turn 4: answered"]);
+            assert!(!log.out.contains(": done"), "{}", log.out);
+            scene.yoi(&["status", "p"]).ends(0).prints(&["answer not accepted"]);
+        }
+        scene.yoi(&["rm", "p", "--purge"]).ends(0);
+    }
+    // One that is accepted is.
+    scene.config(&format!("{feature}command = [\"true\"]\n"));
+    let model = scene.script("s.jsonl", &answers(&["three"]));
+    let result = scene.yoi(&["run", "--json", "--pod", "p", "-m", &model, "x"]).ends(0).lines().pop().unwrap();
+    assert_eq!(result["outcome"], json!({ "outcome": "done" }));
+    scene.yoi(&["status", "p"]).ends(0).prints(&["last turn done"]);
 }
 
 #[test]
