@@ -44,6 +44,10 @@ const CACHES: &[(&str, &str)] = &[
     ("SCCACHE_DIR", "sccache"),
 ];
 
+/// Variables of children without a way out: package managers would try again for a minute.
+pub(super) const NO_RETRIES: &[(&str, &str)] =
+    &[("npm_config_fetch_retries", "0"), ("CARGO_NET_RETRY", "0"), ("PIP_RETRIES", "0")];
+
 /// Parts of names of secrets; such a variable is not passed even on request.
 const SECRET_PARTS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
 

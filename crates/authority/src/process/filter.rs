@@ -155,6 +155,8 @@ pub(super) enum Reach {
     Internet,
     /// All of namespaces that the child shares with other children only.
     Namespaces,
+    /// The same, but the network of the machine, without its abstract sockets.
+    Machine,
 }
 
 impl Reach {
@@ -163,7 +165,7 @@ impl Reach {
         match self {
             Self::Nothing => &[],
             Self::Internet => &[AF_INET, AF_INET6],
-            Self::Namespaces => &[AF_UNIX, AF_INET, AF_INET6, AF_NETLINK],
+            Self::Namespaces | Self::Machine => &[AF_UNIX, AF_INET, AF_INET6, AF_NETLINK],
         }
     }
 }
@@ -184,7 +186,7 @@ pub(super) fn build(reach: Reach) -> Result<BpfProgram, Error> {
 
 fn compile(reach: Reach) -> Result<BpfProgram, seccompiler::BackendError> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
-    let shared = if reach == Reach::Namespaces { &[] } else { SHARED };
+    let shared = if matches!(reach, Reach::Namespaces | Reach::Machine) { &[] } else { SHARED };
     let refused = REFUSED.iter().chain(shared);
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = refused.map(|number| (*number, Vec::new())).collect();
     let low = |index, op, value| SeccompCondition::new(index, SeccompCmpArgLen::Dword, op, value);

@@ -91,7 +91,6 @@ const HOME_READ: &[&str] = &[
     ".config/git/ignore",
     ".config/git/attributes",
     ".gitignore",
-    ".rustup",
     ".pyenv",
     ".nvm",
     ".fnm",
@@ -119,28 +118,44 @@ const HOME_READ: &[&str] = &[
     ".nix-profile",
     ".local/state/nix/profiles",
     "go/bin",
-    "go/pkg/mod",
     "sdk",
-    ".m2/repository",
-    ".gradle/wrapper/dists",
     ".gem/ruby",
 ];
+
+/// Where package managers keep what they get, below the home directory: children in namespaces add to a copy of their own,
+/// others read. Not what is above these: credentials are there.
+const HOME_STORES: &[&str] = &[
+    ".rustup",
+    "go/pkg",
+    ".m2/repository",
+    ".gradle/caches",
+    ".gradle/daemon",
+    ".gradle/native",
+    ".gradle/notifications",
+    ".gradle/wrapper",
+    ".gradle/.tmp",
+    ".nuget/packages",
+    ".local/share/NuGet",
+];
+const CARGO_STORES: &[&str] = &["registry", "git"];
+const STORE_VARS: &[&str] = &["RUSTUP_HOME", "GOMODCACHE"];
+
+/// Names mirrors; given where it holds no secret.
+const MAVEN_SETTINGS: &str = ".m2/settings.xml";
 
 /// Below `CARGO_HOME`. Not its locks, and not `.global-cache`, its record of what was used when: the next cargo that
 /// cleans up removes the files that it names, and a process that can read a lock can hold it. Without access cargo
 /// continues silently without them.
-const CARGO: &[&str] = &["bin", "registry", "git", "config.toml", "config", "env"];
+const CARGO: &[&str] = &["bin", "config.toml", "config", "env"];
 
 /// Variables that name directories of toolchains.
 const TOOLCHAIN_VARS: &[&str] = &[
-    "RUSTUP_HOME",
     "PYENV_ROOT",
     "VIRTUAL_ENV",
     "CONDA_PREFIX",
     "NVM_DIR",
     "FNM_DIR",
     "GOROOT",
-    "GOMODCACHE",
     "JAVA_HOME",
     "RBENV_ROOT",
     "ASDF_DIR",
@@ -186,13 +201,18 @@ pub(super) struct Given {
     pub(super) path: PathBuf,
     pub(super) id: (u64, u64),
     pub(super) access: BitFlags<AccessFs>,
+    /// Whether children in namespaces get a copy, which they write.
+    pub(super) is_store: bool,
 }
+
+/// Stands for the device and number of a store that is not there.
+pub(super) const ABSENT: (u64, u64) = (0, 0);
 
 /// A rule with an `O_PATH` handle on what it is for.
 type Rule = (Given, OwnedFd);
 
-/// The rules of a confinement.
-fn collect(confinement: &Confinement, env: &EnvPolicy, temp: &Path) -> Result<Vec<Rule>, Error> {
+/// The rules of a confinement, and the stores that are not there yet.
+fn collect(confinement: &Confinement, env: &EnvPolicy, temp: &Path) -> Result<(Vec<Rule>, Vec<PathBuf>), Error> {
     let hidden = hidden(env);
     let read = resolved(&confinement.read, &hidden)?;
     let write = resolved(&confinement.write, &hidden)?;
@@ -206,7 +226,11 @@ fn collect(confinement: &Confinement, env: &EnvPolicy, temp: &Path) -> Result<Ve
     for (path, access) in system.chain(devices) {
         all.extend(open(path, access, abi));
     }
-    all.extend(given(env, &write, &hidden).into_iter().filter_map(|end| fitting(end.path, end.fd, reading(), abi)));
+    let (found, absent) = given(env, &write, &hidden);
+    for (end, is_store) in found {
+        let rule = fitting(end.path, end.fd, reading(), abi);
+        all.extend(rule.map(|(given, file)| (Given { is_store, ..given }, file)));
+    }
     let wide = match confinement.mode {
         SandboxMode::WorkspaceWrite => written(abi),
         SandboxMode::ReadOnly | SandboxMode::Off => reading(),
@@ -221,7 +245,7 @@ fn collect(confinement: &Confinement, env: &EnvPolicy, temp: &Path) -> Result<Ve
         let end = exactly(&path).ok_or_else(moved)?;
         all.extend(fitting(path, end.fd, access, abi));
     }
-    Ok(all)
+    Ok((all, absent))
 }
 
 /// What is read and written.
@@ -260,12 +284,13 @@ pub(super) fn build(
     temp: &Path,
     reach: Reach,
 ) -> Result<(RulesetCreated, Vec<Given>), Error> {
-    let all = collect(confinement, env, temp)?;
+    let (all, absent) = collect(confinement, env, temp)?;
     let rules = all.iter().map(|(given, file)| (file.as_fd(), given.access));
     let ruleset = ruleset(rules, reach, ABI::from(support().landlock_abi)).map_err(|why| {
         Error::new(ErrorKind::Unavailable, format!("Landlock refused its rules: {why}; use sandbox mode off"))
     })?;
-    Ok((ruleset, all.into_iter().map(|(given, _)| given).collect()))
+    let absent = absent.into_iter().map(|path| Given { path, id: ABSENT, access: reading(), is_store: true });
+    Ok((ruleset, all.into_iter().map(|(given, _)| given).chain(absent).collect()))
 }
 
 /// A rule for a path of the system; `None` if the path does not exist.
@@ -279,12 +304,13 @@ fn fitting(path: PathBuf, file: OwnedFd, access: BitFlags<AccessFs>, abi: ABI) -
     let stat = rustix::fs::fstat(&file).ok()?;
     let is_dir = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
     let access = if is_dir { access } else { access & AccessFs::from_file(abi) };
-    (!access.is_empty()).then_some((Given { path, id: (stat.st_dev, stat.st_ino), access }, file))
+    (!access.is_empty()).then_some((Given { path, id: (stat.st_dev, stat.st_ino), access, is_store: false }, file))
 }
 
-/// The toolchains that the home directory and the environment name. Paths below a directory that children write are
-/// omitted, because they are allowed anyway, and links out of one are not followed; no path leads to keys.
-fn given(env: &EnvPolicy, written: &[PathBuf], hidden: &[PathBuf]) -> Vec<End> {
+/// The toolchains and stores that the home directory and the environment name, and the stores that are not there yet. Paths
+/// below a directory that children write are omitted, because they are allowed anyway, and links out of one are not followed;
+/// no path leads to keys.
+fn given(env: &EnvPolicy, written: &[PathBuf], hidden: &[PathBuf]) -> (Vec<(End, bool)>, Vec<PathBuf>) {
     let home = env.place("HOME").and_then(|home| home.canonicalize().ok());
     let mut written = written.to_vec();
     written.extend(Path::new(SHARED_MEMORY).canonicalize());
@@ -295,20 +321,43 @@ fn given(env: &EnvPolicy, written: &[PathBuf], hidden: &[PathBuf]) -> Vec<End> {
         Some(dir) => Some((dir, Named::ByVariable)),
         None => home.as_ref().map(|home| (home.join(".cargo"), Named::ByUs)),
     };
-    let cargo = CARGO.iter().filter_map(|name| cargo.as_ref().map(|(dir, named)| (dir.join(name), *named)));
-    let all = HOME_READ.iter().filter_map(ours).chain(TOOLCHAIN_VARS.iter().filter_map(theirs)).chain(cargo);
-    all.filter_map(|(path, named)| {
+    let of_cargo = |name: &&str| cargo.as_ref().map(|(dir, named)| (dir.join(name), *named));
+    let read = HOME_READ.iter().filter_map(ours).chain(TOOLCHAIN_VARS.iter().filter_map(theirs));
+    let read = read.chain(CARGO.iter().filter_map(of_cargo)).map(|found| (found, false));
+    let stores = HOME_STORES.iter().filter_map(ours).chain(STORE_VARS.iter().filter_map(theirs));
+    let stores = stores.chain(CARGO_STORES.iter().filter_map(of_cargo)).map(|found| (found, true));
+    let is_free = |path: &Path| {
+        !written.iter().any(|root| path.starts_with(root)) && !hidden.iter().any(|place| overlap(path, place))
+    };
+    let (mut found, mut absent) = (Vec::new(), Vec::new());
+    let settings = home.iter().map(|home| ((home.join(MAVEN_SETTINGS), Named::ByUs), false));
+    let settings = settings.filter(|((path, _), _)| holds_no_secret(path));
+    for ((path, named), is_store) in read.chain(settings).chain(stores) {
         // The links on the way to the home directory are the system's.
         let path = match (env.place("HOME"), &home) {
             (Some(as_told), Some(home)) => path.strip_prefix(as_told).map_or(path.clone(), |rest| home.join(rest)),
             _homeless => path,
         };
-        let end = follow(&path, named, &ground)?;
-        let known = written.iter().any(|root| end.path.starts_with(root));
-        let keys = hidden.iter().any(|place| overlap(&end.path, place));
-        (!known && !keys).then_some(end)
-    })
-    .collect()
+        match follow(&path, named, &ground) {
+            Some(end) if is_free(&end.path) => found.push((end, is_store)),
+            None if is_store && named == Named::ByUs && is_free(&path) && is_absent(&path) => absent.push(path),
+            Some(_) | None => {}
+        }
+    }
+    (found, absent)
+}
+
+/// Whether no setting in a file of Maven is a secret. What cannot be read might be.
+fn holds_no_secret(path: &Path) -> bool {
+    let Ok(text) = std::fs::read_to_string(path) else { return false };
+    let text = text.to_ascii_lowercase();
+    !["password", "passphrase", "privatekey", "token", "authorization"].iter().any(|word| text.contains(word))
+}
+
+/// Whether nothing is at a path, and no link on the way to it.
+fn is_absent(path: &Path) -> bool {
+    let there = path.ancestors().skip(1).find(|dir| dir.symlink_metadata().is_ok());
+    path.symlink_metadata().is_err() && there.is_some_and(|dir| dir.canonicalize().is_ok_and(|real| real == dir))
 }
 
 /// The entries of `/etc` that are not in [`ETC_WITHHELD`].

@@ -1,6 +1,6 @@
 //! The grant to start children with one confinement. Does not depend on their duration and output.
 
-use super::apart::{Helper, HelperProgram, WantedChild};
+use super::apart::{Helper, HelperProgram, TMP, WantedChild};
 use super::cage::Cage;
 use super::confinement::{Beyond, Confinement, Network, SandboxMode, support};
 use super::descendants::{MARK, RunningCall};
@@ -289,10 +289,13 @@ impl Spawner {
         // A permit is for the programs of the host's own rules.
         let limited = !matches!(self.programs, Programs::Any);
         let beyond = if limited { None } else { self.shared.permitted().remove(&job.call) };
-        let open = (self.network == Network::On).then_some(Beyond::Network);
-        let cage = self.shared.cage(&room, beyond.or(open))?;
-        let apart = cage.is_some() && beyond.or(open).is_none();
-        let caches = cage.is_some().then(|| room.temp.caches()).transpose()?;
+        let reach = match beyond.or((self.network == Network::On).then_some(Beyond::Network)) {
+            _ if self.shared.mode == SandboxMode::Off => None,
+            Some(Beyond::Unconfined) => None,
+            Some(Beyond::Network) => Some(Reach::Internet),
+            None => Some(Reach::Nothing),
+        };
+        let caches = reach.is_some().then(|| room.temp.caches()).transpose()?;
         let temp = room.temp.for_call(&job.call)?;
         let mark = format!("{}/{}", self.shared.tag, job.call);
         let failed = |error: io::Error| Error::system(&format!("run {program}"), error);
@@ -300,6 +303,8 @@ impl Spawner {
         let reader = Receiver::from_owned_fd(reader.into()).map_err(failed)?;
         let mut env = self.shared.env.vars().map(owned).collect::<Vec<_>>();
         env.extend(caches.iter().flat_map(|dir| env::caches(dir)).map(owned));
+        let retries = env::NO_RETRIES.iter().copied().filter(|_| reach == Some(Reach::Nothing));
+        env.extend(retries.map(owned));
         env.extend([("TMPDIR", temp.path().as_os_str()), (MARK, OsStr::new(&mark))].map(owned));
         if self.guarded_path {
             env.push(owned(("PATH", self.path().map_err(|error| failed(io::Error::other(error)))?)));
@@ -312,10 +317,11 @@ impl Spawner {
             env,
             input: self.input(job).map_err(failed)?,
             output: writer.into(),
+            out: reach == Some(Reach::Internet),
         };
         let git = self.git.as_ref().map(GitGuard::watch);
         let resources = ChildResources { temp, slot: RunningCall::take(), guard, git };
-        let launched = self.launch(room, cage, apart, wanted, mark, resources).await.map_err(failed)?;
+        let launched = self.launch(room, reach, wanted, mark, resources).await.map_err(failed)?;
         let lost = || Error::new(ErrorKind::Bug, format!("run {program}: the spawning thread ended early"));
         let started = launched.ok_or_else(lost)?.map_err(|error| explain(job, &path, error))?;
         let exit = started.exit_watch().map_err(failed)?;
@@ -327,16 +333,21 @@ impl Spawner {
     async fn launch(
         &self,
         room: Arc<Room>,
-        cage: Option<Arc<Cage>>,
-        apart: bool,
+        reach: Option<Reach>,
         mut wanted: WantedChild,
         mark: String,
         mut resources: ChildResources,
     ) -> io::Result<Option<io::Result<RunningChild>>> {
-        if apart && self.shared.helper.get().is_some() {
+        if reach.is_some() && self.shared.helper.get().is_some() {
             let (shared, room, network) = (Arc::clone(&self.shared), Arc::clone(&room), self.network);
             let start = move || match shared.helper(&room, network) {
-                Some(helper) => Ok(start_apart(&shared, &room, helper, &wanted, network, resources)),
+                Some(helper) => {
+                    if helper.has_tmp() {
+                        // The names of sockets are short.
+                        wanted.env.push(owned(("TMPDIR", TMP)));
+                    }
+                    Ok(start_apart(&shared, &room, helper, &wanted, network, resources))
+                }
                 None => Err(Box::new((wanted, resources))),
             };
             match tokio::task::spawn_blocking(start).await {
@@ -346,10 +357,12 @@ impl Spawner {
             }
         }
         let (answer, answered) = oneshot::channel();
+        let shared = Arc::clone(&self.shared);
         let spawn = move || {
-            let started = spawn(cage.as_deref(), wanted, &mark, resources);
+            let cage = reach.map(|reach| shared.cage(&room, reach)).transpose().map_err(io::Error::other);
+            let started = cage.and_then(|cage| spawn(cage.as_deref(), wanted, &mark, resources));
             // The directory is removed by the drop of the last spawner, not by this thread.
-            drop(room);
+            drop((room, shared));
             // If the receiver is gone, this drops the child, which kills it.
             answer.send(started).ok();
         };
@@ -435,7 +448,7 @@ impl Shared {
         if matches!(*namespaces, Namespaces::NotTried) {
             let started = || {
                 let view = room.temp.view()?;
-                let loopback = network == Network::Loopback;
+                let loopback = network != Network::None;
                 Helper::start(program, &self.tag, &room.given, &view, loopback)
                     .map_err(|error| Error::system("make namespaces", error))
             };
@@ -450,14 +463,11 @@ impl Shared {
         }
     }
 
-    /// What confines a child that may go so far.
-    fn cage(&self, room: &Room, beyond: Option<Beyond>) -> Result<Option<Arc<Cage>>, Error> {
-        match (beyond, &room.cage) {
-            (Some(Beyond::Unconfined), _) | (_, None) => Ok(None),
-            (None, Some(cage)) => Ok(Some(Arc::clone(cage))),
-            (Some(Beyond::Network), Some(_)) => {
-                build_cage(&self.confinement, &self.env, room.temp.path(), Reach::Internet).map(|(cage, _)| Some(cage))
-            }
+    /// What confines a child without namespaces.
+    fn cage(&self, room: &Room, reach: Reach) -> Result<Arc<Cage>, Error> {
+        match &room.cage {
+            Some(cage) if reach == Reach::Nothing => Ok(Arc::clone(cage)),
+            _ => build_cage(&self.confinement, &self.env, room.temp.path(), reach).map(|(cage, _)| cage),
         }
     }
 }
@@ -526,7 +536,7 @@ fn start_apart(
 }
 
 fn spawn(cage: Option<&Cage>, wanted: WantedChild, mark: &str, resources: ChildResources) -> io::Result<RunningChild> {
-    let WantedChild { path, name, args, cwd, env, input, output } = wanted;
+    let WantedChild { path, name, args, cwd, env, input, output, out: _ } = wanted;
     let mut command = Command::new(path);
     command.arg0(name).args(args).current_dir(cwd).process_group(0).env_clear().envs(env);
     command.stdin(Stdio::from(input)).stdout(Stdio::from(output.try_clone()?)).stderr(Stdio::from(output));

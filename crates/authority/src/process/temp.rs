@@ -17,7 +17,7 @@ pub(super) const PREFIX: &str = "yoi-";
 /// The part that children may use. The rest is the host's: its identity, and the lock that shows that it is alive.
 const CALLS: &str = "calls";
 
-/// Where a helper builds what children see.
+/// What a helper keeps of the view of children.
 const VIEW: &str = "view";
 
 #[derive(Debug)]

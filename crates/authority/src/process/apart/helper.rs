@@ -10,16 +10,20 @@
 //! and that one ends when the pod's end of the socket is closed.
 
 use super::keeper::Keeper;
-use super::view::View;
+use super::pair;
+use super::view::{self, View};
 use super::wire::{self, Fields};
+use crate::process::cage::Cage;
 use crate::process::filter::{self, Reach};
-use crate::process::rules::Given;
+use crate::process::rules::{self, Given};
 use fork::Fork;
 use landlock::{ABI, Access, AccessFs, BitFlags};
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::event::{PollFd, PollFlags};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
+use rustix::mount::UnmountFlags;
 use rustix::net::{AddressFamily, SendFlags, SocketType};
-use rustix::process::{DumpableBehavior, Signal, WaitOptions};
+use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal, WaitOptions};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 use seccompiler::BpfProgram;
 use std::fs::File;
@@ -29,14 +33,46 @@ use std::path::PathBuf;
 /// What a keeper needs of its helper.
 pub(super) struct KeeperKit {
     pub(super) socket: OwnedFd,
-    pub(super) given: Vec<(OwnedFd, BitFlags<AccessFs>)>,
-    pub(super) abi: ABI,
-    pub(super) filter: BpfProgram,
+    given: Vec<(OwnedFd, BitFlags<AccessFs>)>,
+    abi: ABI,
+    filter: BpfProgram,
+    /// The network of calls that are not let out.
+    network: OwnedFd,
+    /// Covers the machine's file of name servers.
+    resolver: Option<PathBuf>,
+    pub(super) has_tmp: bool,
+}
+
+impl KeeperKit {
+    /// What confines a child that sees this `/proc`.
+    pub(super) fn cage(&self, proc: BorrowedFd<'_>, reach: Reach) -> io::Result<Cage> {
+        let given = self.given.iter().map(|(file, access)| (file.as_fd(), *access));
+        let given = given.chain([(proc, AccessFs::ReadFile | AccessFs::ReadDir)]);
+        let ruleset = rules::ruleset(given, reach, self.abi).map_err(io::Error::other)?;
+        let filter = if reach == Reach::Namespaces { Ok(self.filter.clone()) } else { filter::build(reach) };
+        Ok(Cage { ruleset, filter: filter.map_err(io::Error::other)? })
+    }
+
+    /// As far as a child may reach that is let out: where Landlock knows no scopes, sockets with a name may be anyone's.
+    pub(super) fn outside(&self) -> Reach {
+        if self.abi >= ABI::V6 { Reach::Machine } else { Reach::Internet }
+    }
+
+    /// Leaves the network of the machine.
+    pub(super) fn enter_network(&self) -> io::Result<()> {
+        Ok(rustix::thread::move_into_link_name_space(self.network.as_fd(), Some(LinkNameSpaceType::Network))?)
+    }
+
+    /// Shows the machine's name servers to this process and to what it starts.
+    pub(super) fn uncover_resolver(&self) -> io::Result<()> {
+        self.resolver.as_ref().map_or(Ok(()), |path| Ok(rustix::mount::unmount(path, UnmountFlags::DETACH)?))
+    }
 }
 
 /// What a pod tells its helper at first.
 struct Setup {
-    view: PathBuf,
+    /// An empty directory that no child reaches.
+    private: PathBuf,
     abi: i32,
     loopback: bool,
     given: Vec<Given>,
@@ -55,11 +91,7 @@ pub(super) fn serve() -> io::Result<()> {
     };
     separate().map_err(told)?;
     match fork::fork()? {
-        Fork::Parent(_) => {
-            drop(socket);
-            while rustix::process::wait(WaitOptions::empty()).is_err_and(|error| error == Errno::INTR) {}
-            Ok(())
-        }
+        Fork::Parent(first) => outlast(&socket, first),
         Fork::Child => {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
             // Without a terminal, whatever became of the call above: a command can open that of its session.
@@ -74,26 +106,38 @@ pub(super) fn serve() -> io::Result<()> {
     }
 }
 
+/// Waits for the first process of the namespaces, and ends it when the pod's end is closed, whatever it does.
+fn outlast(socket: &OwnedFd, first: i32) -> io::Result<()> {
+    let first = Pid::from_raw(first).ok_or(io::ErrorKind::InvalidData)?;
+    let handle = rustix::process::pidfd_open(first, PidfdFlags::empty())?;
+    let mut watched = [PollFd::new(socket, PollFlags::empty()), PollFd::new(&handle, PollFlags::IN)];
+    while rustix::event::poll(&mut watched, None).is_err_and(|error| error == Errno::INTR) {}
+    rustix::process::pidfd_send_signal(&handle, Signal::KILL).ok();
+    while rustix::process::wait(WaitOptions::empty()).is_err_and(|error| error == Errno::INTR) {}
+    Ok(())
+}
+
 impl Setup {
     fn receive(socket: &OwnedFd) -> io::Result<Self> {
         let (_, fields) = wire::receive(socket)?;
         let mut fields = Fields::read(fields.into_iter().next().ok_or(io::ErrorKind::UnexpectedEof)?)?;
-        let view = fields.text()?.into();
+        let private = fields.text()?.into();
         let abi = i32::try_from(fields.number()?).map_err(io::Error::other)?;
         let loopback = fields.number()? == 1;
         let given = (0..fields.number()?).map(|_| {
             let access = BitFlags::from_bits_truncate(fields.number()?);
+            let is_store = fields.number()? == 1;
             let id = (fields.number()?, fields.number()?);
-            Ok(Given { path: fields.text()?.into(), id, access })
+            Ok(Given { path: fields.text()?.into(), id, access, is_store })
         });
         let given = given.collect::<io::Result<_>>()?;
-        Ok(Self { view, abi, loopback, given })
+        Ok(Self { private, abi, loopback, given })
     }
 }
 
 /// Enters namespaces of its own. An ordinary user may where it is the administrator of a namespace of users.
 fn separate() -> io::Result<()> {
-    let wanted = UnshareFlags::NEWNS | UnshareFlags::NEWPID | UnshareFlags::NEWIPC | UnshareFlags::NEWNET;
+    let wanted = UnshareFlags::NEWNS | UnshareFlags::NEWPID | UnshareFlags::NEWIPC;
     if rustix::process::geteuid().is_root() {
         return unshare(wanted);
     }
@@ -113,26 +157,49 @@ pub(super) fn unshare(flags: UnshareFlags) -> io::Result<()> {
 }
 
 fn prepare(mut setup: Setup, socket: OwnedFd) -> io::Result<KeeperKit> {
-    let mut view = View::begin(&setup.view)?;
+    let mut view = View::begin(&setup.private)?;
     let abi = ABI::from(setup.abi);
+    let written = AccessFs::from_all(abi) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
     let mut given = Vec::new();
     // A directory before what is in it.
     setup.given.sort_by(|one, other| one.path.cmp(&other.path));
-    for Given { path, id, access } in setup.given {
+    for Given { path, id, access, is_store } in setup.given {
+        if let Some(file) = is_store.then(|| view.copy(&path, id)).flatten() {
+            given.push((file, written));
+            continue;
+        }
         let failed = |error: io::Error| io::Error::other(format!("show {}: {error}", crate::escape(&path)));
         let file = view.give(&path, id, access.contains(AccessFs::WriteFile)).map_err(failed)?;
         given.extend(file.map(|file| (file, access)));
     }
-    if setup.loopback {
-        raise_loopback()?;
-    }
+    let network = network(setup.loopback)?;
     let own = view.finish()?;
-    let written = AccessFs::from_all(abi) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
+    // What is there was given, so its names are no secret.
+    given.push((view::open("/")?, AccessFs::ReadDir.into()));
     given.extend(own.written.into_iter().map(|file| (file, written)));
     given.extend(own.terminal.into_iter().map(|file| (file, written & AccessFs::from_file(abi))));
     given.extend(own.read.into_iter().map(|file| (file, AccessFs::ReadFile.into())));
     let filter = filter::build(Reach::Namespaces).map_err(io::Error::other)?;
-    Ok(KeeperKit { socket, given, abi, filter })
+    Ok(KeeperKit { socket, given, abi, filter, network, resolver: own.resolver, has_tmp: own.has_tmp })
+}
+
+/// A network without a way out. A process that entered it would not leave it again, so another one makes it.
+fn network(loopback: bool) -> io::Result<OwnedFd> {
+    let (ours, theirs) = pair()?;
+    if fork::fork()? == Fork::Child {
+        let made = unshare(UnshareFlags::NEWNET)
+            .and_then(|()| if loopback { raise_loopback() } else { Ok(()) })
+            .and_then(|()| File::open("/proc/self/ns/net"));
+        let sent = match made {
+            Ok(file) => wire::send(&theirs, b"n", &[file.as_fd()]),
+            Err(error) => wire::send(&theirs, error.to_string().as_bytes(), &[]),
+        };
+        std::process::exit(i32::from(sent.is_err()));
+    }
+    drop(theirs);
+    let (said, files) = wire::receive(&ours)?;
+    while rustix::process::wait(WaitOptions::empty()).is_err_and(|error| error == Errno::INTR) {}
+    files.into_iter().next().ok_or_else(|| io::Error::other(format!("a network: {}", String::from_utf8_lossy(&said))))
 }
 
 /// A message to the kernel: the first device of this namespace is up.

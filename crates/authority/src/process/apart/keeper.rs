@@ -6,8 +6,7 @@ use super::view;
 use super::wire::{self, Fields};
 use crate::process::cage::Cage;
 use crate::process::filter::Reach;
-use crate::process::{label, rules};
-use landlock::AccessFs;
+use crate::process::label;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
@@ -26,19 +25,28 @@ use std::sync::mpsc::sync_channel;
 pub(super) const REPORT: usize = 12;
 
 /// A keeper, before it has a call. What kept it from being ready is told to the pod.
-pub(super) struct Keeper(io::Result<Cage>);
+pub(super) struct Keeper(io::Result<Ready>);
+
+/// What a keeper prepares.
+struct Ready {
+    cage: Cage,
+    proc: OwnedFd,
+}
 
 /// What a pod asks for.
 struct Request {
     command: Command,
     label: Option<u64>,
+    /// Whether it uses the machine's network.
+    out: bool,
 }
 
 impl Keeper {
     pub(super) fn new(kit: &KeeperKit, is_first: bool) -> Self {
         let ready = ready(kit);
         if is_first {
-            let text = ready.as_ref().err().map_or_else(|| READY.to_owned(), ToString::to_string);
+            let in_force = if kit.has_tmp { READY } else { READY_WITHOUT_TMP };
+            let text = ready.as_ref().err().map_or_else(|| in_force.to_owned(), ToString::to_string);
             wire::send(&kit.socket, text.as_bytes(), &[]).ok();
         }
         Self(ready)
@@ -52,7 +60,17 @@ impl Keeper {
         }
         let mut files = files.into_iter();
         let (Some(call), Some(fields)) = (files.next(), files.next()) else { return };
-        let started = self.0.and_then(|cage| start(cage, Request::read(fields, files)?));
+        let started = self.0.and_then(|ready| {
+            let request = Request::read(fields, files)?;
+            let cage = if request.out {
+                kit.uncover_resolver()?;
+                kit.cage(ready.proc.as_fd(), kit.outside())?
+            } else {
+                kit.enter_network()?;
+                ready.cage
+            };
+            start(cage, request)
+        });
         let told = match &started {
             Ok((main, handle, _)) => wire::send_child(&call, &[0; 4], handle.as_fd(), *main),
             Err(error) => wire::send(&call, &error.raw_os_error().unwrap_or(libc::EIO).to_ne_bytes(), &[]),
@@ -67,17 +85,15 @@ impl Keeper {
     }
 }
 
-/// Says that namespaces are in force.
+/// Says that namespaces are in force; and that children cannot write `/tmp`.
 pub(super) const READY: &str = "ready";
+pub(super) const READY_WITHOUT_TMP: &str = "ready without /tmp";
 
-fn ready(kit: &KeeperKit) -> io::Result<Cage> {
+fn ready(kit: &KeeperKit) -> io::Result<Ready> {
     super::helper::unshare(UnshareFlags::NEWNS)?;
     let proc = view::own_proc()?;
-    let given = kit.given.iter().map(|(file, access)| (file.as_fd(), *access));
-    let reading = AccessFs::ReadFile | AccessFs::ReadDir;
-    let given = given.chain([(proc.as_fd(), reading)]);
-    let ruleset = rules::ruleset(given, Reach::Namespaces, kit.abi).map_err(io::Error::other)?;
-    Ok(Cage { ruleset, filter: kit.filter.clone() })
+    let cage = kit.cage(proc.as_fd(), Reach::Namespaces)?;
+    Ok(Ready { cage, proc })
 }
 
 impl Request {
@@ -85,6 +101,7 @@ impl Request {
         let mut fields = Fields::read(fields)?;
         let mut file = || files.next().ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof));
         let label = fields.text()?.to_str().and_then(|text| text.parse().ok());
+        let out = fields.number()? == 1;
         let mut command = Command::new(fields.text()?);
         command.arg0(fields.text()?).current_dir(PathBuf::from(fields.text()?)).process_group(0);
         command.args(fields.list()?).env_clear();
@@ -95,7 +112,7 @@ impl Request {
         command.stdin(Stdio::from(file()?));
         let output = file()?;
         command.stdout(Stdio::from(output.try_clone()?)).stderr(Stdio::from(output));
-        Ok(Self { command, label })
+        Ok(Self { command, label, out })
     }
 }
 
@@ -110,7 +127,7 @@ fn split(entry: &OsString) -> (&std::ffi::OsStr, &std::ffi::OsStr) {
 /// Starts the command on a thread that confines itself: this process stays outside of the command's confinement, which
 /// keeps the command from it. Returns what was refused before, too.
 fn start(cage: Cage, request: Request) -> io::Result<(Pid, OwnedFd, u64)> {
-    let Request { mut command, label } = request;
+    let Request { mut command, label, .. } = request;
     let (counted, is_counted) = sync_channel(1);
     let spawn = move || {
         label.inspect(|call| label::next_of_call(*call));

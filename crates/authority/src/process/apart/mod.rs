@@ -6,6 +6,8 @@ mod keeper;
 mod view;
 mod wire;
 
+pub(super) use view::TMP;
+
 use super::confinement::support;
 use super::descendants::{Leftovers, MARK};
 use super::exit::{ChildExit, KILL_WAIT};
@@ -63,6 +65,7 @@ pub fn serve_helper(ambient: &Ambient) -> io::Result<()> {
 pub(super) struct Helper {
     socket: Option<OwnedFd>,
     process: HostChild,
+    has_tmp: bool,
 }
 
 /// A child to start: a program's path, its name for itself, and what it is given.
@@ -74,6 +77,8 @@ pub(super) struct WantedChild {
     pub(super) env: Vec<(OsString, OsString)>,
     pub(super) input: OwnedFd,
     pub(super) output: OwnedFd,
+    /// Whether it uses the machine's network.
+    pub(super) out: bool,
 }
 
 /// A child of a helper.
@@ -82,11 +87,12 @@ pub(super) struct Apart {
     pid: Pid,
     handle: OwnedFd,
     call: OwnedFd,
+    out: bool,
     _helper: Arc<Helper>,
 }
 
 impl Helper {
-    /// Starts one for these rules; `view` is an empty directory that no child reaches.
+    /// Starts one for these rules; `private` is an empty directory that no child reaches.
     ///
     /// # Errors
     /// Why there are no namespaces here.
@@ -94,7 +100,7 @@ impl Helper {
         program: &HelperProgram,
         tag: &str,
         given: &[Given],
-        view: &Path,
+        private: &Path,
         loopback: bool,
     ) -> io::Result<Self> {
         let (ours, theirs) = pair()?;
@@ -104,13 +110,15 @@ impl Helper {
         let process = HostChild::start(&mut command)?;
         // Closes what this process has of the other end.
         drop(command);
-        let helper = Self { socket: Some(ours), process };
+        let mut helper = Self { socket: Some(ours), process, has_tmp: true };
         let socket = helper.socket()?;
         let numbers = [u64::from(support().landlock_abi.unsigned_abs()), u64::from(loopback), given.len() as u64];
-        let mut fields = vec![view.as_os_str().to_owned()];
+        let mut fields = vec![private.as_os_str().to_owned()];
         fields.extend(numbers.iter().map(|number| number.to_string().into()));
-        for Given { path, id: (device, number), access } in given {
-            fields.extend([access.bits(), *device, *number].map(|number| number.to_string().into()));
+        for Given { path, id: (device, number), access, is_store } in given {
+            fields.extend(
+                [access.bits(), u64::from(*is_store), *device, *number].map(|number| number.to_string().into()),
+            );
             fields.push(path.clone().into());
         }
         let fields = wire::write_fields(fields.iter().map(OsString::as_os_str))?;
@@ -118,9 +126,18 @@ impl Helper {
         let (said, _) = if is_readable(socket, READY_WAIT)? { wire::receive(socket)? } else { Default::default() };
         match String::from_utf8_lossy(&said).as_ref() {
             keeper::READY => Ok(helper),
+            keeper::READY_WITHOUT_TMP => {
+                helper.has_tmp = false;
+                Ok(helper)
+            }
             "" => Err(io::Error::other("the helper ended early")),
             text => Err(io::Error::other(text.to_owned())),
         }
+    }
+
+    /// Whether its children write a `/tmp` of their own.
+    pub(super) fn has_tmp(&self) -> bool {
+        self.has_tmp
     }
 
     fn socket(&self) -> io::Result<&OwnedFd> {
@@ -132,7 +149,8 @@ impl Helper {
         let (ours, theirs) = pair()?;
         let label = if label::is_set() { call.to_string() } else { String::new() };
         let counted = |count: usize| OsString::from(count.to_string());
-        let mut fields: Vec<OsString> = vec![label.into(), wanted.path.clone().into(), wanted.name.clone()];
+        let out = u8::from(wanted.out).to_string();
+        let mut fields: Vec<OsString> = vec![label.into(), out.into(), wanted.path.clone().into(), wanted.name.clone()];
         fields.extend([wanted.cwd.clone().into(), counted(wanted.args.len())]);
         fields.extend(wanted.args.iter().cloned());
         fields.push(counted(wanted.env.len()));
@@ -148,7 +166,7 @@ impl Helper {
         let (said, files, child) = wire::receive_child(&ours)?;
         let number = said.first_chunk().map(|bytes| i32::from_ne_bytes(*bytes));
         match (number, files.into_iter().next(), child) {
-            (Some(0), Some(handle), Some(pid)) => Ok(Apart { pid, handle, call: ours, _helper: self }),
+            (Some(0), Some(handle), Some(pid)) => Ok(Apart { pid, handle, call: ours, out: wanted.out, _helper: self }),
             (Some(number), ..) if number != 0 => Err(io::Error::from_raw_os_error(number)),
             _ended => Err(io::ErrorKind::BrokenPipe.into()),
         }
@@ -192,7 +210,7 @@ impl Apart {
         let status = ExitStatus::from_raw(next().cast_signed());
         let (ended, refused) = (next(), next());
         let how = status.code().map_or(ChildExit::Signal(status.signal().unwrap_or(0)), ChildExit::Exit);
-        (Leftovers { ended, remaining: 0, refused: Some(refused) }, Some(how))
+        (Leftovers { ended, remaining: 0, refused: (!self.out).then_some(refused) }, Some(how))
     }
 }
 

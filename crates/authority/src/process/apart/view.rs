@@ -7,16 +7,19 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
 use std::collections::VecDeque;
-use std::ffi::OsString;
+use std::ffi::{CString, OsString};
+use std::fs::Permissions;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
 /// What a view has of its own, with all below.
 const OWN: &[&str] = &["/proc", "/dev/pts"];
 
 /// What it has of its own around what is given below, where projects may be.
-const WRITTEN: &[&str] = &["/tmp", rules::SHARED_MEMORY];
+const WRITTEN: &[&str] = &[TMP, rules::SHARED_MEMORY];
+pub(in crate::process) const TMP: &str = "/tmp";
 
 /// The terminal of the process that opens it.
 const TERMINAL: &str = "/dev/tty";
@@ -44,27 +47,40 @@ const PLAIN: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
 /// A view that is being built: already the root of this process, so no link on it leads to the machine's files.
 pub(super) struct View {
     bound: Vec<PathBuf>,
+    /// A directory of this view alone, on a disk: where it is on the machine.
+    private: PathBuf,
+    /// How many stores have a directory in it.
+    stores: usize,
     /// Those of [`WRITTEN`] below which something may only be read: a rule for a directory counts for all below, also for
     /// what is mounted there.
     shut: Vec<&'static str>,
 }
 
 impl View {
-    /// Begins one on this directory.
-    pub(super) fn begin(place: &Path) -> io::Result<Self> {
+    /// Begins one; `private` is an empty directory of the machine.
+    pub(super) fn begin(private: &Path) -> io::Result<Self> {
+        let (place, tmp) = (&private.join("root"), private.join("tmp"));
+        make_dir(place)?;
+        make_dir(&tmp)?;
+        std::fs::set_permissions(&tmp, Permissions::from_mode(0o1777))?;
         rustix::mount::mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
         rustix::mount::mount("tmpfs", place, "tmpfs", PLAIN, c"size=16m,mode=755")?;
         std::env::set_current_dir(place)?;
         std::fs::create_dir(MACHINE.trim_start_matches('/'))?;
         rustix::process::pivot_root(".", MACHINE.trim_start_matches('/'))?;
         std::env::set_current_dir("/")?;
-        let written = WRITTEN.iter().map(|place| (*place, "tmpfs", Some(c"mode=1777")));
         let terminals = c"newinstance,ptmxmode=0666,mode=620";
-        for (place, kind, data) in written.chain([("/proc", "proc", None), ("/dev/pts", "devpts", Some(terminals))]) {
+        for (place, kind, data) in [
+            (rules::SHARED_MEMORY, "tmpfs", Some(c"mode=1777")),
+            ("/proc", "proc", None),
+            ("/dev/pts", "devpts", Some(terminals)),
+        ] {
             let flags = if kind == "devpts" { MountFlags::NOSUID } else { PLAIN } | noexec(kind);
             make_dir(place.as_ref())?;
             rustix::mount::mount(kind, place, kind, flags, data)?;
         }
+        make_dir(TMP.as_ref())?;
+        rustix::mount::mount_bind(machine(&tmp), TMP)?;
         for (link, target) in [
             ("/dev/ptmx", "pts/ptmx"),
             ("/dev/fd", "/proc/self/fd"),
@@ -74,7 +90,8 @@ impl View {
         ] {
             symlink(target, link)?;
         }
-        Ok(Self { bound: OWN.iter().map(PathBuf::from).collect(), shut: Vec::new() })
+        let bound = OWN.iter().map(PathBuf::from).collect();
+        Ok(Self { bound, private: machine(private), stores: 0, shut: Vec::new() })
     }
 
     fn is_bound(&self, path: &Path) -> bool {
@@ -104,6 +121,46 @@ impl View {
         }
         let now = rustix::fs::fstat(&file)?;
         Ok(((now.st_dev, now.st_ino) == id).then_some(file))
+    }
+
+    /// Gives a directory of the machine, so that what is changed in it is changed in a copy; or, if it is not there, a new one.
+    /// `None` where that cannot be.
+    pub(super) fn copy(&mut self, path: &Path, id: (u64, u64)) -> Option<OwnedFd> {
+        self.try_copy(path, id).ok().flatten()
+    }
+
+    fn try_copy(&mut self, path: &Path, id: (u64, u64)) -> io::Result<Option<OwnedFd>> {
+        self.stores += 1;
+        let own = self.private.join(format!("store-{}", self.stores));
+        let (upper, work) = (own.join("new"), own.join("work"));
+        make_dir(&upper)?;
+        make_dir(&work)?;
+        let end = if id == rules::ABSENT { path.to_owned() } else { self.follow(path)? };
+        if id == rules::ABSENT {
+            if self.is_bound(&end) {
+                return Ok(None);
+            }
+            make_dir(&end)?;
+            rustix::mount::mount_bind(&upper, &end)?;
+        } else {
+            let lower = open(machine(&end))?;
+            let found = rustix::fs::fstat(&lower)?;
+            if (found.st_dev, found.st_ino) != id {
+                return Ok(None);
+            }
+            if !self.is_bound(&end) {
+                make_dir(&end)?;
+            }
+            // By number, because a path may have characters that end an option.
+            let (upper, work) = (open(upper)?, open(work)?);
+            let [lower, upper, work] = [&lower, &upper, &work].map(|dir| format!("/proc/self/fd/{}", dir.as_raw_fd()));
+            let attributes = if rustix::process::geteuid().is_root() { "" } else { ",userxattr" };
+            let options = format!("lowerdir={lower},upperdir={upper},workdir={work}{attributes}");
+            let options = CString::new(options).map_err(io::Error::other)?;
+            rustix::mount::mount("overlay", &end, "overlay", PLAIN, Some(options.as_c_str()))?;
+        }
+        self.bound.push(end.clone());
+        open(&end).map(Some)
     }
 
     /// Makes a path lead to what is there on the machine; false if that is not this file. Only what has a rule is bound: a rule
@@ -181,9 +238,11 @@ impl View {
         rustix::mount::unmount(MACHINE, UnmountFlags::DETACH)?;
         std::fs::remove_dir(MACHINE)?;
         let open_written = WRITTEN.iter().filter(|place| !self.shut.contains(place) && !self.is_given(place));
+        let has_tmp = open_written.clone().any(|place| *place == TMP);
         let written = open_written.chain(&["/dev/pts"]).map(open).collect::<io::Result<_>>()?;
         let terminal = terminal.map(open).transpose()?;
-        Ok(Own { written, terminal, read: resolver.map(open).transpose()? })
+        let read = resolver.as_ref().map(open).transpose()?;
+        Ok(Own { written, terminal, read, resolver, has_tmp })
     }
 
     /// Whether a place of [`WRITTEN`] is the machine's, because it was given itself.
@@ -210,6 +269,9 @@ pub(super) struct Own {
     pub(super) written: Vec<OwnedFd>,
     pub(super) terminal: Option<OwnedFd>,
     pub(super) read: Option<OwnedFd>,
+    /// What covers the file of name servers.
+    pub(super) resolver: Option<PathBuf>,
+    pub(super) has_tmp: bool,
 }
 
 /// Gives the calling process a `/proc` of its namespace of processes.
@@ -223,7 +285,7 @@ fn noexec(kind: &str) -> MountFlags {
     if kind == "tmpfs" { MountFlags::empty() } else { MountFlags::NOEXEC }
 }
 
-fn open(path: impl AsRef<Path>) -> io::Result<OwnedFd> {
+pub(super) fn open(path: impl AsRef<Path>) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path.as_ref(), HANDLE, Mode::empty())?)
 }
 
