@@ -86,20 +86,24 @@ fn a_killed_host_leaves_no_job_and_the_next_start_tells_its_end_once() {
 #[test]
 fn with_namespaces_nothing_outlives_a_killed_host() {
     let (scene, model) = scene(&[start(STUBBORN), json!({ "text": "started" })]);
-    let (mut pod, left) = with_job(&scene, &model, &[]);
+    let (mut pod, _left) = with_job(&scene, &model, &[]);
     until(|| scene.records("p").iter().any(|record| record["k"] == "turn_finished"));
-    let status = std::fs::read_to_string(format!("/proc/{}/status", left[1])).unwrap();
-    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:")).unwrap().split_whitespace().count();
+    // Of this pod alone: by the first part of their mark, which is its session.
+    let session = scene.records("p")[0]["session"].as_str().unwrap().to_owned();
+    let marked = |mark: &str| {
+        let is_marked = |entry: &std::fs::DirEntry| {
+            std::fs::read(entry.path().join("environ")).is_ok_and(|vars| String::from_utf8_lossy(&vars).contains(mark))
+        };
+        std::fs::read_dir("/proc").unwrap().flatten().filter(is_marked).count()
+    };
+    let of_pod = format!("YOI_CALL={session}/");
+    let has_helper = marked(&format!("{of_pod}1/+helper")) > 0;
+    assert!(marked(&of_pod) > 0, "{of_pod}");
     pod.kill().unwrap();
     pod.wait().unwrap();
-    if numbers > 1 {
-        let mounts = || std::fs::read_to_string("/proc/self/mountinfo").unwrap();
-        until(|| left.iter().all(|pid| gone(pid)));
-        assert!(!mounts().contains("/view"), "{}", mounts());
-        let helpers = |name: &std::path::Path| {
-            std::fs::read(name.join("environ")).is_ok_and(|vars| String::from_utf8_lossy(&vars).contains("/+helper"))
-        };
-        until(|| !std::fs::read_dir("/proc").unwrap().flatten().any(|entry| helpers(&entry.path())));
+    if has_helper {
+        until(|| marked(&of_pod) == 0);
+        assert!(!std::fs::read_to_string("/proc/self/mountinfo").unwrap().contains("/view"));
     }
 }
 
