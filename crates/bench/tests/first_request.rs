@@ -15,7 +15,8 @@ const ROLE: &str = "YOI_TEST_ROLE";
 const MOST: u64 = 8_000;
 
 fn main() -> ExitCode {
-    if std::env::var_os(ROLE).is_some() {
+    // What holds the namespaces of its commands has another environment.
+    if std::env::var_os(ROLE).is_some() || std::env::args().nth(1).is_some_and(|word| word == "__helper") {
         return yoi::Program::new().main(std::env::args_os());
     }
     let surface = surface();

@@ -28,7 +28,8 @@ const TOO_EARLY: Duration = Duration::from_millis(40);
 
 /// Whether this process is one.
 pub(crate) fn is_one() -> bool {
-    std::env::var_os(ROLE).is_some()
+    // What holds the namespaces of its commands has another environment.
+    std::env::var_os(ROLE).is_some() || std::env::args().nth(1).is_some_and(|word| word == "__helper")
 }
 
 /// Runs `yoi` with this process's arguments.

@@ -19,7 +19,8 @@ const ROLE: &str = "PROGRAM_UNDER_TEST";
 const VALUE: &str = "s3cr3t-of-the-tracker";
 
 fn main() -> ExitCode {
-    if std::env::var_os(ROLE).is_some() {
+    // What holds the namespaces of its commands has another environment.
+    if std::env::var_os(ROLE).is_some() || std::env::args().nth(1).is_some_and(|word| word == "__helper") {
         let granted = [HostCapability::tool("*")];
         let program = yoi::Program::new().feature(Arc::new(Keeper), &granted).feature(Arc::new(Waiting), &[]);
         return program.main(std::env::args_os());
