@@ -31,7 +31,10 @@ pub use fs::{
     MAX_IGNORE_FILE, MAX_LINKS, MAX_PATH, MAX_WALK_DEPTH, MAX_WATCHED_DIRS, Meta, Place, SecretNames, Staged, Stamp,
     Walk, WalkEntry, WalkOptions, Workspace, escape,
 };
-pub use net::{HostPattern, HostPort, MAX_ADDRESSES, Net, is_public};
+pub use net::{
+    HostPattern, HostPort, HostProxy, HostRefusal, HostTraffic, MAX_ADDRESSES, NOT_CONNECTED, Net, Resolver, Traffic,
+    is_literal, is_public,
+};
 pub use process::{
     Beyond, ChildExit, ChildMemory, ChildResult, Confinement, DRAIN, EnvPolicy, GRACE, GitFinding, GitGuard, Handled,
     HelperProgram, HostChild, Job, KILL_WAIT, LinkedRepository, Network, OnlyLooks, Peer, Permit, PodProcess,

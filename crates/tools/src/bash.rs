@@ -254,6 +254,9 @@ fn notes(ended: &ChildResult, no_network: Option<bool>, changed: &[String]) -> V
         };
         notes.push(format!("[{NO_NETWORK}{reach}{help}]"));
     }
+    notes.extend(
+        [ended.traffic.refused(), ended.traffic.passed()].into_iter().flatten().map(|text| format!("[{text}]")),
+    );
     notes.extend(changed.iter().take(NAMED_CHANGES).map(|text| format!("[{text}]")));
     if let Some(more) = changed.len().checked_sub(NAMED_CHANGES).filter(|more| *more > 0) {
         notes.push(format!("[{more} more changes of files that git runs]"));

@@ -7,13 +7,16 @@
 
 mod address;
 mod pattern;
+mod proxy;
 
 pub use address::is_public;
-pub use pattern::HostPattern;
+pub use pattern::{HostPattern, is_literal};
+pub use proxy::{HostProxy, HostRefusal, HostTraffic, NOT_CONNECTED, Traffic};
 
 use crate::{Ambient, Door, Error, ErrorKind};
 use std::collections::BTreeSet;
 use std::fmt;
+use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -78,6 +81,31 @@ fn canonical(host: &str) -> String {
 pub struct Net {
     reach: Reach,
     door: Arc<Door>,
+    resolver: Resolver,
+}
+
+type Find = dyn Fn(&HostPort) -> io::Result<Vec<SocketAddr>> + Send + Sync;
+
+/// Finds the addresses of a host and a port; called on a thread that may wait.
+#[derive(Clone)]
+pub struct Resolver(Arc<Find>);
+
+impl Resolver {
+    /// One that answers with this.
+    pub fn new(find: impl Fn(&HostPort) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(find))
+    }
+
+    /// That of this machine.
+    fn system() -> Self {
+        Self::new(|at| (at.host.as_str(), at.port).to_socket_addrs().map(Iterator::collect))
+    }
+}
+
+impl fmt::Debug for Resolver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Resolver")
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -90,12 +118,18 @@ impl Net {
     /// A grant of exactly these hosts and ports, with any address.
     pub fn to(_: &Ambient, hosts: impl IntoIterator<Item = HostPort>) -> Self {
         let hosts = hosts.into_iter().map(|at| HostPort::new(&at.host, at.port)).collect();
-        Self { reach: Reach::Exactly(Arc::new(hosts)), door: Door::new() }
+        Self { reach: Reach::Exactly(Arc::new(hosts)), door: Door::new(), resolver: Resolver::system() }
     }
 
     /// A grant of these hosts of the public internet; other addresses are refused.
     pub fn public(_: &Ambient, hosts: impl IntoIterator<Item = HostPattern>) -> Self {
-        Self { reach: Reach::Public(hosts.into_iter().collect()), door: Door::new() }
+        Self { reach: Reach::Public(hosts.into_iter().collect()), door: Door::new(), resolver: Resolver::system() }
+    }
+
+    /// The same with addresses from this resolver. They are checked like others.
+    #[must_use]
+    pub fn with_resolver(self, resolver: Resolver) -> Self {
+        Self { resolver, ..self }
     }
 
     /// The grant narrowed to `hosts`, under a derived door. Of exactly named hosts, those that match a pattern remain;
@@ -116,7 +150,7 @@ impl Net {
                 Reach::Public(hosts.into())
             }
         };
-        Ok(Self { reach, door: self.door.derive() })
+        Ok(Self { reach, door: self.door.derive(), resolver: self.resolver.clone() })
     }
 
     /// Whether the grant includes a host and port. Addresses are checked on connecting.
@@ -169,7 +203,7 @@ impl Net {
 
     async fn open(&self, at: &HostPort, timeout: Duration) -> Result<TcpStream, Error> {
         let until = Instant::now() + timeout;
-        let mut addresses = resolve(at).await?;
+        let mut addresses = resolve(at, self.resolver.clone()).await?;
         if let Reach::Public(_) = self.reach {
             judged(at, &addresses)?;
         }
@@ -215,9 +249,9 @@ fn judged(at: &HostPort, addresses: &[SocketAddr]) -> Result<(), Error> {
     Ok(())
 }
 
-async fn resolve(at: &HostPort) -> Result<Vec<SocketAddr>, Error> {
-    let query = (at.host.clone(), at.port);
-    let found = tokio::task::spawn_blocking(move || query.to_socket_addrs().map(Iterator::collect))
+async fn resolve(at: &HostPort, resolver: Resolver) -> Result<Vec<SocketAddr>, Error> {
+    let query = at.clone();
+    let found = tokio::task::spawn_blocking(move || (resolver.0)(&query))
         .await
         .map_err(|error| Error::new(ErrorKind::Bug, format!("{at}: the resolver ended early: {error}")))?;
     found.map_err(|error| Error::system(&format!("resolve {at}"), error).unavailable())

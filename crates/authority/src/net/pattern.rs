@@ -132,6 +132,16 @@ impl fmt::Display for HostPattern {
     }
 }
 
+/// Whether a resolver takes this host for an address, also in forms such as `127.1` and `0x7f000001`.
+pub fn is_literal(host: &str) -> bool {
+    let host = super::canonical(host);
+    let last = host.rsplit('.').next().unwrap_or_default();
+    let is_number = |text: &str, radix| !text.is_empty() && text.chars().all(|c| char::is_digit(c, radix));
+    host.contains(':')
+        || is_number(last, 10)
+        || last.strip_prefix("0x").is_some_and(|hex| hex.is_empty() || is_number(hex, 16))
+}
+
 /// Whether it can be the host of a URL: a name, or an address.
 pub(super) fn is_host(host: &str) -> bool {
     is_name(host) || host.parse::<std::net::Ipv6Addr>().is_ok()

@@ -48,6 +48,26 @@ const CACHES: &[(&str, &str)] = &[
 pub(super) const NO_RETRIES: &[(&str, &str)] =
     &[("npm_config_fetch_retries", "0"), ("CARGO_NET_RETRY", "0"), ("PIP_RETRIES", "0")];
 
+/// Where the proxy of children is, in the network of their own: a port that no test of a project uses.
+pub(super) const PROXY: &str = "127.0.0.1:808";
+
+/// Variables that have programs use that proxy: those that most read; those of package managers, which override a
+/// configuration file of the person's; and those of virtual machines, which read no others. `JAVA_TOOL_OPTIONS` would add
+/// a line to the output of all of them.
+const PROXIED: &[(&str, &str)] = &[
+    (
+        "HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy CARGO_HTTP_PROXY PIP_PROXY npm_config_proxy \
+         npm_config_https_proxy YARN_HTTP_PROXY YARN_HTTPS_PROXY",
+        "http://127.0.0.1:808",
+    ),
+    ("NO_PROXY no_proxy npm_config_noproxy", "localhost,127.0.0.1,::1"),
+    (
+        "MAVEN_OPTS GRADLE_OPTS",
+        "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=808 -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=808 \
+         -Daether.connector.http.useSystemProperties=true",
+    ),
+];
+
 /// Parts of names of secrets; such a variable is not passed even on request.
 const SECRET_PARTS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
 
@@ -121,6 +141,11 @@ impl EnvPolicy {
 pub(super) fn caches(dir: &Path) -> impl Iterator<Item = (&'static str, PathBuf)> {
     // An empty part is not joined, because that would add a separator at the end.
     CACHES.iter().map(|(name, below)| (*name, if below.is_empty() { dir.to_owned() } else { dir.join(below) }))
+}
+
+/// The variables of a child that reaches hosts through a proxy.
+pub(super) fn proxied() -> impl Iterator<Item = (&'static str, &'static str)> {
+    PROXIED.iter().flat_map(|(names, value)| names.split_whitespace().map(move |name| (name, *value)))
 }
 
 fn check(name: &str) -> Result<(), Error> {

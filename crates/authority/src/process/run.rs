@@ -7,7 +7,7 @@ use super::git_guard::GitGuard;
 use super::processes;
 use super::spawner::Spawner;
 use super::started::RunningChild;
-use crate::{Door, Error, ErrorKind};
+use crate::{Door, Error, ErrorKind, HostProxy, Traffic};
 use rustix::process::{Pid, Signal};
 use std::ffi::OsString;
 use std::io;
@@ -52,7 +52,7 @@ pub struct Job {
 }
 
 /// The result of a child's run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChildResult {
     pub how: ChildExit,
     /// Time from before its start until all of its processes had ended.
@@ -68,6 +68,8 @@ pub struct ChildResult {
     /// How many connections and packets found no way out of the network of its own, while it ran; calls that ran at the
     /// same time count, too. `None` where it had none of its own, and nothing counts.
     pub refused: Option<u32>,
+    /// What the proxy passed on and refused meanwhile, of such calls as well; nothing without one.
+    pub traffic: Traffic,
 }
 
 enum StopReason {
@@ -98,12 +100,12 @@ impl Spawner {
     /// `FixInput` when the program or the directory does not exist; `Denied` when the confinement or the system does
     /// not let it run; `Revoked`; `Unavailable` when it cannot be started.
     pub async fn spawn(&self, job: Job) -> Result<SpawnedChild, Error> {
-        let begun = Instant::now();
+        let (begun, before) = (Instant::now(), self.traffic());
         let (child, exit, pipe, beyond) = self.start(&job).await?;
         let reader = Reader { pipe, buffer: vec![0; CHUNK], open: true, pace: None };
         let program = crate::escape(job.program.as_ref());
         let limits = Limits { begun, until: begun + job.deadline, door: Arc::clone(self.door()), git: self.git() };
-        Ok(SpawnedChild { child, exit, reader, limits, program, beyond })
+        Ok(SpawnedChild { child, exit, reader, limits, program, beyond, proxy: self.proxy(), before })
     }
 }
 
@@ -116,6 +118,8 @@ pub struct SpawnedChild {
     limits: Limits,
     program: String,
     beyond: Option<Beyond>,
+    proxy: Option<HostProxy>,
+    before: Traffic,
 }
 
 /// What bounds a child besides its caller.
@@ -165,7 +169,7 @@ impl SpawnedChild {
         cancel: &CancellationToken,
     ) -> Result<ChildResult, Error> {
         let pid = self.pid();
-        let Self { child, exit, mut reader, limits, program, beyond } = self;
+        let Self { child, exit, mut reader, limits, program, beyond, proxy, before } = self;
         let why = watch(&child, &exit, &mut reader, &mut on_output, cancel, &limits).await?;
         let trouble = match &why {
             None => reader.drain(&mut on_output).await.err(),
@@ -188,7 +192,8 @@ impl SpawnedChild {
         }
         let took = limits.begun.elapsed();
         let Leftovers { ended: leftovers, remaining, refused } = left;
-        Ok(ChildResult { how, took, leftovers, remaining, pid, beyond, refused })
+        let traffic = proxy.map(|proxy| proxy.traffic().since(&before)).unwrap_or_default();
+        Ok(ChildResult { how, took, leftovers, remaining, pid, beyond, refused, traffic })
     }
 }
 

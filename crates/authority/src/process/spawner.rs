@@ -14,7 +14,7 @@ use super::run::Job;
 use super::started::{ChildResources, RunningChild};
 use super::temp::TempBase;
 use super::{env, filter, rules};
-use crate::{Ambient, Door, Error, ErrorKind, Workspace};
+use crate::{Ambient, Door, Error, ErrorKind, HostProxy, Traffic, Workspace};
 use rustix::fd::OwnedFd;
 use rustix::fs::MemfdFlags;
 use rustix::process::Pid;
@@ -72,6 +72,8 @@ struct Shared {
     permitted: Mutex<BTreeMap<String, Beyond>>,
     /// What holds namespaces of the children's own.
     helper: OnceLock<HelperProgram>,
+    /// What children in namespaces reach beside each other.
+    proxy: OnceLock<HostProxy>,
 }
 
 /// The temporary directories of the children, and the rules that give them.
@@ -112,8 +114,8 @@ impl Spawner {
         let null_file = File::options().read(true).open(null).map_err(|error| Error::io("open", null, error))?;
         let room = Mutex::new(Arc::new(Room::build(&confinement, &env, &tag)?));
         let permitted = Mutex::default();
-        let (mode, null, helper) = (confinement.mode, null_file, OnceLock::new());
-        let shared = Shared { mode, env, tag, null, confinement, room, permitted, helper };
+        let (mode, null, helper, proxy) = (confinement.mode, null_file, OnceLock::new(), OnceLock::new());
+        let shared = Shared { mode, env, tag, null, confinement, room, permitted, helper, proxy };
         let (door, programs) = (Door::new(), Programs::Any);
         Ok(Self {
             shared: Arc::new(shared),
@@ -138,6 +140,23 @@ impl Spawner {
         // The first one counts.
         self.shared.helper.set(program).ok();
         self
+    }
+
+    /// Has children in namespaces of their own reach the hosts of this proxy.
+    #[must_use]
+    pub fn with_proxy(self, proxy: HostProxy) -> Self {
+        // The first one counts.
+        self.shared.proxy.set(proxy).ok();
+        self
+    }
+
+    /// What the proxy passed on and refused until now, for all children; nothing without one.
+    pub fn traffic(&self) -> Traffic {
+        self.proxy().map(|proxy| proxy.traffic()).unwrap_or_default()
+    }
+
+    pub(super) fn proxy(&self) -> Option<HostProxy> {
+        self.shared.proxy.get().cloned()
     }
 
     /// Which network its children use.
@@ -346,6 +365,7 @@ impl Spawner {
                         // The names of sockets are short.
                         wanted.env.push(owned(("TMPDIR", TMP)));
                     }
+                    wanted.env.extend(env::proxied().filter(|_| helper.is_proxied() && !wanted.out).map(owned));
                     Ok(start_apart(&shared, &room, helper, &wanted, network, resources))
                 }
                 None => Err(Box::new((wanted, resources))),
@@ -449,7 +469,7 @@ impl Shared {
             let started = || {
                 let view = room.temp.view()?;
                 let loopback = network != Network::None;
-                Helper::start(program, &self.tag, &room.given, &view, loopback)
+                Helper::start(program, &self.tag, &room.given, &view, loopback, self.proxy.get())
                     .map_err(|error| Error::system("make namespaces", error))
             };
             *namespaces = match started() {

@@ -4,6 +4,7 @@
 mod apart;
 mod beyond;
 mod escapes;
+mod hosts;
 mod kernel;
 mod limited;
 mod planted;

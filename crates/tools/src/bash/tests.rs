@@ -179,6 +179,7 @@ fn a_summary_says_how_it_ended() {
             pid: 1,
             beyond: None,
             refused: None,
+            traffic: Default::default(),
         };
         let got = match summary(&ended, Duration::from_secs(120)) {
             Ok(output) => (None, output.summary),
@@ -193,8 +194,16 @@ fn only_a_command_that_ended_by_itself_left_something_running() {
     let table =
         [(ChildExit::Exit(0), 1), (ChildExit::Signal(9), 1), (ChildExit::Deadline, 0), (ChildExit::Cancelled, 0)];
     for (how, lines) in table {
-        let ended =
-            ChildResult { how, took: Duration::ZERO, leftovers: 2, remaining: 0, pid: 1, beyond: None, refused: None };
+        let ended = ChildResult {
+            how,
+            took: Duration::ZERO,
+            leftovers: 2,
+            remaining: 0,
+            pid: 1,
+            beyond: None,
+            refused: None,
+            traffic: Default::default(),
+        };
         assert_eq!(notes(&ended, None, &[]).len(), lines, "{how:?}");
         // What may go on is said whatever ended the command.
         assert_eq!(notes(&ChildResult { remaining: 1, ..ended }, None, &[]).len(), lines + 1, "{how:?}");

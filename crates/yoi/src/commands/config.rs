@@ -84,6 +84,8 @@ const EXAMPLE: &str = r#"# yoi's configuration. Every key is optional; `yoi conf
 
 # [sandbox]
 # mode = "workspace-write"              # read-only, workspace-write or off
+# network = "loopback"                  # of commands: none, loopback, hosts or on
+# hosts = ["preset:rust"]               # with network = "hosts"; names, or preset:rust, node, python, debian, go, maven
 
 # [state]
 # any_file_system = false               # true: pods may be stored on network and FUSE file systems
@@ -271,6 +273,7 @@ fn rows(config: &Config) -> Vec<SettingRow> {
     }
     rows.push(("sandbox.mode".to_owned(), config.sandbox.value.text().to_owned(), config.sandbox.source.clone()));
     rows.push(("sandbox.network".to_owned(), config.network.value.text().to_owned(), config.network.source.clone()));
+    rows.push(("sandbox.hosts".to_owned(), config.hosts.value.join(", "), config.hosts.source.clone()));
     rows.push(row("state.any_file_system", &config.any_file_system));
     rows.push(row("terminal.vi_keys", &config.vi_keys));
     rows.push(row("instructions", &config.instructions));

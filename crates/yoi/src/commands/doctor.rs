@@ -232,6 +232,10 @@ fn features(config: &Config, env: &Env) -> Vec<Check> {
             Some(note("commands", "the network of this machine, also its own servers; without namespaces of their own"))
         }
         Ok(Ok(spawner)) => Some(match spawner.try_namespaces() {
+            Ok(()) if config.network.value == NetworkMode::Hosts => {
+                let hosts = crate::config::hosts::all(&config.hosts.value).len();
+                works("commands", format!("namespaces of their own, and a proxy to {hosts} hosts of `hosts`"))
+            }
             Ok(()) => works("commands", "namespaces of their own: they reach servers of each other, and no other sockets"),
             Err(why) => note(
                 "commands",

@@ -14,14 +14,14 @@ pub(crate) mod switches;
 mod webhook;
 
 use crate::config::file::{Mode, NetworkMode};
-use crate::config::{Config, Sourced};
+use crate::config::{Config, Sourced, hosts};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::instructions::Instructions;
 use crate::project::Project;
 use crate::show::remedy::{TERMS, TERMS_READ_ONLY, TERMS_TOO_WIDE};
 use authority::{
-    Access, Ambient, Confinement, EnvPolicy, ErrorKind, GitGuard, HelperProgram, HostPattern, HostPort, Net, Network,
+    Access, Ambient, Confinement, EnvPolicy, ErrorKind, GitGuard, HelperProgram, HostPattern, HostPort, HostProxy, Net,
     Redactor, Secret, Spawner, Workspace,
 };
 use llm_worker::Cost;
@@ -68,7 +68,9 @@ pub(crate) struct Composed {
     confinement: Confinement,
     /// The project's repository, where it is outside of the project.
     repository: Option<PathBuf>,
-    network: Network,
+    network: NetworkMode,
+    /// Those that commands reach, if they may reach any.
+    hosts: Option<Vec<HostPattern>>,
 }
 
 /// The hidden command of the helper of a pod, which holds the namespaces of its commands.
@@ -109,7 +111,8 @@ pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Adde
     let confinement = Confinement { mode: mode.into(), read: added.read.clone(), write: written.collect() };
     // What reads only keeps its promise that it sends nothing.
     let most = if mode == Mode::ReadOnly { NetworkMode::Loopback } else { NetworkMode::On };
-    let network = config.network.value.min(most).into();
+    let network = config.network.value.min(most);
+    let hosts = (network == NetworkMode::Hosts).then(|| hosts::all(&config.hosts.value));
     let permission = Permission { policy, workspace: workspace.clone(), sandbox: now, person: Person::Never };
     Ok(Composed {
         project,
@@ -126,6 +129,7 @@ pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Adde
         confinement,
         repository,
         network,
+        hosts,
     })
 }
 
@@ -258,7 +262,11 @@ impl Composed {
         match Spawner::new(ambient, self.confinement.clone(), inherited, tag.to_owned()) {
             Ok(spawner) => {
                 let helper = HelperProgram::new(ambient, "/proc/self/exe".into(), HELPER.into());
-                Ok(Ok(spawner.with_helper(helper).with_network(self.network)))
+                let spawner = spawner.with_helper(helper).with_network(self.network.into());
+                Ok(Ok(match &self.hosts {
+                    None => spawner,
+                    Some(hosts) => spawner.with_proxy(HostProxy::new(Net::public(ambient, hosts.iter().cloned()))),
+                }))
             }
             Err(error) if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Denied) => {
                 Ok(Err(env.homeless(&error.to_string())))

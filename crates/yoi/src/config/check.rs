@@ -1,7 +1,7 @@
 //! Bounds of configured values; an error names the place of the value. Changes none.
 
 use super::file::TimeoutsConfig;
-use super::{Config, Endpoint, ModelSettings, PodLimitSettings, Sourced};
+use super::{Config, Endpoint, ModelSettings, PodLimitSettings, Sourced, hosts};
 use crate::compose::model;
 use crate::exit::{Exit, Failure};
 use builtins::notify_person::WEBHOOK;
@@ -53,9 +53,22 @@ impl Config {
             check_secret(name, &secret.source)?;
         }
         self.secret_names()?;
+        self.check_hosts()?;
         let threads = 1..=pod::foreign::MAX_THREADS / 2;
         let calls = &self.tool_concurrency;
         range("tool_concurrency", threads.contains(&calls.value), &calls.source, "1 to 32", Some(&calls.value))
+    }
+
+    fn check_hosts(&self) -> Result<(), Failure> {
+        let Sourced { value, source } = &self.hosts;
+        for entry in value {
+            hosts::named(entry).map_err(|why| {
+                let entry = authority::text::escape_line(entry);
+                Failure::new(Exit::Config, format!("{source}: sandbox.hosts: `{entry}`: {why}"))
+                    .help("write names and presets, such as hosts = [\"crates.io\", \"preset:rust\"]")
+            })?;
+        }
+        Ok(())
     }
 
     fn check_pod_limits(&self) -> Result<(), Failure> {

@@ -317,6 +317,9 @@ pub(crate) struct Sandbox {
     pub(crate) mode: Option<Mode>,
     /// Which network commands use.
     pub(crate) network: Option<NetworkMode>,
+    /// The hosts that commands reach with `network = "hosts"`: names such as `crates.io` or `example.org:8443`, and presets
+    /// such as `preset:rust`.
+    pub(crate) hosts: Option<Vec<String>>,
 }
 
 /// The network of commands.
@@ -328,6 +331,8 @@ pub(crate) enum NetworkMode {
     None,
     /// One that all commands of a pod share, with nothing else in it.
     Loopback,
+    /// The same, with a proxy to the hosts of `hosts`.
+    Hosts,
     /// That of this machine.
     On,
 }
@@ -338,6 +343,7 @@ impl NetworkMode {
         match self {
             Self::None => "none",
             Self::Loopback => "loopback",
+            Self::Hosts => "hosts",
             Self::On => "on",
         }
     }
@@ -347,7 +353,7 @@ impl From<NetworkMode> for Network {
     fn from(mode: NetworkMode) -> Self {
         match mode {
             NetworkMode::None => Self::None,
-            NetworkMode::Loopback => Self::Loopback,
+            NetworkMode::Loopback | NetworkMode::Hosts => Self::Loopback,
             NetworkMode::On => Self::On,
         }
     }

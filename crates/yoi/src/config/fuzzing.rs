@@ -38,6 +38,8 @@ enabled = true
 enabled = false
 [sandbox]
 mode = "read-only"
+network = "hosts"
+hosts = ["preset:rust"]
 "#;
 
 /// Panics where the file widens anything although nobody granted it. What cannot be read, or cannot be meant, is
@@ -57,6 +59,7 @@ pub fn narrows(text: &str) {
     assert!(after.sandbox.value <= before.sandbox.value, "a laxer sandbox");
     assert_ne!(after.sandbox.value, Mode::Off);
     assert!(after.network.value <= before.network.value, "more of the network");
+    assert!(super::hosts::is_within(&after.hosts.value, &before.hosts.value), "more hosts");
     assert!(!after.any_file_system.value, "any file system");
     for (now, was) in [
         (format!("{:?}", after.providers), format!("{:?}", before.providers)),

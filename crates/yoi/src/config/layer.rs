@@ -67,6 +67,7 @@ impl Config {
         self.layer_plugins(plugins, place);
         self.sandbox.set(sandbox.mode, || place(&["sandbox", "mode"]));
         self.network.set(sandbox.network, || place(&["sandbox", "network"]));
+        self.hosts.set(sandbox.hosts, || place(&["sandbox", "hosts"]));
         self.any_file_system.set(state.any_file_system, || place(&["state", "any_file_system"]));
         self.vi_keys.set(terminal.vi_keys, || place(&["terminal", "vi_keys"]));
         self.instructions.set(instructions, || place(&["instructions"]));

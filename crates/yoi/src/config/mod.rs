@@ -10,6 +10,7 @@ pub(crate) mod file;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 pub(crate) mod grants;
+pub(crate) mod hosts;
 mod layer;
 mod lines;
 mod next_start;
@@ -116,6 +117,7 @@ pub(crate) struct Config {
     pub(crate) only_tools: Option<Sourced<Vec<String>>>,
     pub(crate) sandbox: Sourced<Mode>,
     pub(crate) network: Sourced<NetworkMode>,
+    pub(crate) hosts: Sourced<Vec<String>>,
     pub(crate) any_file_system: Sourced<bool>,
     pub(crate) vi_keys: Sourced<bool>,
     pub(crate) instructions: Sourced<bool>,
@@ -235,6 +237,7 @@ impl Config {
             only_tools: None,
             sandbox: Sourced::built_in(Mode::WorkspaceWrite),
             network: Sourced::built_in(NetworkMode::Loopback),
+            hosts: Sourced::built_in(Vec::new()),
             any_file_system: Sourced::built_in(false),
             vi_keys: Sourced::built_in(false),
             instructions: Sourced::built_in(true),

@@ -16,6 +16,7 @@ impl Config {
             ("model", !same(self.model.as_ref(), newer.model.as_ref())),
             ("sandbox.mode", self.sandbox.value != newer.sandbox.value),
             ("sandbox.network", self.network.value != newer.network.value),
+            ("sandbox.hosts", self.hosts.value != newer.hosts.value),
             ("permissions.secrets", secrets(self) != secrets(newer)),
             ("state.any_file_system", self.any_file_system.value != newer.any_file_system.value),
             ("instructions", self.instructions.value != newer.instructions.value),

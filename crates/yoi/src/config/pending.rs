@@ -138,6 +138,7 @@ fn effect(path: &[&str], value: &Value) -> String {
         ["features", id, "grant"] => format!("replaces the default permissions of {id}"),
         ["features", id, ..] => format!("changes a setting of {id}"),
         ["plugins", name, ..] => plugin(name, value),
+        ["sandbox", "hosts"] => "commands reach these hosts, if they use the network `hosts`".to_owned(),
         ["sandbox", "network"] => format!("commands use the network: {}", value.as_str().unwrap_or_default()),
         ["sandbox", ..] if value.as_str() == Some("off") => "commands have all of your permissions".to_owned(),
         ["sandbox", ..] => "tools and commands can write in the project".to_owned(),

@@ -5,11 +5,11 @@
 //! them on; `strict` plugins; a stricter sandbox. All other keys are inert until the user grants exactly what they say. A rule that is
 //! granted and allows stands below the rules of the user's own files, so it overrules none of them.
 
-use super::file::{ContextConfig, Feature, File, LimitsConfig, ModelConfig, Sandbox};
+use super::file::{ContextConfig, Feature, File, LimitsConfig, ModelConfig, NetworkMode, Sandbox};
 use super::grants::Grants;
 use super::pending::PendingGrant;
 use super::read::Text;
-use super::{Config, FileRules, Source, Sourced, WrittenRule, set};
+use super::{Config, FileRules, Source, Sourced, WrittenRule, hosts, set};
 use crate::compose::model;
 use builtins::policies::OPT_IN;
 use pod::permission::{Rule, RuleDecision};
@@ -111,10 +111,17 @@ impl Config {
 
     /// What is stricter counts; what is laxer asks.
     fn narrow_sandbox(&mut self, asked: Sandbox, asking: &mut Narrowing<'_>) -> Sandbox {
-        Sandbox {
-            mode: narrow_choice(&mut self.sandbox, asked.mode, "mode", asking),
-            network: narrow_choice(&mut self.network, asked.network, "network", asking),
-        }
+        // With the whole network, any list of hosts is a narrower one.
+        let had_all = self.network.value == NetworkMode::On;
+        let mode = narrow_choice(&mut self.sandbox, asked.mode, "mode", asking);
+        let network = narrow_choice(&mut self.network, asked.network, "network", asking);
+        let narrows = |hosts: &Vec<String>| had_all || hosts::is_within(hosts, &self.hosts.value);
+        let (narrower, wider) = match asked.hosts {
+            Some(hosts) if narrows(&hosts) => (Some(hosts), None),
+            wider => (None, wider),
+        };
+        self.hosts.set(narrower, || asking.text.place(&["sandbox", "hosts"]));
+        Sandbox { mode, network, hosts: wider.filter(|_| asking.granted(&["sandbox", "hosts"])) }
     }
 
     /// A script or a recording is no choice among models: what they do on this machine is the file's. A model whose

@@ -1,6 +1,7 @@
 //! What would allow a person's commands what the sandbox refused, read from the notes in their output.
 
 use super::remedy::argument;
+use authority::NOT_CONNECTED;
 use builtins::{NO_NETWORK, REFUSED_PATH};
 use std::path::Path;
 
@@ -16,6 +17,9 @@ pub(crate) fn remedy(output: &str) -> Option<String> {
         let may_be_read = reach.starts_with("commands can read");
         let read = if may_be_read { format!("--add-dir {dir} allows reading, ") } else { String::new() };
         return Some(format!("{REFUSED_PATH}{}; {read}--add-write-dir {dir} allows writing", authority::escape(path)));
+    }
+    if let Some(note) = notes().find(|note| note.starts_with(NOT_CONNECTED)) {
+        return Some(note.trim_end_matches(']').to_owned());
     }
     notes().any(|note| note.starts_with(NO_NETWORK)).then(|| {
         "the sandbox refused the network; network = \"on\" under [sandbox] allows it, or you, when the model asks for it"

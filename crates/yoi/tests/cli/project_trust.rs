@@ -24,15 +24,18 @@ fn shown(scene: &Scene) -> Shown {
 /// What the user has in most of these cases.
 const OUTER: &str = "model = \"local/x\"\n[providers.local]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\n\
                      [limits]\nmax_steps = 50\nmax_cost_usd = 2.0\nmax_tokens = 1000\n[limits.pod]\nmax_steps = 90\nmax_cost_usd = 4.0\nmax_wall_s = 60\n[models.\"local/x\"]\nprice = { input = 1, output = 1 }\n\
-                     [features.\"builtin:loop-detect\"]\nenabled = true\n";
+                     [features.\"builtin:loop-detect\"]\nenabled = true\n[sandbox]\nnetwork = \"hosts\"\nhosts = [\"preset:rust\"]\n";
 
 #[test]
 fn what_narrows_acts_at_once() {
     // The project's file; the key it is about; its value and line; whether the project's file is its source.
-    let cases: [(&str, &str, &str, Option<u32>); 32] = [
+    let cases: [(&str, &str, &str, Option<u32>); 35] = [
         ("model = \"offline\"", "model", "offline", Some(1)),
         ("\nmodel = \"local/y\"", "model", "local/y", Some(2)),
         ("model = \"openai/gpt-4.1\"", "model", "openai/gpt-4.1", Some(1)),
+        ("[sandbox]\nnetwork = \"loopback\"", "sandbox.network", "loopback", Some(2)),
+        ("[sandbox]\nhosts = [\"crates.io\"]", "sandbox.hosts", "crates.io", Some(2)),
+        ("[sandbox]\nhosts = []", "sandbox.hosts", "", Some(2)),
         ("[limits]\nmax_steps = 7", "limits.max_steps", "7", Some(2)),
         ("[limits]\nmax_steps = 50", "limits.max_steps", "50", None),
         ("[limits]\nmax_steps = 51", "limits.max_steps", "50", None),
@@ -85,7 +88,7 @@ fn what_narrows_acts_at_once() {
 }
 
 /// What a project's file may ask for: it, and what is pending with its line.
-pub(crate) const ASKING: [(&str, &str, u32); 22] = [
+pub(crate) const ASKING: [(&str, &str, u32); 24] = [
     ("[providers.evil]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"", "providers.evil", 1),
     ("[providers.local]\napi = \"openai-chat\"\nbase_url = \"http://127.0.0.1:1/v1\"", "providers.local", 1),
     (
@@ -113,6 +116,8 @@ pub(crate) const ASKING: [(&str, &str, u32); 22] = [
     ("[context]\nprune_at = 50", "context.prune_at", 2),
     ("[context]\nprotect_tokens = 0", "context.protect_tokens", 2),
     ("[sandbox]\nmode = \"off\"", "sandbox.mode", 2),
+    ("[sandbox]\nnetwork = \"on\"", "sandbox.network", 2),
+    ("[sandbox]\nhosts = [\"evil.test\"]", "sandbox.hosts", 2),
     ("[state]\nany_file_system = true", "state.any_file_system", 2),
     // The user switched it on: it refuses calls, and a repository must not be able to take it away.
     ("[features.\"builtin:loop-detect\"]\nenabled = false", "features.\"builtin:loop-detect\".enabled", 2),

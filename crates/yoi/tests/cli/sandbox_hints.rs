@@ -39,6 +39,33 @@ fn a_refused_directory_is_said_with_the_option_that_adds_it() {
     done.says(&["  ! the sandbox refused the network; network = \"on\" under [sandbox] allows it"]);
 }
 
+/// `cargo build` with a new crate failed and yoi guessed from words. The proxy names the host, and a command that hides it
+/// (`| tail`, exit 0) changes nothing.
+#[test]
+fn a_host_that_is_not_named_is_said_with_the_setting_that_names_it() {
+    let scene = Scene::new();
+    if !scene.yoi(&["doctor"]).out.contains("namespaces of their own:") {
+        println!("skipped: no namespaces here");
+        return;
+    }
+    scene.config("[sandbox]\nnetwork = \"hosts\"\nhosts = [\"preset:rust\"]\n");
+    scene.yoi(&["doctor"]).prints(&["namespaces of their own, and a proxy to 4 hosts of `hosts`"]);
+    let ask = "exec 3<>/dev/tcp/127.0.0.1/808; printf 'CONNECT other.test:443 HTTP/1.1\\r\\n\\r\\n' >&3; cat <&3";
+    let named = "the sandbox did not connect to other.test (not in `hosts`); hosts = [\"other.test\"] under [sandbox] allows it";
+    for end in ["; exit 2", " | tail -n 1; exit 0"] {
+        run(&scene, &format!("{ask}{end}"), &[], None).says(&[&format!("  ! {named}")]);
+    }
+    assert!(!run(&scene, "exit 2", &[], None).err.contains("did not connect"));
+    for (hosts, why) in [
+        ("preset:rst", "no such preset; there are preset:rust preset:node"),
+        ("*.example.org", "each host must be named; no wildcards"),
+        ("10.0.0.1", "hosts are reached by name"),
+    ] {
+        scene.config(&format!("[sandbox]\nnetwork = \"hosts\"\nhosts = [\"{hosts}\"]\n"));
+        scene.yoi(&["config", "show"]).ends(78).says(&[&format!("`{hosts}`: {why}")]);
+    }
+}
+
 /// claude-code#33657, ai-jail#101: git said "not a git repository" in a worktree whose repository is elsewhere, and nothing
 /// said that the sandbox is the reason.
 #[test]

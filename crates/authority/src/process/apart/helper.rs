@@ -14,6 +14,7 @@ use super::pair;
 use super::view::{self, View};
 use super::wire::{self, Fields};
 use crate::process::cage::Cage;
+use crate::process::env::PROXY;
 use crate::process::filter::{self, Reach};
 use crate::process::rules::{self, Given};
 use fork::Fork;
@@ -28,6 +29,7 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 use seccompiler::BpfProgram;
 use std::fs::File;
 use std::io::{self, Read};
+use std::net::TcpListener;
 use std::path::PathBuf;
 
 /// What a keeper needs of its helper.
@@ -69,12 +71,17 @@ impl KeeperKit {
     }
 }
 
+/// Comes with a listener in the network of the commands.
+pub(super) const LISTENER: &[u8] = b"listener";
+
 /// What a pod tells its helper at first.
 struct Setup {
     /// An empty directory that no child reaches.
     private: PathBuf,
     abi: i32,
     loopback: bool,
+    /// Whether the pod serves a proxy here.
+    proxy: bool,
     given: Vec<Given>,
 }
 
@@ -124,6 +131,7 @@ impl Setup {
         let private = fields.text()?.into();
         let abi = i32::try_from(fields.number()?).map_err(io::Error::other)?;
         let loopback = fields.number()? == 1;
+        let proxy = fields.number()? == 1;
         let given = (0..fields.number()?).map(|_| {
             let access = BitFlags::from_bits_truncate(fields.number()?);
             let is_store = fields.number()? == 1;
@@ -131,7 +139,7 @@ impl Setup {
             Ok(Given { path: fields.text()?.into(), id, access, is_store })
         });
         let given = given.collect::<io::Result<_>>()?;
-        Ok(Self { private, abi, loopback, given })
+        Ok(Self { private, abi, loopback, proxy, given })
     }
 }
 
@@ -172,7 +180,10 @@ fn prepare(mut setup: Setup, socket: OwnedFd) -> io::Result<KeeperKit> {
         let file = view.give(&path, id, access.contains(AccessFs::WriteFile)).map_err(failed)?;
         given.extend(file.map(|file| (file, access)));
     }
-    let network = network(setup.loopback)?;
+    let (network, listener) = network(setup.loopback, setup.proxy)?;
+    if let Some(listener) = listener {
+        wire::send(&socket, LISTENER, &[listener.as_fd()])?;
+    }
     let own = view.finish()?;
     // What is there was given, so its names are no secret.
     given.push((view::open("/")?, AccessFs::ReadDir.into()));
@@ -183,15 +194,19 @@ fn prepare(mut setup: Setup, socket: OwnedFd) -> io::Result<KeeperKit> {
     Ok(KeeperKit { socket, given, abi, filter, network, resolver: own.resolver, has_tmp: own.has_tmp })
 }
 
-/// A network without a way out. A process that entered it would not leave it again, so another one makes it.
-fn network(loopback: bool) -> io::Result<OwnedFd> {
+/// A network without a way out, and where a proxy in it listens. A process that entered it would not leave it again, so another one makes it.
+fn network(loopback: bool, proxy: bool) -> io::Result<(OwnedFd, Option<OwnedFd>)> {
     let (ours, theirs) = pair()?;
     if fork::fork()? == Fork::Child {
-        let made = unshare(UnshareFlags::NEWNET)
-            .and_then(|()| if loopback { raise_loopback() } else { Ok(()) })
-            .and_then(|()| File::open("/proc/self/ns/net"));
-        let sent = match made {
-            Ok(file) => wire::send(&theirs, b"n", &[file.as_fd()]),
+        let made =
+            unshare(UnshareFlags::NEWNET).and_then(|()| if loopback { raise_loopback() } else { Ok(()) }).and_then(
+                |()| Ok((File::open("/proc/self/ns/net")?, proxy.then(|| TcpListener::bind(PROXY)).transpose()?)),
+            );
+        let sent = match &made {
+            Ok((file, listener)) => {
+                let files: Vec<_> = std::iter::once(file.as_fd()).chain(listener.iter().map(AsFd::as_fd)).collect();
+                wire::send(&theirs, b"n", &files)
+            }
             Err(error) => wire::send(&theirs, error.to_string().as_bytes(), &[]),
         };
         std::process::exit(i32::from(sent.is_err()));
@@ -199,7 +214,10 @@ fn network(loopback: bool) -> io::Result<OwnedFd> {
     drop(theirs);
     let (said, files) = wire::receive(&ours)?;
     while rustix::process::wait(WaitOptions::empty()).is_err_and(|error| error == Errno::INTR) {}
-    files.into_iter().next().ok_or_else(|| io::Error::other(format!("a network: {}", String::from_utf8_lossy(&said))))
+    let mut files = files.into_iter();
+    let network =
+        files.next().ok_or_else(|| io::Error::other(format!("a network: {}", String::from_utf8_lossy(&said))))?;
+    Ok((network, files.next()))
 }
 
 /// A message to the kernel: the first device of this namespace is up.

@@ -14,7 +14,7 @@ use super::exit::{ChildExit, KILL_WAIT};
 use super::host_child::HostChild;
 use super::rules::Given;
 use super::{label, seal_inherited};
-use crate::Ambient;
+use crate::{Ambient, HostProxy};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType};
@@ -26,6 +26,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::task::AbortHandle;
 
 /// How long a helper may take to be ready.
 const READY_WAIT: Duration = Duration::from_secs(10);
@@ -66,6 +68,8 @@ pub(super) struct Helper {
     socket: Option<OwnedFd>,
     process: HostChild,
     has_tmp: bool,
+    /// What serves the children's proxy.
+    proxy: Option<AbortHandle>,
 }
 
 /// A child to start: a program's path, its name for itself, and what it is given.
@@ -102,6 +106,7 @@ impl Helper {
         given: &[Given],
         private: &Path,
         loopback: bool,
+        proxy: Option<&HostProxy>,
     ) -> io::Result<Self> {
         let (ours, theirs) = pair()?;
         let mut command = Command::new(&program.path);
@@ -110,9 +115,10 @@ impl Helper {
         let process = HostChild::start(&mut command)?;
         // Closes what this process has of the other end.
         drop(command);
-        let mut helper = Self { socket: Some(ours), process, has_tmp: true };
+        let mut helper = Self { socket: Some(ours), process, has_tmp: true, proxy: None };
         let socket = helper.socket()?;
-        let numbers = [u64::from(support().landlock_abi.unsigned_abs()), u64::from(loopback), given.len() as u64];
+        let flags = [loopback, loopback && proxy.is_some()].map(u64::from);
+        let numbers = [&[u64::from(support().landlock_abi.unsigned_abs())], &flags[..], &[given.len() as u64]].concat();
         let mut fields = vec![private.as_os_str().to_owned()];
         fields.extend(numbers.iter().map(|number| number.to_string().into()));
         for Given { path, id: (device, number), access, is_store } in given {
@@ -123,7 +129,14 @@ impl Helper {
         }
         let fields = wire::write_fields(fields.iter().map(OsString::as_os_str))?;
         wire::send(socket, b"s", &[fields.as_fd()])?;
-        let (said, _) = if is_readable(socket, READY_WAIT)? { wire::receive(socket)? } else { Default::default() };
+        let receive = || if is_readable(socket, READY_WAIT)? { wire::receive(socket) } else { Ok(Default::default()) };
+        let (mut said, files) = receive()?;
+        if said == helper::LISTENER {
+            let served =
+                proxy.zip(files.into_iter().next()).map(|(proxy, file)| serve_proxy(proxy, file)).transpose()?;
+            (said, _) = receive()?;
+            helper.proxy = served.flatten();
+        }
         match String::from_utf8_lossy(&said).as_ref() {
             keeper::READY => Ok(helper),
             keeper::READY_WITHOUT_TMP => {
@@ -142,6 +155,11 @@ impl Helper {
 
     fn socket(&self) -> io::Result<&OwnedFd> {
         self.socket.as_ref().ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    /// Whether children reach hosts through a proxy.
+    pub(super) fn is_proxied(&self) -> bool {
+        self.proxy.is_some()
     }
 
     /// Starts a child for the call with this number. Waits until it runs, but not for ever.
@@ -176,6 +194,7 @@ impl Helper {
 impl Drop for Helper {
     fn drop(&mut self) {
         self.socket = None;
+        self.proxy.as_ref().inspect(|serving| serving.abort());
         // It ends at once, and with it all in its namespaces.
         self.process.wait().ok();
     }
@@ -212,6 +231,16 @@ impl Apart {
         let how = status.code().map_or(ChildExit::Signal(status.signal().unwrap_or(0)), ChildExit::Exit);
         (Leftovers { ended, remaining: 0, refused: (!self.out).then_some(refused) }, Some(how))
     }
+}
+
+/// Serves a proxy where the caller has a runtime; without one, nobody starts children.
+fn serve_proxy(proxy: &HostProxy, listener: OwnedFd) -> io::Result<Option<AbortHandle>> {
+    let Ok(runtime) = Handle::try_current() else { return Ok(None) };
+    let listener = std::net::TcpListener::from(listener);
+    listener.set_nonblocking(true)?;
+    let _entered = runtime.enter();
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    Ok(Some(runtime.spawn(proxy.clone().serve(listener)).abort_handle()))
 }
 
 fn pair() -> io::Result<(OwnedFd, OwnedFd)> {

@@ -234,7 +234,7 @@ fn end(result: ChildResult) -> JobEnd {
     let remaining = (result.remaining > 0).then(|| "some of its processes may still run".to_owned());
     let refused = result.refused.filter(|refused| *refused > 0);
     let refused = refused.map(|times| format!("the sandbox refused it the network, times: {times}"));
-    JobEnd { how, code, reason: remaining.or(refused), ms: Some(millis(result.took)) }
+    JobEnd { how, code, reason: remaining.or(result.traffic.refused()).or(refused), ms: Some(millis(result.took)) }
 }
 
 fn failed(why: &str) -> JobEnd {
