@@ -32,8 +32,8 @@ pub use fs::{
     Walk, WalkEntry, WalkOptions, Workspace, escape,
 };
 pub use net::{
-    HostPattern, HostPort, HostProxy, HostRefusal, HostTraffic, MAX_ADDRESSES, NOT_CONNECTED, Net, Resolver, Traffic,
-    is_literal, is_public,
+    HostPattern, HostPort, HostProxy, HostRefusal, HostTraffic, Lent, MAX_ADDRESSES, NOT_CONNECTED, Net, Resolver,
+    Traffic, is_literal, is_public,
 };
 pub use process::{
     Beyond, ChildExit, ChildMemory, ChildResult, Confinement, DRAIN, EnvPolicy, GRACE, GitFinding, GitGuard, Handled,

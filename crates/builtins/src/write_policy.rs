@@ -99,7 +99,7 @@ impl Live {
         let writes = call.touches.iter().filter_map(|touch| match touch {
             Touch::Write(path) => Some(path),
             Touch::Read(_) | Touch::Shell(_) | Touch::Host(_) | Touch::Session => None,
-            Touch::RemoteWrite(_) | Touch::Escalate(..) => None,
+            Touch::RemoteWrite(_) | Touch::Escalate(..) | Touch::Connect(..) => None,
         });
         match writes.into_iter().find_map(|path| self.outside(path)) {
             Some(reason) => Verdict::deny(reason),

@@ -61,6 +61,8 @@ pub enum Touch {
     RemoteWrite(String),
     /// Runs its command beyond the sandbox, for this reason in the words of the model. A person is asked each time.
     Escalate(Escalation, String),
+    /// Its command connects to this host, which the sandbox alone would refuse, for this reason in the words of the model.
+    Connect(String, String),
 }
 
 /// How far a command goes beyond the sandbox: it uses the network, also that of this machine, or it is not confined at all.

@@ -477,6 +477,8 @@ mirrors! {
         effect: String,
         /// How far its command goes beyond the sandbox: `network` or `unconfined`.
         escalation?: String,
+        /// The only hosts that its command may connect to, if there are any.
+        hosts?: Vec<String>,
     }
     /// A call is about to run again.
     ToolRepeated {

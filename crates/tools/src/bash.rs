@@ -2,7 +2,7 @@
 
 use crate::answer::{answer, counted, fail, fix, refused};
 use crate::shell::Shell;
-use authority::{Access, Beyond, ChildExit, ChildResult, Job, SandboxMode};
+use authority::{Access, Beyond, ChildExit, ChildResult, HostPattern, Job, SandboxMode};
 use llm_worker::tool::{Escalation, Touch};
 use llm_worker::{ErrorKind, ToolContext, ToolEffect, ToolError, ToolOutput, ToolResult};
 use schemars::JsonSchema;
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// The tool's name.
 pub const NAME: &str = "Bash";
 /// The description for the model.
-pub const ABOUT: &str = "Run a shell command in the working directory; its output and errors come merged. No input, no network, and nothing it starts outlives it. Each call is a new shell.";
+pub const ABOUT: &str = "Run a shell command in the working directory; output and errors come merged. No input, no network unless allowed; nothing it starts outlives it. Each call is a new shell.";
 /// The effect of a repeated call.
 pub const EFFECT: ToolEffect = ToolEffect::Effectful;
 
@@ -38,6 +38,9 @@ const LOOKED_AT: usize = 16 * 1024;
 /// The longest reason of an escalation, in bytes.
 pub const MAX_REASON: usize = 500;
 
+/// The most hosts of an escalation.
+pub const MAX_HOSTS: usize = 16;
+
 /// The most changes to files that decide what git runs that a result names.
 const NAMED_CHANGES: usize = 10;
 
@@ -58,20 +61,19 @@ pub struct Args {
 #[derive(Deserialize, JsonSchema)]
 #[schemars(description = "")]
 struct Given {
-    /// Shell command.
     command: String,
     // Shown to people. Models know it; words about it would cost each request.
     #[serde(default)]
     #[schemars(with = "String")]
     description: Option<String>,
-    /// Seconds until it is killed, at most 3600.
+    /// Seconds, at most 3600.
     #[serde(default = "timeout")]
     timeout_s: u64,
     /// In milliseconds: models that were trained with other tools send it.
     #[serde(default, alias = "timeout_ms")]
     #[schemars(skip)]
     timeout: Option<u64>,
-    /// If the sandbox stops what the task needs: ask the person.
+    /// If the sandbox stops the task: ask the person.
     #[serde(default)]
     #[schemars(with = "Escalate")]
     escalate: Option<Escalate>,
@@ -89,8 +91,23 @@ impl From<Given> for Args {
 #[schemars(description = "")]
 pub struct Escalate {
     pub to: Escalation,
+    // With `network`, only these. The note of a refusal names it; words here would cost each request.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "hosts")]
+    pub hosts: Vec<String>,
     #[serde(deserialize_with = "reason")]
     pub reason: String,
+}
+
+fn hosts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let hosts = Vec::<String>::deserialize(from)?;
+    if hosts.len() > MAX_HOSTS {
+        return Err(D::Error::custom(format!("names {} hosts; at most {MAX_HOSTS} are allowed", hosts.len())));
+    }
+    let is_name = |host: &str| HostPattern::named(host).is_ok_and(|host| !host.names_port());
+    match hosts.iter().find(|host| !is_name(host)) {
+        Some(_) => Err(D::Error::custom("must be names such as example.org, without ports, addresses and wildcards")),
+        None => Ok(hosts),
+    }
 }
 
 fn reason<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
@@ -109,7 +126,12 @@ fn timeout() -> u64 {
 /// The resources that permission judges.
 #[must_use]
 pub fn touches(args: &Args) -> Vec<Touch> {
-    let escalate = args.escalate.iter().map(|wanted| Touch::Escalate(wanted.to, wanted.reason.clone()));
+    let escalate = args.escalate.iter().flat_map(|Escalate { to, hosts, reason }| match to {
+        Escalation::Network if !hosts.is_empty() => {
+            hosts.iter().map(|host| Touch::Connect(host.clone(), reason.clone())).collect()
+        }
+        Escalation::Network | Escalation::Unconfined => vec![Touch::Escalate(*to, reason.clone())],
+    });
     escalate.chain([Touch::Shell(args.command.clone())]).collect()
 }
 
@@ -151,7 +173,7 @@ pub async fn run(live: Arc<Shell>, args: Args, cx: ToolContext) -> ToolResult {
     // Where nothing counts what was refused, the output is searched.
     let is_counted = ended.refused.is_some();
     let network = ended.refused.map_or_else(|| no_network(&text), |refused| refused > 0);
-    let mut notes = notes(&ended, network.then(|| cx.host.may_escalate()), &changed);
+    let mut notes = notes(&ended, network, cx.host.may_escalate(), &changed);
     let tests = if is_counted { Vec::new() } else { refused_tests(&text) };
     if network && !tests.is_empty() {
         let (named, left) = tests.split_at(tests.len().min(NAMED_TESTS));
@@ -168,7 +190,7 @@ pub async fn run(live: Arc<Shell>, args: Args, cx: ToolContext) -> ToolResult {
         refused_path(&text, is_written, outside, |path| live.spawner.withholds(path))
     };
     notes.extend(refused.map(|(path, reach)| format!("[{REFUSED_PATH}{path}; commands can {reach}]")));
-    notes.extend(escalated(wants, ended.beyond, confined));
+    notes.extend(escalated(wants, ended.beyond.as_ref(), confined));
     notes.extend((!notes.is_empty()).then(String::new));
     let notes = notes.join("\n");
     match summary(&ended, deadline) {
@@ -200,6 +222,9 @@ fn judge(args: &Args, host: Duration) -> Result<Duration, ToolError> {
     if args.timeout_s == 0 || args.timeout_s > MAX_TIMEOUT_S {
         return Err(fix(format!("timeout_s must be 1 to {MAX_TIMEOUT_S}")));
     }
+    if args.escalate.as_ref().is_some_and(|wanted| wanted.to != Escalation::Network && !wanted.hosts.is_empty()) {
+        return Err(fix("`hosts` of `escalate` goes with `network`"));
+    }
     let host = host.checked_sub(MARGIN).filter(|left| !left.is_zero()).unwrap_or(host);
     Ok(Duration::from_secs(args.timeout_s).min(host))
 }
@@ -221,8 +246,12 @@ fn summary(ended: &ChildResult, deadline: Duration) -> ToolResult {
 }
 
 /// What became of an escalation.
-fn escalated(wants: bool, beyond: Option<Beyond>, confined: bool) -> Option<String> {
+fn escalated(wants: bool, beyond: Option<&Beyond>, confined: bool) -> Option<String> {
     Some(match beyond {
+        Some(Beyond::Hosts(hosts)) => {
+            let hosts: Vec<_> = hosts.iter().map(HostPattern::to_string).collect();
+            format!("[ran in the sandbox, with a way to {}]", hosts.join(", "))
+        }
         Some(Beyond::Network) => "[ran in the sandbox, with the network]".to_owned(),
         Some(Beyond::Unconfined) => "[ran outside the sandbox]".to_owned(),
         None if wants && confined => "[`escalate` changed nothing: ran in the sandbox]".to_owned(),
@@ -231,9 +260,8 @@ fn escalated(wants: bool, beyond: Option<Beyond>, confined: bool) -> Option<Stri
     })
 }
 
-/// The notes that this tool adds at the end of the output. `no_network`: the network was refused, and whether `escalate`
-/// can help.
-fn notes(ended: &ChildResult, no_network: Option<bool>, changed: &[String]) -> Vec<String> {
+/// The notes that this tool adds at the end of the output.
+fn notes(ended: &ChildResult, no_network: bool, may_escalate: bool, changed: &[String]) -> Vec<String> {
     let mut notes = Vec::new();
     // Not for a killed command: the processes that it started are killed with it.
     if ended.leftovers > 0 && matches!(ended.how, ChildExit::Exit(_) | ChildExit::Signal(_)) {
@@ -246,17 +274,16 @@ fn notes(ended: &ChildResult, no_network: Option<bool>, changed: &[String]) -> V
             "[may still run: at least {left} that it started; they could not be ended, or new ones started faster than they ended]"
         ));
     }
-    if let Some(may_escalate) = no_network {
-        let help = if may_escalate { "; `escalate` asks the person" } else { "" };
+    let help = if may_escalate { "; `escalate` asks the person, for all or for `hosts`" } else { "" };
+    if no_network {
         let reach = match ended.refused {
             Some(refused) => format!(" outside of their own: refused {}", counted(u64::from(refused), "time", "times")),
             None => ", not even connections within this machine".to_owned(),
         };
         notes.push(format!("[{NO_NETWORK}{reach}{help}]"));
     }
-    notes.extend(
-        [ended.traffic.refused(), ended.traffic.passed()].into_iter().flatten().map(|text| format!("[{text}]")),
-    );
+    notes.extend(ended.traffic.refused().map(|text| format!("[{text}{help}]")));
+    notes.extend(ended.traffic.passed().map(|text| format!("[{text}]")));
     notes.extend(changed.iter().take(NAMED_CHANGES).map(|text| format!("[{text}]")));
     if let Some(more) = changed.len().checked_sub(NAMED_CHANGES).filter(|more| *more > 0) {
         notes.push(format!("[{more} more changes of files that git runs]"));

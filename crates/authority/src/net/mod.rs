@@ -11,7 +11,7 @@ mod proxy;
 
 pub use address::is_public;
 pub use pattern::{HostPattern, is_literal};
-pub use proxy::{HostProxy, HostRefusal, HostTraffic, NOT_CONNECTED, Traffic};
+pub use proxy::{HostProxy, HostRefusal, HostTraffic, Lent, NOT_CONNECTED, Traffic};
 
 use crate::{Ambient, Door, Error, ErrorKind};
 use std::collections::BTreeSet;

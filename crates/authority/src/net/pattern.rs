@@ -40,6 +40,22 @@ impl HostPattern {
         Self { host: Host::Any, port: Port::Any }
     }
 
+    /// The pattern of one host that is named, at a port at most.
+    ///
+    /// # Errors
+    /// `FixInput` for a wildcard, an address in any form, and what is no name.
+    pub fn named(text: &str) -> Result<Self, Error> {
+        let bad = |why: &str| Err(Error::new(ErrorKind::FixInput, why));
+        if text.contains('*') {
+            return bad("each host must be named; no wildcards");
+        }
+        let Ok(host) = text.parse() else { return bad("write the name of a host, with a port at most") };
+        match &host {
+            Self { host: Host::Exact(name), .. } if !is_literal(name) => Ok(host),
+            _address => bad("hosts are reached by name, not by address; network = \"on\" allows addresses"),
+        }
+    }
+
     /// Whether a host and port match.
     pub fn matches(&self, host: &str, port: u16) -> bool {
         let host = super::canonical(host);

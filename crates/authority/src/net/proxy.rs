@@ -9,13 +9,16 @@
 //! Each connection carries one request. All is bounded: connections, the head, its time, and the time without a byte.
 
 mod head;
+mod lent;
 mod traffic;
 
+pub use lent::Lent;
 pub use traffic::{HostRefusal, HostTraffic, NOT_CONNECTED, Traffic};
 
-use super::{HostPort, Net};
-use crate::ErrorKind;
+use super::{HostPattern, HostPort, Net};
+use crate::{Error, ErrorKind};
 use head::{Head, MAX_HEAD, Way};
+use lent::Lendings;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -46,10 +49,11 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 const BUFFER: usize = 16 << 10;
 
-/// A proxy to the hosts of one grant. Clones share its counts.
+/// A proxy to the hosts of a grant, for all, and to those that are lent to one child. Clones share what is lent and counted.
 #[derive(Clone, Debug)]
 pub struct HostProxy {
-    net: Net,
+    own: Option<Net>,
+    lent: Lendings,
     counts: Arc<Counts>,
 }
 
@@ -60,10 +64,20 @@ struct Answer {
 }
 
 impl HostProxy {
-    /// A proxy to the hosts of this grant.
+    /// A proxy to the hosts of `own`, if all children are to use it, that can lend hosts of `lendable`.
     #[must_use]
-    pub fn new(net: Net) -> Self {
-        Self { net, counts: Arc::default() }
+    pub fn new(own: Option<Net>, lendable: Net) -> Self {
+        Self { own, lent: Lendings::new(lendable), counts: Arc::default() }
+    }
+
+    /// Whether all children use it.
+    pub(crate) fn is_for_all(&self) -> bool {
+        self.own.is_some()
+    }
+
+    /// Lets what has the key of the answer reach these hosts as well, until that is dropped.
+    pub(crate) fn lend(&self, hosts: &[HostPattern]) -> Result<Lent, Error> {
+        self.lent.lend(hosts)
     }
 
     /// What was passed on and refused until now.
@@ -87,15 +101,9 @@ impl HostProxy {
     }
 
     async fn attend(self, mut client: TcpStream) {
-        let served = async {
-            if let Err(answer) = self.pass(&mut client).await {
-                // The client may have gone.
-                refuse(&mut client, &answer).await.ok();
-            }
-        };
-        tokio::select! {
-            () = self.net.door().closed() => {}
-            () = served => {}
+        if let Err(answer) = self.pass(&mut client).await {
+            // The client may have gone.
+            refuse(&mut client, &answer).await.ok();
         }
     }
 
@@ -120,11 +128,17 @@ impl HostProxy {
         }
         // TLS to the port of plain HTTP, and the other way round, is no program of packages.
         let is_usual = at.port != if matches!(head.way, Way::Tunnel) { 80 } else { 443 };
-        if !is_usual || !self.net.names(&at.host, at.port) {
+        let lent = self.lent.of(head.key.as_deref());
+        let names = |net: &&Net| is_usual && net.names(&at.host, at.port);
+        let Some(net) = self.own.iter().chain(&lent).find(names) else {
+            if head.key.is_none() && is_usual && self.lent.any(at) {
+                // Some programs name themselves only when they are asked to.
+                return Err(Answer::new("407 Proxy Authentication Required", format!("{at}: who asks?")));
+            }
             let text = format!("{at} is not in `hosts`; hosts = [\"{named}\"] under [sandbox] allows it");
             return Err(self.refused(name, HostRefusal::NotNamed, denied(text)));
-        }
-        let mut host = match self.net.connect(&at.host, at.port, CONNECT_WAIT).await {
+        };
+        let mut host = match net.connect(&at.host, at.port, CONNECT_WAIT).await {
             Ok(host) => host,
             Err(error) if error.kind() == ErrorKind::Denied => {
                 let text = format!(
@@ -138,8 +152,11 @@ impl HostProxy {
             }
         };
         let flow = Flow { counts: &self.counts, host: &named, last: Mutex::new(Instant::now()) };
-        // One of them has gone, or was silent for too long.
-        flow.carry(client, &mut host, head).await.ok();
+        tokio::select! {
+            () = net.door().closed() => {}
+            // One of them has gone, or was silent for too long.
+            _ = flow.carry(client, &mut host, head) => {}
+        }
         Ok(())
     }
 
@@ -183,7 +200,7 @@ async fn read_head(client: &mut TcpStream) -> Result<Head, Answer> {
 async fn refuse(client: &mut TcpStream, Answer { status, text }: &Answer) -> io::Result<()> {
     let body = format!("yoi: {text}\n");
     let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 {status}\r\nProxy-Authenticate: Basic realm=\"yoi\"\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
     let write = async {
@@ -205,7 +222,7 @@ struct Flow<'a> {
 
 impl Flow<'_> {
     async fn carry(&self, client: &mut TcpStream, host: &mut TcpStream, head: Head) -> io::Result<()> {
-        let Head { way, at: _, rest } = head;
+        let Head { way, at: _, key: _, rest } = head;
         self.counts.connected(self.host);
         let (first, body) = match way {
             Way::Tunnel => {

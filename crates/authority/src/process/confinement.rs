@@ -1,6 +1,7 @@
 //! The configuration of a confinement, and the mechanisms that this kernel can enforce.
 
 use super::filter;
+use crate::HostPattern;
 use landlock::{ABI, Access, AccessFs, LandlockStatus, Ruleset, RulesetAttr};
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -30,8 +31,10 @@ pub enum Network {
 }
 
 /// What one child may do beyond the sandbox; see [`super::Spawner::permit`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Beyond {
+    /// Reach these hosts through the proxy. All else stays confined.
+    Hosts(Vec<HostPattern>),
     /// Use IPv4 and IPv6. All else stays confined, also sockets of this machine's programs that have a path.
     Network,
     /// All that the user who runs yoi may do.

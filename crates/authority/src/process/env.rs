@@ -143,9 +143,20 @@ pub(super) fn caches(dir: &Path) -> impl Iterator<Item = (&'static str, PathBuf)
     CACHES.iter().map(|(name, below)| (*name, if below.is_empty() { dir.to_owned() } else { dir.join(below) }))
 }
 
-/// The variables of a child that reaches hosts through a proxy.
-pub(super) fn proxied() -> impl Iterator<Item = (&'static str, &'static str)> {
-    PROXIED.iter().flat_map(|(names, value)| names.split_whitespace().map(move |name| (name, *value)))
+/// The variables of a child that reaches hosts through a proxy, where it has this name and this word.
+pub(super) fn proxied(user: Option<(&str, &str)>) -> impl Iterator<Item = (&'static str, String)> {
+    PROXIED.iter().flat_map(move |(names, value)| {
+        let value = match user {
+            None => (*value).to_owned(),
+            Some((user, word)) if value.starts_with("http") => value.replace("//", &format!("//{user}:{word}@")),
+            Some((user, word)) if value.starts_with("-D") => format!(
+                "{value} -Dhttp.proxyUser={user} -Dhttp.proxyPassword={word} -Dhttps.proxyUser={user} \
+                 -Dhttps.proxyPassword={word} -Djdk.http.auth.tunneling.disabledSchemes="
+            ),
+            Some(_) => (*value).to_owned(),
+        };
+        names.split_whitespace().map(move |name| (name, value.clone()))
+    })
 }
 
 fn check(name: &str) -> Result<(), Error> {

@@ -14,7 +14,7 @@ use super::run::Job;
 use super::started::{ChildResources, RunningChild};
 use super::temp::TempBase;
 use super::{env, filter, rules};
-use crate::{Ambient, Door, Error, ErrorKind, HostProxy, Traffic, Workspace};
+use crate::{Ambient, Door, Error, ErrorKind, HostProxy, Lent, Traffic, Workspace};
 use rustix::fd::OwnedFd;
 use rustix::fs::MemfdFlags;
 use rustix::process::Pid;
@@ -308,12 +308,19 @@ impl Spawner {
         // A permit is for the programs of the host's own rules.
         let limited = !matches!(self.programs, Programs::Any);
         let beyond = if limited { None } else { self.shared.permitted().remove(&job.call) };
-        let reach = match beyond.or((self.network == Network::On).then_some(Beyond::Network)) {
+        let reach = match &beyond {
             _ if self.shared.mode == SandboxMode::Off => None,
             Some(Beyond::Unconfined) => None,
             Some(Beyond::Network) => Some(Reach::Internet),
-            None => Some(Reach::Nothing),
+            _ if self.network == Network::On => Some(Reach::Internet),
+            Some(Beyond::Hosts(_)) | None => Some(Reach::Nothing),
         };
+        let proxy = self.shared.proxy.get().filter(|_| reach == Some(Reach::Nothing));
+        let lent = match (&beyond, proxy) {
+            (Some(Beyond::Hosts(hosts)), Some(proxy)) => Some(proxy.lend(hosts)?),
+            _ => None,
+        };
+        let is_alone = reach == Some(Reach::Nothing) && lent.is_none() && !proxy.is_some_and(HostProxy::is_for_all);
         let caches = reach.is_some().then(|| room.temp.caches()).transpose()?;
         let temp = room.temp.for_call(&job.call)?;
         let mark = format!("{}/{}", self.shared.tag, job.call);
@@ -322,7 +329,7 @@ impl Spawner {
         let reader = Receiver::from_owned_fd(reader.into()).map_err(failed)?;
         let mut env = self.shared.env.vars().map(owned).collect::<Vec<_>>();
         env.extend(caches.iter().flat_map(|dir| env::caches(dir)).map(owned));
-        let retries = env::NO_RETRIES.iter().copied().filter(|_| reach == Some(Reach::Nothing));
+        let retries = env::NO_RETRIES.iter().copied().filter(|_| is_alone);
         env.extend(retries.map(owned));
         env.extend([("TMPDIR", temp.path().as_os_str()), (MARK, OsStr::new(&mark))].map(owned));
         if self.guarded_path {
@@ -339,11 +346,13 @@ impl Spawner {
             out: reach == Some(Reach::Internet),
         };
         let git = self.git.as_ref().map(GitGuard::watch);
-        let resources = ChildResources { temp, slot: RunningCall::take(), guard, git };
+        let resources = ChildResources { temp, slot: RunningCall::take(), guard, git, lent };
         let launched = self.launch(room, reach, wanted, mark, resources).await.map_err(failed)?;
         let lost = || Error::new(ErrorKind::Bug, format!("run {program}: the spawning thread ended early"));
         let started = launched.ok_or_else(lost)?.map_err(|error| explain(job, &path, error))?;
         let exit = started.exit_watch().map_err(failed)?;
+        // Without namespaces there is no proxy.
+        let beyond = beyond.filter(|beyond| !matches!(beyond, Beyond::Hosts(_)) || started.is_lent());
         Ok((started, exit, reader, beyond))
     }
 
@@ -365,7 +374,11 @@ impl Spawner {
                         // The names of sockets are short.
                         wanted.env.push(owned(("TMPDIR", TMP)));
                     }
-                    wanted.env.extend(env::proxied().filter(|_| helper.is_proxied() && !wanted.out).map(owned));
+                    let user = resources.lent.as_ref().map(Lent::user);
+                    let is_for_all = shared.proxy.get().is_some_and(HostProxy::is_for_all);
+                    if helper.is_proxied() && !wanted.out && (is_for_all || user.is_some()) {
+                        wanted.env.extend(env::proxied(user).map(owned));
+                    }
                     Ok(start_apart(&shared, &room, helper, &wanted, network, resources))
                 }
                 None => Err(Box::new((wanted, resources))),

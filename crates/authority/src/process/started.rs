@@ -5,7 +5,7 @@ use super::descendants::{self, Leftovers, RunningCall};
 use super::exit::{ChildExit, ExitWatch};
 use super::git_guard::Watch;
 use super::temp::CallTemp;
-use crate::OwnedUseGuard;
+use crate::{Lent, OwnedUseGuard};
 use rustix::process::{Pid, Signal};
 use std::io;
 
@@ -25,11 +25,13 @@ pub(super) struct ChildResources {
     pub(super) slot: RunningCall,
     pub(super) guard: OwnedUseGuard,
     pub(super) git: Option<Watch>,
+    /// Hosts that it reaches through the proxy.
+    pub(super) lent: Option<Lent>,
 }
 
 impl ChildResources {
     fn release(self, pid: Pid, apart: Option<Apart>) -> (Leftovers, Option<ChildExit>) {
-        let Self { temp, slot, guard, git } = self;
+        let Self { temp, slot, guard, git, lent } = self;
         let ended = match apart {
             Some(apart) => apart.finish(),
             None => {
@@ -40,6 +42,7 @@ impl ChildResources {
         };
         // Released in this order: the directory after its processes ended, and the use of the door last.
         drop(temp);
+        drop(lent);
         // The guard compares when no process of the call writes any more.
         drop(git);
         drop(guard);
@@ -54,6 +57,11 @@ impl RunningChild {
 
     pub(super) fn apart(apart: Apart, resources: ChildResources) -> Self {
         Self { pid: apart.pid(), apart: Some(apart), resources: Some(resources) }
+    }
+
+    /// Whether it uses what it was lent.
+    pub(super) fn is_lent(&self) -> bool {
+        self.apart.is_some() && self.resources.as_ref().is_some_and(|resources| resources.lent.is_some())
     }
 
     /// What resolves when its main process has ended.

@@ -16,9 +16,9 @@ async fn tries(place: &Place, beyond: Beyond, tries: &[(&[&str], &str)]) {
     let host = place.spawner(SandboxMode::WorkspaceWrite).unwrap();
     let held = host.derive();
     for (args, expected) in tries {
-        let _permit = host.permit("c00000001", beyond).unwrap();
+        let _permit = host.permit("c00000001", beyond.clone()).unwrap();
         let said = says(place, &held, args).await;
-        assert_eq!(said, ((*expected).to_owned(), Some(beyond)), "{beyond:?} {args:?}");
+        assert_eq!(said, ((*expected).to_owned(), Some(beyond.clone())), "{beyond:?} {args:?}");
     }
 }
 

@@ -1,12 +1,16 @@
 //! Children that reach hosts through the proxy of their pod. A stand-in on loopback is the host.
 
+use super::programs::place_with_toolchains;
 use super::shared::{Place, apart, confinable, helped, run};
-use authority::{ChildExit, HostProxy, HostRefusal, HostTraffic, Net, Resolver, SandboxMode, Spawner, Traffic};
-use std::io::{Read, Write};
-use std::net::TcpListener;
+use authority::{
+    Beyond, ChildExit, HostProxy, HostRefusal, HostTraffic, Job, Net, Resolver, SandboxMode, Spawner, Traffic,
+};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 
 /// Answers each connection with `kept`, whatever it is asked.
-fn stand_in() -> std::net::SocketAddr {
+fn stand_in() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();
     std::thread::spawn(move || {
@@ -21,11 +25,15 @@ fn stand_in() -> std::net::SocketAddr {
 
 /// None where this machine has no namespaces for this user.
 fn spawner(place: &Place, hosts: &[&str]) -> Option<Spawner> {
+    spawner_to(place, hosts, true, stand_in())
+}
+
+fn spawner_to(place: &Place, hosts: &[&str], is_for_all: bool, at: SocketAddr) -> Option<Spawner> {
     apart(place, SandboxMode::WorkspaceWrite)?;
-    let at = stand_in();
     let hosts = hosts.iter().map(|host| host.parse().unwrap());
     let net = Net::to(&ambient::claim(), hosts).with_resolver(Resolver::new(move |_| Ok(vec![at])));
-    Some(helped(place, SandboxMode::WorkspaceWrite).with_proxy(HostProxy::new(net)))
+    let proxy = HostProxy::new(is_for_all.then(|| net.clone()), net);
+    Some(helped(place, SandboxMode::WorkspaceWrite).with_proxy(proxy))
 }
 
 /// A program reaches the named host by the variables alone; another one is refused, and both count. Nothing leaves beside it.
@@ -86,8 +94,141 @@ async fn without_namespaces_nothing_is_proxied() {
     if !confinable() {
         return;
     }
-    let proxy = HostProxy::new(Net::to(&ambient::claim(), []));
+    let proxy = HostProxy::new(None, Net::to(&ambient::claim(), []));
     let spawner = place.spawner(SandboxMode::WorkspaceWrite).unwrap().with_proxy(proxy);
     let (_, output) = run(&spawner, place.job("bash", &["-c", "env | grep -ic proxy"])).await.unwrap();
     assert_eq!(output.trim(), "0");
+}
+
+/// A person allowed one host to one command: no other command reaches it, not even at the same time, and that one no other
+/// host.
+#[tokio::test]
+async fn a_host_that_is_lent_is_for_one_call() {
+    let place = Place::new();
+    let Some(spawner) = spawner_to(&place, &["kept.test:80", "other.test:80"], false, stand_in()) else { return };
+    let ask = "import sys, urllib.request
+for host in sys.argv[1:]:
+    try: print(urllib.request.urlopen('http://' + host).read().decode())
+    except Exception as e: print('no', getattr(e, 'code', 0))";
+    std::fs::write(place.project.join("ask.py"), ask).unwrap();
+    let job = |call: &str| {
+        let job = place.job("/usr/bin/python3", &["ask.py", "kept.test/", "other.test/"]);
+        Job { call: call.to_owned(), ..job }
+    };
+    let hosts = Beyond::Hosts(vec!["kept.test".parse().unwrap()]);
+    let _permit = spawner.permit("c00000001", hosts.clone()).unwrap();
+    let (first, second) = tokio::join!(run(&spawner, job("c00000001")), run(&spawner, job("c00000002")));
+    let ((first, said), (second, other)) = (first.unwrap(), second.unwrap());
+    assert_eq!((said.as_str(), first.beyond), ("kept\nno 403\n", Some(hosts.clone())));
+    assert_eq!((other.as_str(), second.beyond), ("no 0\nno 0\n", None));
+    let (again, said) = run(&spawner, job("c00000001")).await.unwrap();
+    assert_eq!((said.as_str(), again.beyond), ("no 0\nno 0\n", None), "once");
+    // Where there is no proxy, nothing was given.
+    let plain = place.spawner(SandboxMode::WorkspaceWrite).unwrap();
+    let _permit = plain.permit("c00000001", hosts).unwrap();
+    assert_eq!(run(&plain, job("c00000001")).await.unwrap().0.beyond, None);
+}
+
+/// A registry of package managers. No process of its own: the end of a child's run ends strangers.
+async fn registry(dir: &Path) -> SocketAddr {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/children/registry.py");
+    let place = Place::new();
+    let job = place.job("/usr/bin/python3", &[script.to_str().unwrap(), dir.to_str().unwrap()]);
+    let (ended, said) = run(&place.spawner(SandboxMode::Off).unwrap(), job).await.unwrap();
+    assert_eq!(ended.how, ChildExit::Exit(0), "{said}");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    let dir = dir.to_owned();
+    std::thread::spawn(move || {
+        while let Ok((stream, _)) = listener.accept() {
+            let mut line = String::new();
+            let mut lines = BufReader::new(&stream);
+            lines.read_line(&mut line).unwrap();
+            while lines.read_line(&mut String::new()).is_ok_and(|bytes| bytes > 2) {}
+            let name = line.split(' ').nth(1).unwrap_or_default().trim_start_matches('/');
+            let (kind, name) = match name.ends_with('/') {
+                true => ("text/html", format!("{name}index.html")),
+                false => ("application/octet-stream", name.to_owned()),
+            };
+            let found = std::fs::read(dir.join(name));
+            let status = if found.is_ok() { "200 OK" } else { "404 Not Found" };
+            let body = found.unwrap_or_default();
+            let head = format!(
+                "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+                body.len()
+            );
+            drop((&stream).write_all(&[head.as_bytes(), &body].concat()));
+        }
+    });
+    at
+}
+
+/// The package managers, what makes a project for each, and what gets a package that only the registry has.
+const MANAGERS: &[(&str, &str, &str)] = &[
+    (
+        "cargo",
+        "mkdir -p src .cargo && touch src/lib.rs && printf '[package]\\nname = \"own\"\\nedition = \"2021\"\\n' > Cargo.toml \
+         && printf '[source.crates-io]\\nreplace-with = \"kept\"\\n[source.kept]\\nregistry = \"sparse+http://kept.test/crates/\"\\n' \
+         > .cargo/config.toml",
+        "cargo add kept && cargo build",
+    ),
+    (
+        "npm",
+        "echo '{}' > package.json",
+        "npm install --registry http://kept.test/npm kept && test -f node_modules/kept/package.json",
+    ),
+    (
+        "pip",
+        "true",
+        "python3 -m pip install --target . --index-url http://kept.test/simple --trusted-host kept.test kept; test -f kept.py",
+    ),
+    (
+        "go",
+        "printf 'module own\\n' > go.mod && printf 'package own\\n\\nimport _ \"kept.test/kept\"\\n' > own.go",
+        "GOPROXY=http://kept.test/go GOSUMDB=off GOFLAGS=-mod=mod go get kept.test/kept && go build",
+    ),
+    (
+        "mvn",
+        "echo '<settings><mirrors><mirror><id>kept</id><mirrorOf>*</mirrorOf><url>http://kept.test/maven</url></mirror></mirrors></settings>' \
+         > settings.xml && echo '<project><modelVersion>4.0.0</modelVersion><parent><groupId>kept</groupId><artifactId>kept</artifactId>\
+         <version>1.0.0</version></parent><artifactId>own</artifactId><packaging>pom</packaging></project>' > pom.xml",
+        "mvn -B -s settings.xml validate",
+    ),
+    (
+        "gradle",
+        "printf 'repositories { maven { url \"http://kept.test/maven\" } }\\nconfigurations { own }\\ndependencies { own \"kept:kept:1.0.0@pom\" }\\n\
+         task get { doLast { println configurations.own.files } }\\n' > build.gradle",
+        "gradle --no-daemon get",
+    ),
+];
+
+/// Each gets its package through the proxy, of all children or lent, and from nowhere else: the proxy's bytes show it.
+#[tokio::test]
+async fn package_managers_reach_their_registry() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = registry(dir.path()).await;
+    for (name, make, get) in MANAGERS {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        if !std::env::split_paths(&path).any(|dir| dir.join(name).is_file()) {
+            eprintln!("left out: {name} is not installed");
+            continue;
+        }
+        for (is_for_all, is_lent) in [(true, false), (false, true), (false, false)] {
+            if is_lent && *name == "mvn" {
+                // Its older versions name themselves to no proxy.
+                continue;
+            }
+            let mut place = place_with_toolchains();
+            place.read.clear();
+            let Some(spawner) = spawner_to(&place, &["kept.test:80"], is_for_all, at) else { return };
+            let hosts = Beyond::Hosts(vec!["kept.test".parse().unwrap()]);
+            let _permit = is_lent.then(|| spawner.permit("c00000001", hosts).unwrap());
+            let text = format!("{{ {make} && {get}; }} 2>&1");
+            let (ended, said) = run(&spawner, place.job("bash", &["-c", &text])).await.unwrap();
+            assert_eq!(ended.how == ChildExit::Exit(0), is_for_all || is_lent, "{name} {is_for_all} {is_lent}: {said}");
+            let counted = ended.traffic.0.get("kept.test").cloned().unwrap_or_default();
+            assert_eq!(counted.received > 200, is_for_all || is_lent, "{name}: {:?}", ended.traffic);
+            assert!(counted.refused.is_empty(), "{name}: {:?}", ended.traffic);
+        }
+    }
 }

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// The host's own home, so that its toolchains are what is tested.
-fn place_with_toolchains() -> Place {
+pub(crate) fn place_with_toolchains() -> Place {
     let mut place = Place::new();
     let names = ["HOME", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "PYENV_ROOT", "NVM_DIR"];
     place.vars.retain(|(name, _)| name != "HOME");

@@ -134,7 +134,7 @@ impl Live {
         call.touches.iter().find_map(|touch| match touch {
             Touch::Shell(text) => rules::check(text, &self.settings.patterns),
             Touch::Read(_) | Touch::Write(_) | Touch::Host(_) | Touch::Session => None,
-            Touch::RemoteWrite(_) | Touch::Escalate(..) => None,
+            Touch::RemoteWrite(_) | Touch::Escalate(..) | Touch::Connect(..) => None,
         })
     }
 }

@@ -442,6 +442,7 @@ impl Authorizer {
             effect: tool.definition.effect,
             idempotency_key: format!("{}/{}", self.key, call.id),
             escalation: self.permission.sandbox.escalation(&prepared.touches),
+            hosts: self.permission.sandbox.hosts(&prepared.touches),
         };
         let view = Arc::new(view(call, tool, &prepared, self.going_on));
         Authorized { record, view, prepared, deadline: tool.deadline, door: tool.door.clone(), landings }
@@ -475,7 +476,7 @@ impl Authorization {
             rule: self.rule.clone(),
             gates: by_gates.iter().map(|asked| asked.gate.clone()).collect(),
             command: command.clone(),
-            sandbox: sandbox_text(authorizer.permission.sandbox.mode, call.record.escalation).to_owned(),
+            sandbox: sandbox_text(authorizer.permission.sandbox.mode, &call.record).to_owned(),
             rules: proposal.rules.iter().filter_map(Rule::proposed).collect(),
             configurable: proposal.configurable,
             expires: self.asks.expires(&authorizer.clock),

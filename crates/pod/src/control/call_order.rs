@@ -43,7 +43,7 @@ impl Claims {
                     continue;
                 }
                 Touch::Host(_) => continue,
-                Touch::Shell(_) | Touch::RemoteWrite(_) | Touch::Escalate(..) => return Self::All,
+                Touch::Shell(_) | Touch::RemoteWrite(_) | Touch::Escalate(..) | Touch::Connect(..) => return Self::All,
             };
             claims.push(match workspace.locate(path) {
                 Ok(Location::Inside(at)) => {

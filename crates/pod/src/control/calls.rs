@@ -114,7 +114,7 @@ impl Calls {
         let output = Arc::new(output.landing_at(landings));
         let (registry, callbacks) = (core.registry.clone(), core.callbacks.clone());
         // Given up with the call.
-        let permit = record.escalation.and_then(|escalation| core.registry.permit(id, escalation));
+        let permit = record.escalation.and_then(|escalation| core.registry.permit(id, escalation, &record.hosts));
         let began = Instant::now();
         let around = Arc::new(Around {
             registry: registry.clone(),

@@ -131,6 +131,7 @@ fn touch(touch: &Touch) -> Value {
         Touch::Host(host) => json!({ "is": "host", "host": host }),
         Touch::Session => json!({ "is": "session" }),
         Touch::RemoteWrite(host) => json!({ "is": "remote_write", "host": host }),
+        Touch::Connect(host, reason) => json!({ "is": "network", "host": host, "reason": reason }),
         Touch::Escalate(Escalation::Network, reason) => json!({ "is": "network", "reason": reason }),
         Touch::Escalate(Escalation::Unconfined, reason) => json!({ "is": "unconfined", "reason": reason }),
     }

@@ -95,6 +95,7 @@ impl JudgedResources {
                 }
                 Target::Lost { shown, why } => format!("{:?}", (shown, why)),
                 Target::Escalate(to, reason) => format!("{:?}", (to, reason)),
+                Target::Connect(host, reason) => format!("{:?}", (host, reason)),
                 // Their words are those of the arguments.
                 Target::Host(_) | Target::Remote(_) | Target::Command | Target::Part(..) => continue,
                 Target::Session | Target::Nothing => continue,
@@ -254,8 +255,10 @@ impl Policy {
         let mut origin = Origin::DefaultRule(row);
         let decision = self.in_order(row.decision(now.confined()), |layer| {
             let Placed { rule, source, .. } = layer.speaks(self.terms.ruled_as(call.tool), self.terms.read, target)?;
-            if rule.decision == RuleDecision::Allow && matches!(target, Target::Escalate(..)) {
-                // Only a person allows it, each time.
+            // Only a person allows an escalation, each time; and a rule about commands is not about where they connect to.
+            let is_unmeant =
+                matches!(target, Target::Escalate(..)) || matches!(target, Target::Connect(..)) && rule.host.is_none();
+            if rule.decision == RuleDecision::Allow && is_unmeant {
                 return None;
             }
             origin = Origin::Rule { source, text: rule.to_string() };
@@ -303,8 +306,19 @@ impl Policy {
 impl SandboxState {
     /// How far a call with these touches goes beyond the sandbox, if commands are confined.
     pub(crate) fn escalation(self, touches: &[Touch]) -> Option<Escalation> {
-        let to = |touch: &Touch| if let Touch::Escalate(to, _) = touch { Some(*to) } else { None };
+        let to = |touch: &Touch| match touch {
+            Touch::Escalate(to, _) => Some(*to),
+            Touch::Connect(..) => Some(Escalation::Network),
+            Touch::Read(_) | Touch::Write(_) | Touch::Shell(_) => None,
+            Touch::Host(_) | Touch::Session | Touch::RemoteWrite(_) => None,
+        };
         touches.iter().filter_map(to).max().filter(|_| self.confined())
+    }
+
+    /// The hosts that its command is let connect to, if commands are confined.
+    pub(crate) fn hosts(self, touches: &[Touch]) -> Vec<String> {
+        let host = |touch: &Touch| if let Touch::Connect(host, _) = touch { Some(host.clone()) } else { None };
+        touches.iter().filter_map(host).filter(|_| self.confined()).collect()
     }
 
     pub(super) fn confined(self) -> bool {
@@ -362,7 +376,7 @@ impl TargetDecision<'_> {
     /// What a person is asked about the target.
     fn question(&self, call: &CallFacts<'_>) -> Option<String> {
         let reason = match self.target {
-            Some(Target::Escalate(_, reason)) => {
+            Some(Target::Escalate(_, reason) | Target::Connect(_, reason)) => {
                 format!("\nits reason, in the words of the model: {}", escape_line(reason))
             }
             _ => String::new(),
@@ -443,6 +457,7 @@ impl TargetDecision<'_> {
             Some(Target::Path { shown, .. }) => format!("{} {shown}", call.tool),
             Some(Target::Lost { shown, .. }) => format!("{} {shown}", call.tool),
             Some(Target::Host(host)) => format!("{} from {}", call.tool, escape_line(host)),
+            Some(Target::Connect(host, _)) => format!("{} with a way to {}", call.tool, escape_line(host)),
             Some(Target::Remote(name)) => format!("{} at {}", call.tool, escape_line(name)),
             Some(Target::Escalate(Escalation::Network, _)) => format!("{} with the network", call.tool),
             Some(Target::Escalate(Escalation::Unconfined, _)) => format!("{} outside the sandbox", call.tool),
@@ -472,7 +487,7 @@ fn proposed(target: &Target, tool: &str, read: &str) -> Option<Rule> {
         Target::Path { resolved, .. } => {
             rule.path = Some(resolved.last()?.to_str().filter(|path| is_plain(path))?.to_owned());
         }
-        Target::Host(_) => rule.host = Some(about),
+        Target::Host(_) | Target::Connect(..) => rule.host = Some(about),
         Target::Lost { .. } | Target::Remote(_) | Target::Escalate(..) => return None,
         Target::Command | Target::Session | Target::Nothing => return None,
     }
@@ -484,7 +499,7 @@ fn allowing(target: &Target) -> Option<String> {
     let about = match target {
         Target::Part(part, _) => program::allowing(part),
         Target::Path { resolved, .. } => resolved.first().and_then(|path| path.to_str()).map(str::to_owned),
-        Target::Host(host) => Some(host.clone()),
+        Target::Host(host) | Target::Connect(host, _) => Some(host.clone()),
         Target::Lost { .. } | Target::Remote(_) | Target::Escalate(..) => None,
         Target::Command | Target::Session | Target::Nothing => None,
     };

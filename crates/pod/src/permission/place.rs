@@ -40,6 +40,8 @@ pub(super) enum Target {
     Remote(String),
     /// Runs its command beyond the sandbox, for a reason in the words of the model.
     Escalate(Escalation, String),
+    /// Its command connects to a host, for a reason in the words of the model.
+    Connect(String, String),
     /// Runs a shell command that was not split, or something equivalent.
     Command,
     /// Runs one part of a shell command; with the whole command for people, if it has more parts.
@@ -78,6 +80,7 @@ pub(super) fn targets(effect: ToolEffect, touches: &[Touch], workspace: &Workspa
             Touch::RemoteWrite(name) => targets.push(Target::Remote(name.clone())),
             // First, so that no long question about another target hides it.
             Touch::Escalate(to, reason) => targets.insert(0, Target::Escalate(*to, reason.clone())),
+            Touch::Connect(host, reason) => targets.insert(0, Target::Connect(host.clone(), reason.clone())),
         }
     }
     match effect {
@@ -93,7 +96,7 @@ pub(super) fn targets(effect: ToolEffect, touches: &[Touch], workspace: &Workspa
 pub(crate) fn says_what_changes(touches: &[Touch]) -> bool {
     let changes = |touch: &Touch| match touch {
         Touch::Write(_) | Touch::Shell(_) | Touch::Session | Touch::RemoteWrite(_) => true,
-        Touch::Read(_) | Touch::Host(_) | Touch::Escalate(..) => false,
+        Touch::Read(_) | Touch::Host(_) | Touch::Escalate(..) | Touch::Connect(..) => false,
     };
     touches.iter().any(changes)
 }

@@ -129,7 +129,9 @@ impl Scope {
         match self {
             Self::Everything => true,
             Self::Paths(glob) => glob.hits(decision, target),
-            Self::Hosts(pattern) => matches!(target, Target::Host(host) if pattern.matches_name(host)),
+            Self::Hosts(pattern) => {
+                matches!(target, Target::Host(host) | Target::Connect(host, _) if pattern.matches_name(host))
+            }
             Self::Programs(programs) => matches!(target, Target::Part(part, _) if programs.hits(decision, part)),
         }
     }

@@ -51,6 +51,7 @@ static REMOTE_IN_READ_ONLY_MODE: DefaultRule = row(
 );
 static ESCALATE: DefaultRule =
     row("running a command outside the sandbox or with the network", Ask, Allow, RowRemedy::By(Remedy::AskPerson));
+static CONNECT: DefaultRule = row("letting a command connect to a host", Ask, Allow, RowRemedy::Rule);
 static ESCALATE_IN_READ_ONLY_MODE: DefaultRule = row(
     "running a command outside the sandbox or with the network, in read-only mode",
     Deny,
@@ -66,7 +67,7 @@ const fn row(text: &'static str, confined: RuleDecision, otherwise: RuleDecision
 }
 
 /// Every default rule, in the order of reports.
-pub(super) static ROWS: [&DefaultRule; 17] = [
+pub(super) static ROWS: [&DefaultRule; 18] = [
     &READ_INSIDE,
     &READ_SECRET,
     &READ_OUTSIDE,
@@ -80,6 +81,7 @@ pub(super) static ROWS: [&DefaultRule; 17] = [
     &REMOTE,
     &REMOTE_IN_READ_ONLY_MODE,
     &ESCALATE,
+    &CONNECT,
     &ESCALATE_IN_READ_ONLY_MODE,
     &SESSION,
     &NOTHING,
@@ -101,8 +103,9 @@ pub(super) fn answering(target: &Target, read_only: bool) -> &'static DefaultRul
         Target::Host(_) => &HOST,
         Target::Remote(_) if read_only => &REMOTE_IN_READ_ONLY_MODE,
         Target::Remote(_) => &REMOTE,
-        Target::Escalate(..) if read_only => &ESCALATE_IN_READ_ONLY_MODE,
+        Target::Escalate(..) | Target::Connect(..) if read_only => &ESCALATE_IN_READ_ONLY_MODE,
         Target::Escalate(..) => &ESCALATE,
+        Target::Connect(..) => &CONNECT,
         Target::Session => &SESSION,
         Target::Nothing => &NOTHING,
         Target::Lost { .. } => &LOST,

@@ -109,6 +109,9 @@ pub struct ToolStarted {
     /// How far its command goes beyond the sandbox; a person has allowed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub escalation: Option<Escalation>,
+    /// The hosts that its command may connect to; if there are any, it has no other way out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
 }
 
 /// Body of `tool_finished`: the result of a call, also of one that was refused, cancelled or closed by recovery.

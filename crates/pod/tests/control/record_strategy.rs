@@ -134,6 +134,7 @@ pub(crate) fn started(call: CallId, effect: ToolEffect) -> Record {
         effect,
         idempotency_key: format!("s-1/1/{call}"),
         escalation: (effect == ToolEffect::Effectful).then_some(Escalation::Network),
+        hosts: (effect == ToolEffect::Effectful).then(|| "a.test".to_owned()).into_iter().collect(),
     }
     .into()
 }

@@ -1,6 +1,7 @@
 //! What Bash makes of a command, its end and its output.
 
 use super::*;
+use serde_json::json;
 
 #[test]
 fn a_refused_socket_is_recognised() {
@@ -87,6 +88,19 @@ fn an_escalation_is_a_kind_and_a_bounded_reason() {
     assert_eq!(&*canonical, r#"{"command":"x","escalate":{"reason":"to fetch","to":"network"},"timeout_s":120}"#);
     let shell = Touch::Shell("x".to_owned());
     assert_eq!(touches(&args), [Touch::Escalate(Escalation::Network, "to fetch".to_owned()), shell.clone()]);
+    let (args, _) = with(r#"{"to":"network","hosts":["a.org","B.net"],"reason":"why"}"#).unwrap();
+    let connect = |host: &str| Touch::Connect(host.to_owned(), "why".to_owned());
+    assert_eq!(touches(&args), [connect("a.org"), connect("B.net"), shell.clone()]);
+    let (args, _) = with(r#"{"to":"unconfined","hosts":["a.org"],"reason":"why"}"#).unwrap();
+    assert_eq!(touches(&args), [Touch::Escalate(Escalation::Unconfined, "why".to_owned()), shell.clone()]);
+    assert!(judge(&args, Duration::MAX).unwrap_err().message.contains("goes with `network`"));
+    for host in ["*", "*.org", "10.0.0.1", "127.1", "[::1]", "a.org:22", "https://a.org", "", "a b", "a.org/x"] {
+        let error = with(&json!({ "to": "network", "hosts": [host], "reason": "x" }).to_string()).unwrap_err();
+        assert!(error.to_string().contains("/escalate/hosts: must be names"), "{host}: {error}");
+    }
+    let many = vec!["a.org"; MAX_HOSTS + 1];
+    let error = with(&json!({ "to": "network", "hosts": many, "reason": "x" }).to_string()).unwrap_err();
+    assert!(error.to_string().contains("at most 16"), "{error}");
     let (args, canonical) = with("null").unwrap();
     assert_eq!((&*canonical, touches(&args)), (r#"{"command":"x","timeout_s":120}"#, vec![shell]));
     let long = "x".repeat(MAX_REASON + 1);
@@ -142,12 +156,18 @@ fn a_result_says_what_became_of_an_escalation() {
     let table = [
         (false, None, true, None),
         (true, Some(Beyond::Network), false, Some("ran in the sandbox, with the network")),
+        (
+            true,
+            Some(Beyond::Hosts(vec!["a.org".parse().unwrap()])),
+            true,
+            Some("ran in the sandbox, with a way to a.org"),
+        ),
         (true, Some(Beyond::Unconfined), false, Some("ran outside the sandbox")),
         (true, None, false, Some("changed nothing: there is no sandbox")),
         (true, None, true, Some("changed nothing: ran in the sandbox")),
     ];
     for (wants, beyond, confined, words) in table {
-        let note = escalated(wants, beyond, confined);
+        let note = escalated(wants, beyond.as_ref(), confined);
         assert_eq!(note.is_some(), words.is_some());
         assert!(note.unwrap_or_default().contains(words.unwrap_or_default()), "{words:?}");
     }
@@ -204,8 +224,8 @@ fn only_a_command_that_ended_by_itself_left_something_running() {
             refused: None,
             traffic: Default::default(),
         };
-        assert_eq!(notes(&ended, None, &[]).len(), lines, "{how:?}");
+        assert_eq!(notes(&ended, false, false, &[]).len(), lines, "{how:?}");
         // What may go on is said whatever ended the command.
-        assert_eq!(notes(&ChildResult { remaining: 1, ..ended }, None, &[]).len(), lines + 1, "{how:?}");
+        assert_eq!(notes(&ChildResult { remaining: 1, ..ended }, false, false, &[]).len(), lines + 1, "{how:?}");
     }
 }

@@ -403,7 +403,10 @@ impl Fold {
         self.since.calls += 1;
         let (name, arguments) = (started.name.clone(), started.arguments.clone());
         let beyond = started.escalation.as_deref().map(|how| match how {
-            "network" => "runs in the sandbox, with the network".to_owned(),
+            "network" => match &started.hosts {
+                Some(hosts) => format!("runs in the sandbox, with a way to {}", hosts.join(", ")),
+                None => "runs in the sandbox, with the network".to_owned(),
+            },
             _ => "runs outside the sandbox".to_owned(),
         });
         self.change(seq, &started.call, |facts| {

@@ -181,8 +181,11 @@ fn repeated(again: &ToolRepeated) -> String {
 /// That a call runs beyond the sandbox; the start of another one has no line.
 fn beyond(started: &ToolStarted) -> Option<String> {
     let how = match started.escalation? {
-        Escalation::Network => "in the sandbox with the network",
-        Escalation::Unconfined => "outside the sandbox",
+        Escalation::Network if !started.hosts.is_empty() => {
+            format!("in the sandbox with a way to {}", escape_line(&started.hosts.join(", ")))
+        }
+        Escalation::Network => "in the sandbox with the network".to_owned(),
+        Escalation::Unconfined => "outside the sandbox".to_owned(),
     };
     Some(format!("! {} {} runs {how}", started.call, escape_line(&started.name)))
 }

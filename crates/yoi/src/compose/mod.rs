@@ -263,10 +263,8 @@ impl Composed {
             Ok(spawner) => {
                 let helper = HelperProgram::new(ambient, "/proc/self/exe".into(), HELPER.into());
                 let spawner = spawner.with_helper(helper).with_network(self.network.into());
-                Ok(Ok(match &self.hosts {
-                    None => spawner,
-                    Some(hosts) => spawner.with_proxy(HostProxy::new(Net::public(ambient, hosts.iter().cloned()))),
-                }))
+                let own = self.hosts.as_ref().map(|hosts| Net::public(ambient, hosts.iter().cloned()));
+                Ok(Ok(spawner.with_proxy(HostProxy::new(own, Net::public(ambient, [HostPattern::any()])))))
             }
             Err(error) if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Denied) => {
                 Ok(Err(env.homeless(&error.to_string())))

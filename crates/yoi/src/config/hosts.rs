@@ -1,6 +1,6 @@
 //! The hosts that commands reach: names, and presets by ecosystem.
 
-use authority::{HostPattern, is_literal};
+use authority::HostPattern;
 use std::fmt::Write;
 
 /// What is written before the name of a preset.
@@ -27,18 +27,10 @@ pub(crate) fn named(entry: &str) -> Result<Vec<HostPattern>, String> {
             });
             format!("no such preset; there are{known}")
         })?,
-        None if entry.contains('*') => return Err("each host must be named; no wildcards".to_owned()),
         None if entry.contains(char::is_whitespace) => return Err("write one host".to_owned()),
         None => entry,
     };
-    let host = |name: &str| match name.parse::<HostPattern>() {
-        Err(_) => Err("write the name of a host, with a port at most".to_owned()),
-        Ok(_) if is_literal(name.rsplit_once(':').map_or(name, |(host, _)| host)) => {
-            Err("hosts are reached by name, not by address; network = \"on\" allows addresses".to_owned())
-        }
-        Ok(host) => Ok(host),
-    };
-    names.split(' ').map(host).collect()
+    names.split(' ').map(|name| HostPattern::named(name).map_err(|error| error.to_string())).collect()
 }
 
 /// The hosts of all entries; those that stand for none are left out.

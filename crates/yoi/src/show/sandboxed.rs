@@ -19,10 +19,12 @@ pub(crate) fn remedy(output: &str) -> Option<String> {
         return Some(format!("{REFUSED_PATH}{}; {read}--add-write-dir {dir} allows writing", authority::escape(path)));
     }
     if let Some(note) = notes().find(|note| note.starts_with(NOT_CONNECTED)) {
-        return Some(note.trim_end_matches(']').to_owned());
+        let note = note.trim_end_matches(']');
+        return Some(note.split("; `escalate`").next().unwrap_or(note).to_owned());
     }
     notes().any(|note| note.starts_with(NO_NETWORK)).then(|| {
-        "the sandbox refused the network; network = \"on\" under [sandbox] allows it, or you, when the model asks for it"
+        "the sandbox refused the network; under [sandbox], network = \"hosts\" allows the ones that `hosts` names and \
+         network = \"on\" all, or you, when the model asks"
             .to_owned()
     })
 }

@@ -8,7 +8,7 @@ use session_store::Digest;
 /// its prompt cache; make it on purpose.
 const PINNED: &str = "\
 system 620 98a8b146e85f3e45
-Bash 667 f58ca662739b5d5f
+Bash 664 085ec3b738a3fea2
 Edit 660 b5ec9a4ae486f1c1
 Glob 340 2145affa88379b00
 Grep 809 ff4ac8f180f19c4b

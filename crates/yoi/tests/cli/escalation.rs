@@ -113,6 +113,47 @@ fn with_the_network_a_command_reaches_it_and_nothing_else_once_a_person_allows()
     pod.end();
 }
 
+/// "What would leave" is asked about host by host: once, for the pod, or as a rule.
+#[test]
+fn a_host_is_allowed_once_or_for_the_pod() {
+    let scene = Scene::new();
+    if !scene.yoi(&["doctor"]).out.contains("namespaces of their own:") {
+        println!("skipped: no namespaces here");
+        return;
+    }
+    let with = |hosts: &[&str]| {
+        let escalate = json!({ "to": "network", "hosts": hosts, "reason": "to build" });
+        let command = "echo $HTTPS_PROXY | sed 's/:[0-9a-f]*@/:KEY@/'";
+        json!({ "calls": [{ "name": "Bash", "arguments": { "command": command, "escalate": escalate } }] })
+    };
+    let answers = [with(&["a.test"]), with(&["a.test", "b.test"]), with(&["a.test"]), bash("echo proxy $HTTPS_PROXY")];
+    let pod = Pod::start(scene, &answers, &["--allow", "Bash"]);
+    let scene = &pod.scene;
+    pod.waits_for(1);
+    scene.yoi(&["approve"]).ends(0).prints(&[
+        "p 1  Bash (sandbox workspace-write, with a way to the hosts)",
+        "Bash with a way to a.test requires your approval because of the default rule `letting a command connect to a host",
+        "its reason, in the words of the model: to build",
+        "Bash a.test",
+    ]);
+    scene.yoi(&["approve", "p", "1"]).ends(0);
+    pod.waits_for(2);
+    let shown = scene.yoi(&["approve"]).ends(0).out;
+    assert!(shown.contains("a way to a.test") && shown.contains("a way to b.test"), "once is once: {shown}");
+    scene.yoi(&["approve", "p", "2", "--scope=pod"]).ends(0);
+    pod.done();
+    let results = pod.results();
+    for (result, way) in results.iter().zip(["a.test", "a.test, b.test", "a.test"]) {
+        assert!(result.contains(&format!("[ran in the sandbox, with a way to {way}]")), "{result}");
+        assert!(result.contains("http://yoi:KEY@127.0.0.1:808"), "{result}");
+    }
+    assert!(results[3].contains("exit 0") && !results[3].contains("127.0.0.1"), "{results:?}");
+    assert_eq!(pod.of_kind("approval_requested").len(), 2);
+    assert_eq!(pod.of_kind("tool_started")[1]["hosts"], json!(["a.test", "b.test"]));
+    scene.yoi(&["log", "p"]).ends(0).prints(&["! c00000002 Bash runs in the sandbox with a way to a.test, b.test"]);
+    pod.end();
+}
+
 #[test]
 fn outside_the_sandbox_git_stays_guarded_and_the_agent_cannot_answer() {
     if !confinable() {

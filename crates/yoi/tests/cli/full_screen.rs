@@ -318,7 +318,7 @@ fn what_waits_in_another_pod_is_answered_from_here() {
     person.types(DETACH);
     let left = person.ends(0);
     assert!(left.contains("[detached: q keeps running]"), "{left}");
-    assert!(host.is_gone());
+    until("the stopped pod has ended", || host.is_gone());
     other.end(Signal::TERM);
     scene.sound("p");
     scene.sound("q");

@@ -36,7 +36,9 @@ fn a_refused_directory_is_said_with_the_option_that_adds_it() {
     assert!(scene.path("other/x").exists());
     assert!(!run(&scene, "exit 1", &[], None).err.contains("the sandbox refused"));
     let done = run(&scene, "bash -c 'exec 3<>/dev/udp/192.0.2.1/9'; exit 2", &[], None);
-    done.says(&["  ! the sandbox refused the network; network = \"on\" under [sandbox] allows it"]);
+    done.says(&[
+        "  ! the sandbox refused the network; under [sandbox], network = \"hosts\" allows the ones that `hosts` names",
+    ]);
 }
 
 /// `cargo build` with a new crate failed and yoi guessed from words. The proxy names the host, and a command that hides it

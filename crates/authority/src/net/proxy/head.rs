@@ -25,6 +25,8 @@ const OF_CONNECTION: &[&str] = &[
 pub(super) struct Head {
     pub(super) at: HostPort,
     pub(super) way: Way,
+    /// The words by which the client names itself.
+    pub(super) key: Option<String>,
     /// What was read behind it.
     pub(super) rest: Vec<u8>,
 }
@@ -46,9 +48,11 @@ impl Head {
         let httparse::Status::Complete(end) = status else { return Ok(None) };
         let (method, target) = (request.method.unwrap_or_default(), request.path.unwrap_or_default());
         let rest = bytes.get(end..).unwrap_or_default().to_vec();
+        let key = request.headers.iter().find(|line| line.name.eq_ignore_ascii_case("proxy-authorization"));
+        let key = key.map(|line| String::from_utf8_lossy(line.value).into_owned());
         if method == "CONNECT" {
             let at = target.parse().map_err(|_| "the target of CONNECT must be a host and a port")?;
-            return Ok(Some(Self { at, way: Way::Tunnel, rest }));
+            return Ok(Some(Self { at, way: Way::Tunnel, key, rest }));
         }
         const NO_URL: &str = "this proxy takes CONNECT and http:// URLs";
         let (scheme, url) = target.split_at_checked("http://".len()).ok_or(NO_URL)?;
@@ -62,7 +66,7 @@ impl Head {
         let (mut head, body) = forwarded(&at, request.headers)?;
         let slash = if path.starts_with('/') { "" } else { "/" };
         head.splice(..0, format!("{method} {slash}{path} HTTP/1.1\r\n").into_bytes());
-        Ok(Some(Self { at, way: Way::Request { head, body }, rest }))
+        Ok(Some(Self { at, way: Way::Request { head, body }, key, rest }))
     }
 }
 

@@ -3,6 +3,8 @@
 use super::super::Resolver;
 use super::*;
 use crate::HostPattern;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -48,8 +50,12 @@ impl Stand {
 
     /// A proxy that checks no address, for these hosts.
     async fn proxy(&self, hosts: &[&str]) -> (HostProxy, SocketAddr) {
+        serve(self.net(hosts)).await
+    }
+
+    fn net(&self, hosts: &[&str]) -> Net {
         let hosts = hosts.iter().map(|host| host.parse().unwrap());
-        serve(Net::to(&ambient::claim(), hosts).with_resolver(self.resolver())).await
+        Net::to(&ambient::claim(), hosts).with_resolver(self.resolver())
     }
 
     fn seen(&self) -> (usize, usize) {
@@ -59,7 +65,7 @@ impl Stand {
 
 async fn serve(net: Net) -> (HostProxy, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let (proxy, at) = (HostProxy::new(net), listener.local_addr().unwrap());
+    let (proxy, at) = (HostProxy::new(Some(net.clone()), net), listener.local_addr().unwrap());
     tokio::spawn(proxy.clone().serve(listener));
     (proxy, at)
 }
@@ -304,4 +310,47 @@ fn names_that_are_counted_are_bounded() {
     let all = counts.read();
     assert!(all.0.len() < 300, "{}", all.0.len());
     assert_eq!(all.0.values().map(|host| host.refused[&HostRefusal::NotNamed]).sum::<u64>(), 2000);
+}
+
+/// claude-code and others ask about each host: what was allowed for one command is not another one's, and ends with it.
+#[tokio::test]
+async fn what_is_lent_is_for_one_key_and_ends() {
+    let stand = Stand::new().await;
+    let net = stand.net(ALLOWED);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (proxy, at) = (HostProxy::new(None, net), listener.local_addr().unwrap());
+    tokio::spawn(proxy.clone().serve(listener));
+    let request = |name: &str, lent: Option<&Lent>| {
+        let user = lent.map(|lent| BASE64_STANDARD.encode(format!("{}:{}", lent.user().0, lent.user().1)));
+        let user = user.map(|user| format!("Proxy-Authorization: Basic {user}\r\n")).unwrap_or_default();
+        format!("CONNECT {name}:443 HTTP/1.1\r\n{user}\r\n")
+    };
+    let lend = |host: &str| proxy.lend(&[host.parse().unwrap()]).unwrap();
+    assert!(ask(at, request("allowed.test", None)).await.starts_with("HTTP/1.1 403 "), "nothing is lent");
+    let (lent, other) = (lend("allowed.test"), lend("other.test"));
+    for (name, who, wanted) in [
+        ("allowed.test", Some(&lent), "200"),
+        ("allowed.test", None, "407"),
+        ("evil.test", Some(&lent), "403"),
+        ("evil.test", None, "403"),
+        ("allowed.test", Some(&other), "403"),
+    ] {
+        let said = ask(at, request(name, who)).await;
+        assert!(said.starts_with(&format!("HTTP/1.1 {wanted} ")), "{name} {who:?}: {said}");
+        assert_eq!(said.contains("Proxy-Authenticate: Basic"), wanted != "200", "{said}");
+    }
+    let mut open = TcpStream::connect(at).await.unwrap();
+    open.write_all(request("allowed.test", Some(&lent)).as_bytes()).await.unwrap();
+    let mut said = [0; 39 + 5];
+    open.read_exact(&mut said).await.unwrap();
+    let words = request("allowed.test", Some(&lent));
+    drop(lent);
+    let mut more = Vec::new();
+    open.read_to_end(&mut more).await.ok();
+    assert_eq!(more, b"", "what is open ends as well");
+    assert!(ask(at, words).await.starts_with("HTTP/1.1 403 "));
+    let given = ["allowed.test", "evil.test"].map(|host| proxy.lend(&[host.parse().unwrap()]).is_ok());
+    assert_eq!(given, [true, true], "of exactly named hosts, those that are not meant are left out");
+    let public = HostProxy::new(None, Net::public(&ambient::claim(), ["a.test".parse::<HostPattern>().unwrap()]));
+    assert_eq!(public.lend(&["b.test".parse().unwrap()]).unwrap_err().kind(), ErrorKind::Denied);
 }

@@ -4,7 +4,7 @@ use super::super::call_order::Claims;
 use crate::feature::RegisteredTool;
 use crate::hook::GateOutcome;
 use crate::permission::{Person, Proposal};
-use crate::record::{ApprovalExpiry, AskedCommand, AskingGate, Decision};
+use crate::record::{ApprovalExpiry, AskedCommand, AskingGate, Decision, ToolStarted};
 use authority::SandboxMode;
 use llm_worker::tool::Escalation;
 use session_store::Clock;
@@ -82,9 +82,12 @@ fn unanswerable(question: &str) -> Decision {
 }
 
 /// The sandbox of a call, for people.
-pub(super) fn sandbox_text(mode: SandboxMode, escalation: Option<Escalation>) -> &'static str {
-    match (mode, escalation) {
+pub(super) fn sandbox_text(mode: SandboxMode, started: &ToolStarted) -> &'static str {
+    match (mode, started.escalation) {
         (SandboxMode::Off, _) | (_, Some(Escalation::Unconfined)) => "off",
+        (SandboxMode::WorkspaceWrite, Some(Escalation::Network)) if !started.hosts.is_empty() => {
+            "workspace-write, with a way to the hosts"
+        }
         (SandboxMode::WorkspaceWrite, Some(Escalation::Network)) => "workspace-write, with the network",
         (SandboxMode::WorkspaceWrite, None) => "workspace-write",
         (SandboxMode::ReadOnly, _) => "read-only",

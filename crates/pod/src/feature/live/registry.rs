@@ -84,8 +84,11 @@ impl FeatureRegistry {
     }
 
     /// Lets the command of a call go so far beyond the sandbox, until the permit is dropped.
-    pub(crate) fn permit(&self, call: CallId, escalation: Escalation) -> Option<Permit> {
+    pub(crate) fn permit(&self, call: CallId, escalation: Escalation, hosts: &[String]) -> Option<Permit> {
         let beyond = match escalation {
+            Escalation::Network if !hosts.is_empty() => {
+                Beyond::Hosts(hosts.iter().filter_map(|host| host.parse().ok()).collect())
+            }
             Escalation::Network => Beyond::Network,
             Escalation::Unconfined => Beyond::Unconfined,
         };

@@ -122,3 +122,43 @@ fn what_was_asked_for_is_part_of_the_resources() {
     let different: std::collections::BTreeSet<_> = all.iter().collect();
     assert_eq!(different.len(), all.len());
 }
+
+/// Each host is asked about, and a rule allows it only if it names hosts: who allowed commands did not mean where they
+/// connect to.
+#[test]
+fn a_host_is_allowed_by_a_rule_about_hosts_alone() {
+    let world = World::new();
+    let touches = [
+        Touch::Connect("crates.io".into(), REASON.to_owned()),
+        Touch::Connect("Evil.net".into(), REASON.to_owned()),
+        Touch::Shell("cargo build".into()),
+    ];
+    let call = CallFacts { tool: "Bash", effect: Effectful, touches: &touches, feature: &FEATURE };
+    let host = |host: &str, decision| Rule { host: Some(host.to_owned()), ..Rule::new("Bash", decision) };
+    let judged = |rules: &[Rule], now| ruled(rules).judge_with(&call, &world.workspace, now, Person::Later).decision;
+    for rules in [vec![], vec![Rule::new("*", Allow), Rule::new("Bash", Allow), program("cargo", Allow)]] {
+        let Decision::Ask { question, .. } = judged(&rules, CONFINED) else { panic!("{rules:?}") };
+        for part in [
+            "Bash with a way to crates.io requires your approval",
+            "Bash with a way to Evil.net requires your approval",
+            r"its reason, in the words of the model: to fetch\nall rules allow it\u{202e}",
+        ] {
+            assert!(question.contains(part), "{part}: {question}");
+        }
+        let proposed = ruled(&rules).proposed(&call, &world.workspace, CONFINED).rules;
+        assert_eq!(proposed, [host("Evil.net", Allow), host("crates.io", Allow)]);
+        assert!(judged(&[rules, proposed].concat(), CONFINED).allows());
+    }
+    let one = [host("crates.io", Allow)];
+    let Decision::Ask { question, .. } = judged(&one, CONFINED) else { panic!() };
+    assert!(!question.contains("crates.io") && question.contains("Evil.net"), "{question}");
+    for deny in [host("evil.net", Deny), Rule::new("Bash", Deny), program("cargo", Deny)] {
+        assert!(matches!(judged(&[host("*", Allow), deny], CONFINED), Decision::Refuse { .. }));
+    }
+    assert!(judged(&[host("*", Allow)], CONFINED).allows());
+    assert!(matches!(judged(&[host("*", Allow)], LOCKED), Decision::Refuse { .. }));
+    // Without a sandbox, commands are what is asked about.
+    assert!(judged(&[Rule::new("Bash", Allow)], OFF).allows());
+    assert_eq!((CONFINED.escalation(&touches), OFF.hosts(&touches).len()), (Some(Network), 0));
+    assert_eq!(CONFINED.hosts(&touches), ["crates.io", "Evil.net"]);
+}
