@@ -183,12 +183,11 @@ pub async fn run(live: Arc<Shell>, args: Args, cx: ToolContext) -> ToolResult {
     let is_written = |path: &Path| {
         live.workspace.roots().any(|(root, access)| access == Access::ReadWrite && path.starts_with(root))
     };
-    let refused = if ended.how == ChildExit::Exit(0) {
-        None
-    } else {
-        let outside = |path: &Path| live.workspace.existing_outside(path);
-        refused_path(&text, is_written, outside, |path| live.spawner.withholds(path))
-    };
+    let outside = |path: &Path| live.workspace.existing_outside(path);
+    let refused = refused_path(&text, is_written, outside, |path| live.spawner.withholds(path));
+    // A command that went on may have printed anything: what is there, and not for commands, is no matter of words.
+    let is_there = |path: &str| outside(Path::new(path)).is_some() || live.spawner.withholds(Path::new(path));
+    let refused = refused.filter(|(path, _)| ended.how != ChildExit::Exit(0) || is_there(path));
     notes.extend(refused.map(|(path, reach)| format!("[{REFUSED_PATH}{path}; commands can {reach}]")));
     notes.extend(escalated(wants, ended.beyond.as_ref(), confined));
     notes.extend((!notes.is_empty()).then(String::new));

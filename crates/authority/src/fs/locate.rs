@@ -55,6 +55,11 @@ impl Located {
         &self.relative
     }
 
+    /// Whether no root of the grant contains it, but a directory that commands read.
+    pub fn is_common(&self) -> bool {
+        self.root.is_common
+    }
+
     /// The access that its root allows.
     pub fn access(&self) -> Access {
         self.root.access
@@ -77,6 +82,8 @@ pub(super) struct Root {
     pub(super) git: Option<(u64, u64)>,
     /// The whole repository that a `.git` file in it named, if there was one.
     pub(super) linked: Option<PathBuf>,
+    /// One that all commands read.
+    pub(super) is_common: bool,
 }
 
 impl Root {
@@ -88,12 +95,17 @@ impl Root {
         let which = which(&rustix::fs::fstat(&dir).map_err(failed)?);
         let git = rustix::fs::statat(&dir, ".git", AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| self::which(&stat));
         let linked = LinkedRepository::of(&path).map(|linked| linked.whole);
-        Ok(Self { path, access, dir: Arc::new(dir), which, git, linked })
+        Ok(Self { path, access, dir: Arc::new(dir), which, git, linked, is_common: false })
+    }
+
+    /// A directory that all commands read.
+    pub(super) fn common(path: &Path) -> Result<Self, Error> {
+        Ok(Self { is_common: true, ..Self::open(path, Access::Read)? })
     }
 
     pub(super) fn read_only(&self) -> Self {
         let (path, dir, linked) = (self.path.clone(), self.dir.clone(), self.linked.clone());
-        Self { path, access: Access::Read, dir, which: self.which, git: self.git, linked }
+        Self { path, access: Access::Read, dir, which: self.which, git: self.git, linked, is_common: self.is_common }
     }
 
     /// Whether the path now leads to another directory than the opened one, or to none.

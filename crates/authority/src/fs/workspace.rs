@@ -3,9 +3,9 @@
 use super::locate::{Located, Location, Root};
 use super::secrets::SecretNames;
 use super::{locate, show};
-use crate::{Ambient, Door, Error, ErrorKind, UseGuard};
+use crate::{Ambient, Door, Error, ErrorKind, Spawner, UseGuard};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The access that a [`Workspace`] allows below one of its roots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,6 +26,8 @@ pub struct Workspace {
     home: Option<PathBuf>,
     secrets: Arc<SecretNames>,
     door: Arc<Door>,
+    /// What commands read, beside the roots.
+    common: Arc<OnceLock<Vec<PathBuf>>>,
 }
 
 impl Workspace {
@@ -43,7 +45,15 @@ impl Workspace {
         }
         let project = root.path.clone();
         let secrets = Arc::new(SecretNames::with(&[])?);
-        Ok(Self { roots: vec![Arc::new(root)], project, cwd, home: None, secrets, door: Door::new() })
+        Ok(Self {
+            roots: vec![Arc::new(root)],
+            project,
+            cwd,
+            home: None,
+            secrets,
+            door: Door::new(),
+            common: Arc::default(),
+        })
     }
 
     /// Adds a directory. Where roots contain each other, the innermost decides.
@@ -59,6 +69,12 @@ impl Workspace {
             None => self.roots.push(Arc::new(root)),
         }
         Ok(self)
+    }
+
+    /// Also reads below the directories that these commands read, and so do its clones. These are no roots. The first call
+    /// counts.
+    pub fn read_as(&self, commands: &Spawner) {
+        self.common.set(commands.readable()).ok();
     }
 
     /// Sets the person's home directory, which `~` means in messages. It is no root.
@@ -148,8 +164,9 @@ impl Workspace {
     pub fn locate(&self, path: &Path) -> Result<Location, Error> {
         let _use = self.enter(path)?;
         let resolved = locate::resolve(&self.cwd, path)?;
-        Ok(match self.innermost(&resolved) {
-            Some(root) => Location::Inside(Located::new(root.clone(), resolved)?),
+        let common = || Root::common(self.common_dir(&resolved)?).ok().map(Arc::new);
+        Ok(match self.innermost(&resolved).cloned().or_else(common) {
+            Some(root) => Location::Inside(Located::new(root, resolved)?),
             None => Location::Outside(resolved),
         })
     }
@@ -178,7 +195,8 @@ impl Workspace {
     pub fn existing_outside(&self, path: &Path) -> Option<PathBuf> {
         match self.locate(path) {
             Ok(Location::Outside(resolved)) => Some(resolved).filter(|resolved| resolved.exists()),
-            Ok(Location::Inside(_)) | Err(_) => None,
+            Ok(Location::Inside(at)) => Some(at.path().to_owned()).filter(|path| at.is_common() && path.exists()),
+            Err(_) => None,
         }
     }
 
@@ -197,7 +215,9 @@ impl Workspace {
     /// access.
     pub(super) fn enter_at(&self, at: &Located, wanted: Access) -> Result<UseGuard<'_>, Error> {
         let guard = self.enter(at.path())?;
-        let Some(root) = self.innermost(at.path()).filter(|root| root.path == at.root().path) else {
+        let is_common = at.is_common() && self.common_dir(at.path()) == Some(&at.root().path);
+        let root = self.innermost(at.path()).or(is_common.then_some(at.root()));
+        let Some(root) = root.filter(|root| root.path == at.root().path) else {
             let roots: Vec<_> = self.roots.iter().map(|root| root.path.clone()).collect();
             return Err(crate::error::outside(at.path(), &roots));
         };
@@ -206,6 +226,10 @@ impl Workspace {
             return Err(Error::new(ErrorKind::Denied, text));
         }
         Ok(guard)
+    }
+
+    fn common_dir(&self, resolved: &Path) -> Option<&PathBuf> {
+        self.common.get()?.iter().find(|dir| resolved.starts_with(dir))
     }
 
     fn innermost(&self, resolved: &Path) -> Option<&Arc<Root>> {

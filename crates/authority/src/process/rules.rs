@@ -248,6 +248,11 @@ fn collect(confinement: &Confinement, env: &EnvPolicy, temp: &Path) -> Result<(V
     Ok((all, absent))
 }
 
+/// Whether a rule gives a directory for reading alone.
+pub(super) fn is_read_dir(access: BitFlags<AccessFs>) -> bool {
+    access.contains(AccessFs::ReadDir) && access.contains(AccessFs::ReadFile) && !access.contains(AccessFs::WriteFile)
+}
+
 /// What is read and written.
 fn written(abi: ABI) -> BitFlags<AccessFs> {
     reading() | writing(abi)

@@ -31,6 +31,9 @@ use tokio::sync::oneshot;
 
 const STACK: usize = 256 * 1024;
 
+/// What processes and the machine keep, where a file may be a device or another process.
+const STATE: &[&str] = &["/proc", "/sys", "/dev", "/run", "/etc", "/var"];
+
 /// The longest tag and call, in bytes.
 const MAX_TAG: usize = 256;
 const MAX_CALL: usize = 64;
@@ -186,6 +189,14 @@ impl Spawner {
             && !roots().any(|root| path.starts_with(root))
             && !path.starts_with(room.temp.path())
             && (is_there(path) || path.parent().is_some_and(|dir| !is_seen(dir) && is_there(dir)))
+    }
+
+    /// The directories that confined children read, beside those of the system's and the kernel's state.
+    pub(crate) fn readable(&self) -> Vec<PathBuf> {
+        let Ok(room) = self.shared.room() else { return Vec::new() };
+        let is_state = |path: &Path| STATE.iter().any(|state| path.starts_with(state));
+        let read = room.given.iter().filter(|given| rules::is_read_dir(given.access) && !is_state(&given.path));
+        read.map(|given| given.path.clone()).collect()
     }
 
     /// Tries namespaces of the children's own.

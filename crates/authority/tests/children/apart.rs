@@ -159,7 +159,7 @@ async fn the_machine_stays_out_of_reach() {
         ("print(sorted(set(os.listdir('/')) - {'bin', 'dev', 'etc', 'gnu', 'home', 'lib', 'lib32', 'lib64', 'libx32', 'nix', 'opt', 'proc', 'run', 'sbin', 'snap', 'sys', 'tmp', 'usr', 'var', '.resolv.conf'}))".to_owned(), "[]"),
         (format!("open({:?})", place.home.join(".ssh/id")), missing),
         (format!("open({:?}, 'w')", place.outside.join("new")), missing),
-        ("open('/etc/new', 'w')".to_owned(), denied),
+        ("open('/etc/new', 'w')".to_owned(), if rustix::process::geteuid().is_root() { "Read-only file system" } else { denied }),
         ("open('/proc/sys/kernel/hostname', 'w')".to_owned(), denied),
         ("socket.socket(socket.AF_PACKET, socket.SOCK_RAW)".to_owned(), "Operation not permitted"),
         ("socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)".to_owned(), "Operation not permitted"),
@@ -185,13 +185,38 @@ async fn the_machine_stays_out_of_reach() {
 async fn what_may_only_be_read_is_not_written_wherever_it_is() {
     let mut place = Place::new();
     place.read.push(place.outside.clone());
+    // The project is below a directory that is only read.
+    let home = place.home.join("..").canonicalize().unwrap();
+    place.project = home.join("outside/project");
+    std::fs::create_dir(&place.project).unwrap();
+    std::fs::write(place.project.join("file"), "inside").unwrap();
     let Some(spawner) = spawner(&place) else { return };
     let file = place.outside.join("file");
-    for text in ["echo x > {}", "echo x >> {}", "rm {}", "mv {} {}2", "touch {}2", "ln -s x {}2"] {
+    assert_eq!(
+        sh(&spawner, &place, "chmod 600 file && touch -d 2001-01-01 file && echo -n ' too' >> file && cat file")
+            .await
+            .1,
+        "inside too"
+    );
+    for text in [
+        "echo x > {}",
+        "echo x >> {}",
+        "rm {}",
+        "mv {} {}2",
+        "touch {}2",
+        "ln -s x {}2",
+        // Landlock knows no rule for these.
+        "chmod 777 {}",
+        "chmod 777 $(dirname {})",
+        "chown $(id -u) {}",
+        "touch -d 2001-01-01 {}",
+        "setfattr -n user.x -v y {} || python3 -c \"import os; os.setxattr('{}', 'user.x', b'y')\"",
+    ] {
         let text = text.replace("{}", file.to_str().unwrap());
         assert_ne!(sh(&spawner, &place, &text).await.0, ChildExit::Exit(0), "{text}");
     }
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "outside");
+    std::fs::write(place.project.join("file"), "inside").unwrap();
     let reads = helped(&place, SandboxMode::ReadOnly);
     for text in ["echo x > file", "rm file", "touch new"] {
         assert_ne!(sh(&reads, &place, text).await.0, ChildExit::Exit(0), "{text}");

@@ -189,6 +189,10 @@ fn split(text: &str, parts: Vec<shell::Part>) -> Vec<Target> {
 fn path_target(way: AccessMode, path: &Path, workspace: &Workspace, command: bool) -> Target {
     let shown = workspace.show(path);
     let place = match workspace.locate(path) {
+        // What commands only read is outside for who writes.
+        Ok(Location::Inside(at)) if at.is_common() && way == AccessMode::Write => {
+            Location::Outside(at.path().to_owned())
+        }
         Ok(place) => place,
         Err(error) => return Target::Lost { shown, why: unresolved(path, &error, workspace) },
     };
@@ -210,7 +214,8 @@ fn path_target(way: AccessMode, path: &Path, workspace: &Workspace, command: boo
                 (AccessMode::Write, Access::Read) => Side::ReadOnly,
                 (AccessMode::Write, Access::ReadWrite) | (AccessMode::Read, _) => Side::Inside,
             };
-            (side, at.path(), Some(at.relative()), root_of(at.path(), workspace))
+            let dir = if at.is_common() { directory_of(at.path(), workspace) } else { root_of(at.path(), workspace) };
+            (side, at.path(), Some(at.relative()), dir)
         }
         Location::Outside(at) => (Side::Outside, at.as_path(), None, directory_of(at, workspace)),
     };

@@ -216,6 +216,12 @@ impl Composed {
             Some(git) => spawner.with_git_guard(Arc::clone(git)),
             None => spawner,
         });
+        // What commands read, Read reads.
+        if let Ok(spawner) = spawner.as_ref()
+            && self.mode != Mode::Off
+        {
+            self.workspace.read_as(spawner);
+        }
         let internet = Net::public(ambient, [HostPattern::any()]);
         let services = HostServices::none().root(HostCapability::WORKSPACE, self.workspace).net(internet).link(link);
         let redactor = Redactor::new(keys).map_err(|why| Failure::new(Exit::Config, why.to_string()))?;

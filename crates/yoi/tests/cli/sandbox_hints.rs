@@ -31,7 +31,11 @@ fn a_refused_directory_is_said_with_the_option_that_adds_it() {
     );
     run(&scene, &format!("cat {other}/read"), &[], None).says(&["✗ exit 1", &reading]);
     run(&scene, &format!("cat {other}/read"), &["--add-dir", &other], None).says(&["exit 0"]);
-    assert!(!run(&scene, &format!("{touch} || true"), &[], None).err.contains("refused access"));
+    // Also where the command hides it; but words alone are none.
+    run(&scene, &format!("cat {other}/read | head -n 1"), &[], None).says(&[&reading]);
+    run(&scene, &format!("cat {other}/read || true"), &[], None).says(&["exit 0", &reading]);
+    let words = format!("echo {other}/nowhere/at/all: Permission denied");
+    assert!(!run(&scene, &words, &[], None).err.contains("refused access"));
     assert!(!run(&scene, &touch, &["--add-write-dir", &other], None).err.contains('!'));
     assert!(scene.path("other/x").exists());
     assert!(!run(&scene, "exit 1", &[], None).err.contains("the sandbox refused"));
@@ -184,4 +188,52 @@ fn without_user_namespaces_the_weaker_promise_is_named() {
 
 fn run_with(scene: &Scene, model: &str) -> Done {
     finish(scene.command(&["run", "--pod", "q", "-m", model, "go"]).spawn().unwrap())
+}
+
+/// Models read the sources of a dependency with Read, and the run ended with 3: commands could read them, Read could not.
+#[test]
+fn read_reads_what_commands_read() {
+    let scene = Scene::new();
+    let at = scene.path("home/.cargo/registry/src/kept-1.0.0");
+    fs::create_dir_all(&at).unwrap();
+    fs::write(at.join("lib.rs"), "pub fn kept() {}\n").unwrap();
+    fs::create_dir_all(scene.path("home/.ssh")).unwrap();
+    fs::write(scene.path("home/.ssh/key"), "kept secret").unwrap();
+    std::os::unix::fs::symlink(scene.path("home/.ssh/key"), at.join("link")).unwrap();
+    let file = at.join("lib.rs").display().to_string();
+    let call = |name: &str, arguments: serde_json::Value| json!({ "name": name, "arguments": arguments });
+    let calls = [
+        bash(&format!("cat {file}")),
+        call("Read", json!({ "path": file })),
+        call("Grep", json!({ "pattern": "kept", "path": at.display().to_string() })),
+        call("Read", json!({ "path": at.join("gone.rs").display().to_string() })),
+        call("Read", json!({ "path": at.join("link").display().to_string() })),
+        call("Read", json!({ "path": "/etc/hostname" })),
+        call("Write", json!({ "path": file, "content": "x" })),
+    ];
+    let model = scene.script("s.jsonl", &[json!({ "calls": calls }), json!({ "text": "done" })]);
+    let ran = |flags: &[&str]| {
+        scene.yoi(&[&["run", "--pod", "p", "-m", &model, "go"], flags].concat());
+        let mut ends: Vec<_> = scene.records("p").into_iter().filter(|record| record["k"] == "tool_finished").collect();
+        scene.yoi(&["rm", "p"]).ends(0);
+        ends.sort_by_key(|end| end["call"].to_string());
+        ends.iter().map(|end| end["outcome"].to_string()).collect::<Vec<_>>()
+    };
+    for flags in [&[][..], &["--read-only"]] {
+        let results = ran(flags);
+        for (result, said) in results.iter().zip([
+            "pub fn kept",
+            "pub fn kept",
+            "pub fn kept",
+            "does not exist",
+            "reading outside the project: deny",
+            "reading outside the project: deny",
+            "writing outside the project: deny",
+        ]) {
+            assert!(result.contains(said) && !result.contains("secret"), "{flags:?} {said}: {result}");
+        }
+        assert_eq!(results.len(), 7);
+    }
+    assert!(ran(&["--sandbox", "off", "--allow", "Bash"])[1].contains("reading outside the project: deny"));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "pub fn kept() {}\n");
 }

@@ -3,7 +3,7 @@
 
 use crate::process::rules;
 use rustix::fd::OwnedFd;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, StatVfsMountFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
 use std::collections::VecDeque;
@@ -46,7 +46,8 @@ const PLAIN: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
 
 /// A view that is being built: already the root of this process, so no link on it leads to the machine's files.
 pub(super) struct View {
-    bound: Vec<PathBuf>,
+    /// The directories and files that lead to something, and whether that is mounted for writing.
+    bound: Vec<(PathBuf, bool)>,
     /// A directory of this view alone, on a disk: where it is on the machine.
     private: PathBuf,
     /// How many stores have a directory in it.
@@ -90,12 +91,17 @@ impl View {
         ] {
             symlink(target, link)?;
         }
-        let bound = OWN.iter().map(PathBuf::from).collect();
+        let bound = OWN.iter().map(|own| (PathBuf::from(own), true)).collect();
         Ok(Self { bound, private: machine(private), stores: 0, shut: Vec::new() })
     }
 
     fn is_bound(&self, path: &Path) -> bool {
-        self.bound.iter().any(|bound| path.starts_with(bound))
+        self.written_at(path).is_some()
+    }
+
+    /// Whether what a path leads to is mounted for writing; `None` if it leads to nothing yet.
+    fn written_at(&self, path: &Path) -> Option<bool> {
+        self.bound.iter().rev().find(|(bound, _)| path.starts_with(bound)).map(|(_, is_written)| *is_written)
     }
 
     /// Gives what a path of the machine leads to, with the links on the way; returns a handle on it. `None` where that is
@@ -106,11 +112,12 @@ impl View {
         }
         // Most are in what was given before.
         let seen = rustix::fs::openat2(CWD, path, HANDLE, Mode::empty(), ResolveFlags::NO_SYMLINKS);
+        let fits = |bound: Option<bool>| bound.is_some_and(|bound| bound || !is_written);
         let (file, end) = match seen {
-            Ok(file) if self.is_bound(path) => (file, path.to_owned()),
+            Ok(file) if fits(self.written_at(path)) => (file, path.to_owned()),
             _unseen => {
                 let Ok(end) = self.follow(path) else { return Ok(None) };
-                if !self.is_bound(&end) && !self.bind(&end, id)? {
+                if !fits(self.written_at(&end)) && !self.bind(&end, id, is_written)? {
                     return Ok(None);
                 }
                 (open(&end)?, end)
@@ -159,13 +166,13 @@ impl View {
             let options = CString::new(options).map_err(io::Error::other)?;
             rustix::mount::mount("overlay", &end, "overlay", PLAIN, Some(options.as_c_str()))?;
         }
-        self.bound.push(end.clone());
+        self.bound.push((end.clone(), true));
         open(&end).map(Some)
     }
 
     /// Makes a path lead to what is there on the machine; false if that is not this file. Only what has a rule is bound: a rule
     /// is nothing to a socket.
-    fn bind(&mut self, end: &Path, id: (u64, u64)) -> io::Result<bool> {
+    fn bind(&mut self, end: &Path, id: (u64, u64), is_written: bool) -> io::Result<bool> {
         let machine = machine(end);
         let Some(meta) = machine.metadata().ok().filter(|meta| (meta.dev(), meta.ino()) == id) else {
             return Ok(false);
@@ -180,7 +187,15 @@ impl View {
         if (bound.dev(), bound.ino()) != id {
             return Err(io::Error::other("it was moved meanwhile"));
         }
-        self.bound.push(end.to_owned());
+        // Of others' files nothing is changed in any case, with the error that is usual.
+        if !is_written && bound.uid() == rustix::process::geteuid().as_raw() {
+            // Rules are about content; this is about permissions, times and attributes, too. What the mount itself forbids stays so.
+            let kept = StatVfsMountFlags::NOSUID | StatVfsMountFlags::NODEV | StatVfsMountFlags::NOEXEC;
+            let kept = (rustix::fs::statvfs(end)?.f_flag & kept).bits();
+            let kept = MountFlags::from_bits_retain(u32::try_from(kept).map_err(io::Error::other)?);
+            rustix::mount::mount_remount(end, MountFlags::BIND | MountFlags::RDONLY | kept, c"")?;
+        }
+        self.bound.push((end.to_owned(), is_written));
         Ok(true)
     }
 
@@ -247,7 +262,7 @@ impl View {
 
     /// Whether a place of [`WRITTEN`] is the machine's, because it was given itself.
     fn is_given(&self, place: &str) -> bool {
-        self.bound.iter().any(|bound| bound == Path::new(place))
+        self.bound.iter().any(|(bound, _)| bound == Path::new(place))
     }
 }
 
