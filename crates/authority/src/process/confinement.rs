@@ -98,6 +98,7 @@ fn probe() -> Support {
         Ok(LandlockStatus::Available { effective_abi, kernel_abi }) => kernel_abi.unwrap_or(effective_abi as i32),
         Ok(LandlockStatus::NotEnabled | LandlockStatus::NotImplemented) | Err(_) => 0,
     };
-    let seccomp = filter::build(filter::Reach::Nothing).is_ok_and(|filter| seccompiler::apply_filter(&filter).is_ok());
+    let seccomp =
+        filter::build(filter::Reach::Nothing, None).is_ok_and(|filter| seccompiler::apply_filter(&filter).is_ok());
     Support { landlock_abi, seccomp }
 }

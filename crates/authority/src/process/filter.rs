@@ -123,6 +123,10 @@ const FILE_SETATTR: libc::c_long = 469;
 /// <linux/fcntl.h>.
 const LEASES: &[u64] = &[1024, 1026, 1040];
 
+/// In a namespace of processes of a call: its first process, and the thread of it that starts the command. They are outside of
+/// the child's confinement, and the kernel gives no number below 300 a second time.
+const KEEPERS: &[u64] = &[1, 2];
+
 /// Scheduling calls, with the index of the argument that names the process, where 0 is the caller. Affinity is not
 /// restricted: OpenMP sets it for its threads by number.
 const SCHEDULING: &[(libc::c_long, u8)] = &[
@@ -132,6 +136,25 @@ const SCHEDULING: &[(libc::c_long, u8)] = &[
     (libc::SYS_setpriority, 1),
     (libc::SYS_ioprio_set, 1),
 ];
+
+/// Calls that give a file or the caller other numbers of users and groups, with the indices of these arguments.
+const OWNERS: &[(libc::c_long, &[u8], &[u8])] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chown, &[1], &[2]),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_lchown, &[1], &[2]),
+    (libc::SYS_fchown, &[1], &[2]),
+    (libc::SYS_fchownat, &[2], &[3]),
+    (libc::SYS_setuid, &[0], &[]),
+    (libc::SYS_setgid, &[], &[0]),
+    (libc::SYS_setreuid, &[0, 1], &[]),
+    (libc::SYS_setregid, &[], &[0, 1]),
+    (libc::SYS_setresuid, &[0, 1, 2], &[]),
+    (libc::SYS_setresgid, &[], &[0, 1, 2]),
+];
+
+/// "No change" in these, or no number at all.
+const NO_ID: u64 = 0xffff_ffff;
 
 /// All processes of a user; <linux/resource.h>, <linux/ioprio.h>.
 const PRIO_USER: u64 = 2;
@@ -179,12 +202,19 @@ const RETURN_ERRNO: u32 = 0x0005_0000;
 /// The offset of the low half of the first argument, where it has one: on machines that store it first.
 const FIRST_ARGUMENT: u32 = 16;
 
-pub(super) fn build(reach: Reach) -> Result<BpfProgram, Error> {
-    compile(reach)
+/// Namespaces of a child's own, as far as the filter differs in them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OwnNamespaces {
+    /// The user and the group that exist in them, unless all do.
+    pub(super) only: Option<(u32, u32)>,
+}
+
+pub(super) fn build(reach: Reach, own: Option<OwnNamespaces>) -> Result<BpfProgram, Error> {
+    compile(reach, own)
         .map_err(|why| Error::new(ErrorKind::Unavailable, format!("system call filter: {why}; use sandbox mode off")))
 }
 
-fn compile(reach: Reach) -> Result<BpfProgram, seccompiler::BackendError> {
+fn compile(reach: Reach, own: Option<OwnNamespaces>) -> Result<BpfProgram, seccompiler::BackendError> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
     let shared = if matches!(reach, Reach::Namespaces | Reach::Machine) { &[] } else { SHARED };
     let refused = REFUSED.iter().chain(shared);
@@ -209,8 +239,20 @@ fn compile(reach: Reach) -> Result<BpfProgram, seccompiler::BackendError> {
     rules.insert(libc::SYS_ioctl, ioctl);
     let leases = LEASES.iter().map(|command| SeccompRule::new(vec![eq(1, *command)?]));
     rules.insert(libc::SYS_fcntl, leases.collect::<Result<_, _>>()?);
+    // Other processes; in a namespace of their own only its keeper.
+    let others = |index| match own {
+        None => Ok(vec![some(index, 0)?]),
+        Some(_) => KEEPERS.iter().map(|pid| SeccompRule::new(vec![eq(index, *pid)?])).collect::<Result<Vec<_>, _>>(),
+    };
     for (number, whose) in SCHEDULING {
-        rules.insert(*number, vec![some(*whose, 0)?]);
+        rules.insert(*number, others(*whose)?);
+    }
+    if let Some((user, group)) = own.and_then(|own| own.only) {
+        for (number, users, groups) in OWNERS {
+            let users = users.iter().map(|index| other_id(*index, user));
+            let groups = groups.iter().map(|index| other_id(*index, group));
+            rules.insert(*number, users.chain(groups).collect::<Result<_, _>>()?);
+        }
     }
     for (number, user) in [(libc::SYS_setpriority, PRIO_USER), (libc::SYS_ioprio_set, IOPRIO_WHO_USER)] {
         rules.entry(number).or_default().push(SeccompRule::new(vec![eq(0, user)?])?);
@@ -226,10 +268,9 @@ fn compile(reach: Reach) -> Result<BpfProgram, seccompiler::BackendError> {
     // Limits of other processes, the host's among them; 0 is the caller. And the limit that is the label, to set it.
     let label = |index| low(index, SeccompCmpOp::Eq, LOCKS);
     let new = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
-    rules.insert(
-        libc::SYS_prlimit64,
-        vec![SeccompRule::new(vec![low(0, SeccompCmpOp::Ne, 0)?])?, SeccompRule::new(vec![label(1)?, new])?],
-    );
+    let mut limits = others(0)?;
+    limits.push(SeccompRule::new(vec![label(1)?, new])?);
+    rules.insert(libc::SYS_prlimit64, limits);
     rules.insert(libc::SYS_setrlimit, vec![SeccompRule::new(vec![label(0)?])?]);
     for number in [libc::SYS_unshare, libc::SYS_clone] {
         rules.insert(number, vec![SeccompRule::new(vec![low(0, SeccompCmpOp::MaskedEq(NEW_USER), NEW_USER)?])?]);
@@ -242,6 +283,13 @@ fn compile(reach: Reach) -> Result<BpfProgram, seccompiler::BackendError> {
     }
     program.extend(BpfProgram::try_from(filter)?);
     Ok(program)
+}
+
+/// The kernel says that a number without a user is invalid. Programs expect what an ordinary user is told elsewhere.
+fn other_id(index: u8, own: u32) -> Result<SeccompRule, seccompiler::BackendError> {
+    let conditions =
+        [u64::from(own), NO_ID].map(|id| SeccompCondition::new(index, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, id));
+    SeccompRule::new(conditions.into_iter().collect::<Result<_, _>>()?)
 }
 
 /// Sockets of the internet fail as on a machine without a network, which programs name.

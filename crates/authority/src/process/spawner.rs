@@ -551,7 +551,7 @@ fn build_cage(
         return Err(Error::new(ErrorKind::Unavailable, text));
     }
     let (ruleset, given) = rules::build(confinement, env, temp, reach)?;
-    Ok((Arc::new(Cage { ruleset, filter: filter::build(reach)? }), given))
+    Ok((Arc::new(Cage { ruleset, filter: filter::build(reach, None)? }), given))
 }
 
 fn owned(entry: (impl AsRef<OsStr>, impl AsRef<OsStr>)) -> (OsString, OsString) {

@@ -16,13 +16,13 @@ fn spawner(place: &Place) -> Option<Spawner> {
     apart(place, SandboxMode::WorkspaceWrite)
 }
 
-async fn sh(spawner: &Spawner, place: &Place, text: &str) -> (ChildExit, String, Option<u32>) {
+pub(crate) async fn sh(spawner: &Spawner, place: &Place, text: &str) -> (ChildExit, String, Option<u32>) {
     let (ended, said) = run(spawner, place.job("bash", &["-c", text])).await.unwrap();
     (ended.how, said.trim().to_owned(), ended.refused)
 }
 
 /// What a program says, by `python3`, whose sockets are plain.
-async fn python(spawner: &Spawner, place: &Place, lines: &str) -> (String, Option<u32>) {
+pub(crate) async fn python(spawner: &Spawner, place: &Place, lines: &str) -> (String, Option<u32>) {
     let text = format!(
         "import os, socket\ntry:\n    {}\nexcept OSError as e: print(e.strerror)",
         lines.replace('\n', "\n    ")

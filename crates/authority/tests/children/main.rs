@@ -7,6 +7,7 @@ mod escapes;
 mod hosts;
 mod kernel;
 mod limited;
+mod outside;
 mod planted;
 mod programs;
 mod run;

@@ -15,7 +15,7 @@ use super::view::{self, View};
 use super::wire::{self, Fields};
 use crate::process::cage::Cage;
 use crate::process::env::PROXY;
-use crate::process::filter::{self, Reach};
+use crate::process::filter::{self, OwnNamespaces, Reach};
 use crate::process::rules::{self, Given};
 use fork::Fork;
 use landlock::{ABI, Access, AccessFs, BitFlags};
@@ -51,7 +51,7 @@ impl KeeperKit {
         let given = self.given.iter().map(|(file, access)| (file.as_fd(), *access));
         let given = given.chain([(proc, AccessFs::ReadFile | AccessFs::ReadDir)]);
         let ruleset = rules::ruleset(given, reach, self.abi).map_err(io::Error::other)?;
-        let filter = if reach == Reach::Namespaces { Ok(self.filter.clone()) } else { filter::build(reach) };
+        let filter = if reach == Reach::Namespaces { Ok(self.filter.clone()) } else { build_filter(reach) };
         Ok(Cage { ruleset, filter: filter.map_err(io::Error::other)? })
     }
 
@@ -73,6 +73,13 @@ impl KeeperKit {
 
 /// Comes with a listener in the network of the commands.
 pub(super) const LISTENER: &[u8] = b"listener";
+
+/// Root's children are in no namespace of users.
+fn build_filter(reach: Reach) -> Result<BpfProgram, crate::Error> {
+    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    let only = (!user.is_root()).then_some((user.as_raw(), group.as_raw()));
+    filter::build(reach, Some(OwnNamespaces { only }))
+}
 
 /// What a pod tells its helper at first.
 struct Setup {
@@ -190,7 +197,7 @@ fn prepare(mut setup: Setup, socket: OwnedFd) -> io::Result<KeeperKit> {
     given.extend(own.written.into_iter().map(|file| (file, written)));
     given.extend(own.terminal.into_iter().map(|file| (file, written & AccessFs::from_file(abi))));
     given.extend(own.read.into_iter().map(|file| (file, AccessFs::ReadFile.into())));
-    let filter = filter::build(Reach::Namespaces).map_err(io::Error::other)?;
+    let filter = build_filter(Reach::Namespaces).map_err(io::Error::other)?;
     Ok(KeeperKit { socket, given, abi, filter, network, resolver: own.resolver, has_tmp: own.has_tmp })
 }
 
