@@ -345,7 +345,11 @@ fn given(env: &EnvPolicy, written: &[PathBuf], hidden: &[PathBuf]) -> (Vec<(End,
         };
         match follow(&path, named, &ground) {
             Some(end) if is_free(&end.path) => found.push((end, is_store)),
-            None if is_store && named == Named::ByUs && is_free(&path) && is_absent(&path) => absent.push(path),
+            None if is_store && named == Named::ByUs && is_free(&path) => {
+                let top = absent_top(&path, home.as_deref());
+                let top = top.map(|top| if is_free(&top) { top } else { path });
+                absent.extend(top.filter(|top| !absent.contains(top)));
+            }
             Some(_) | None => {}
         }
     }
@@ -359,10 +363,13 @@ fn holds_no_secret(path: &Path) -> bool {
     !["password", "passphrase", "privatekey", "token", "authorization"].iter().any(|word| text.contains(word))
 }
 
-/// Whether nothing is at a path, and no link on the way to it.
-fn is_absent(path: &Path) -> bool {
-    let there = path.ancestors().skip(1).find(|dir| dir.symlink_metadata().is_ok());
-    path.symlink_metadata().is_err() && there.is_some_and(|dir| dir.canonicalize().is_ok_and(|real| real == dir))
+/// The first directory on the way to a path, below the home directory, that is not there; `None` if there is none, or a link is
+/// before it. Where `.gradle` is missing, it is one new directory, not six in it.
+fn absent_top(path: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    let missing = |dir: &&Path| dir.symlink_metadata().is_err() && Some(*dir) != home;
+    let top = path.ancestors().take_while(missing).last()?;
+    let real = top.parent()?.canonicalize().ok()?;
+    (real == top.parent()?).then(|| top.to_owned())
 }
 
 /// The entries of `/etc` that are not in [`ETC_WITHHELD`].

@@ -413,6 +413,8 @@ async fn package_managers_have_stores_of_their_own() {
         ),
         ("cat ~/.cargo/registry/crate ~/.cargo/registry/new; ls ~/.cargo/registry/d", "codemore\nnew\ne"),
         ("mkdir -p ~/.m2/repository/x && echo y > ~/.m2/repository/x/y && cat ~/.m2/repository/x/y", "y"),
+        // What is not there at all is one new directory.
+        ("ls ~/.gradle; mkdir ~/.gradle/caches && echo w > ~/.gradle/own && ls ~/.gradle", "caches\nown"),
         ("echo z > \"$GOMODCACHE/z\" && ls \"$GOMODCACHE\"", "pkg\nz"),
         ("cat ~/.m2/settings.xml", "<mirror/>"),
         ("echo $npm_config_fetch_retries $CARGO_NET_RETRY $PIP_RETRIES", "0 0 0"),

@@ -172,6 +172,7 @@ pub(super) fn unshare(flags: UnshareFlags) -> io::Result<()> {
 }
 
 fn prepare(mut setup: Setup, socket: OwnedFd) -> io::Result<KeeperKit> {
+    let network = begin_network(setup.loopback, setup.proxy)?;
     let mut view = View::begin(&setup.private)?;
     let abi = ABI::from(setup.abi);
     let written = AccessFs::from_all(abi) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
@@ -187,7 +188,7 @@ fn prepare(mut setup: Setup, socket: OwnedFd) -> io::Result<KeeperKit> {
         let file = view.give(&path, id, access.contains(AccessFs::WriteFile)).map_err(failed)?;
         given.extend(file.map(|file| (file, access)));
     }
-    let (network, listener) = network(setup.loopback, setup.proxy)?;
+    let (network, listener) = take_network(&network)?;
     if let Some(listener) = listener {
         wire::send(&socket, LISTENER, &[listener.as_fd()])?;
     }
@@ -201,8 +202,9 @@ fn prepare(mut setup: Setup, socket: OwnedFd) -> io::Result<KeeperKit> {
     Ok(KeeperKit { socket, given, abi, filter, network, resolver: own.resolver, has_tmp: own.has_tmp })
 }
 
-/// A network without a way out, and where a proxy in it listens. A process that entered it would not leave it again, so another one makes it.
-fn network(loopback: bool, proxy: bool) -> io::Result<(OwnedFd, Option<OwnedFd>)> {
+/// Begins a network without a way out, and where a proxy in it listens. A process that entered it would not leave it again,
+/// so another one makes it, while this one goes on.
+fn begin_network(loopback: bool, proxy: bool) -> io::Result<OwnedFd> {
     let (ours, theirs) = pair()?;
     if fork::fork()? == Fork::Child {
         let made =
@@ -218,8 +220,11 @@ fn network(loopback: bool, proxy: bool) -> io::Result<(OwnedFd, Option<OwnedFd>)
         };
         std::process::exit(i32::from(sent.is_err()));
     }
-    drop(theirs);
-    let (said, files) = wire::receive(&ours)?;
+    Ok(ours)
+}
+
+fn take_network(from: &OwnedFd) -> io::Result<(OwnedFd, Option<OwnedFd>)> {
+    let (said, files) = wire::receive(from)?;
     while rustix::process::wait(WaitOptions::empty()).is_err_and(|error| error == Errno::INTR) {}
     let mut files = files.into_iter();
     let network =

@@ -138,18 +138,17 @@ impl View {
 
     fn try_copy(&mut self, path: &Path, id: (u64, u64)) -> io::Result<Option<OwnedFd>> {
         self.stores += 1;
-        let own = self.private.join(format!("store-{}", self.stores));
-        let (upper, work) = (own.join("new"), own.join("work"));
-        make_dir(&upper)?;
-        make_dir(&work)?;
+        let [upper, work] = ["new", "work"].map(|part| self.private.join(format!("{part}-{}", self.stores)));
         let end = if id == rules::ABSENT { path.to_owned() } else { self.follow(path)? };
+        if id == rules::ABSENT && self.is_bound(&end) {
+            return Ok(None);
+        }
+        make_dir(&upper)?;
         if id == rules::ABSENT {
-            if self.is_bound(&end) {
-                return Ok(None);
-            }
             make_dir(&end)?;
             rustix::mount::mount_bind(&upper, &end)?;
         } else {
+            make_dir(&work)?;
             let lower = open(machine(&end))?;
             let found = rustix::fs::fstat(&lower)?;
             if (found.st_dev, found.st_ino) != id {
@@ -162,7 +161,8 @@ impl View {
             let (upper, work) = (open(upper)?, open(work)?);
             let [lower, upper, work] = [&lower, &upper, &work].map(|dir| format!("/proc/self/fd/{}", dir.as_raw_fd()));
             let attributes = if rustix::process::geteuid().is_root() { "" } else { ",userxattr" };
-            let options = format!("lowerdir={lower},upperdir={upper},workdir={work}{attributes}");
+            // Without `volatile`, its end writes out all of the machine's file system.
+            let options = format!("lowerdir={lower},upperdir={upper},workdir={work},volatile{attributes}");
             let options = CString::new(options).map_err(io::Error::other)?;
             rustix::mount::mount("overlay", &end, "overlay", PLAIN, Some(options.as_c_str()))?;
         }
