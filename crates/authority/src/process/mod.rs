@@ -43,7 +43,7 @@ pub use confinement::{Beyond, Confinement, Network, SandboxMode, Support, suppor
 pub use descendants::{become_subreaper, end_descendants, end_survivors};
 pub use env::EnvPolicy;
 pub use exit::{ChildExit, KILL_WAIT};
-pub use git_guard::{GitFinding, GitGuard, Handled, LinkedRepository};
+pub use git_guard::{GitFinding, GitGuard, Handled, LinkedRepository, borrowed_objects};
 pub use host_child::HostChild;
 pub use inherited::seal_inherited;
 pub use label::label_descendants;

@@ -237,6 +237,10 @@ async fn git_works_where_its_repository_is_elsewhere() {
             "git init -q r; git -C r commit -qm a --allow-empty; git init -q s; git -C s submodule --quiet add ../r sub; ln -s s/sub project",
             "s/.git/modules/sub",
         ),
+        (
+            "git init -q r; touch r/a; git -C r add a; git -C r commit -qm a; git clone -q --separate-git-dir=g r project",
+            "g",
+        ),
     ] {
         let mut place = Place::new();
         let home = place.home.clone();

@@ -140,7 +140,7 @@ fn what_runs_nothing_by_itself_is_reported_and_stays() {
     let scene = scene();
     scene.git("config core.attributesFile there/attributes");
     let found = scene.run(
-        "echo '* text' > .git/info/attributes; echo OUTSIDE > .git/objects/info/alternates; mkdir .git/branches; \
+        "echo '* text' > .git/info/attributes; echo ../../src/objects > .git/objects/info/alternates; mkdir .git/branches; \
          echo ext::evil > .git/branches/x",
     );
     let want = ["changed .git/branches/x", "changed .git/info/attributes", "changed .git/objects/info/alternates"];
@@ -152,6 +152,30 @@ fn what_runs_nothing_by_itself_is_reported_and_stays() {
     let found = scene.run("echo 'exec evil' >> .git/rebase-merge/git-rebase-todo");
     assert_eq!(told(&scene, &found), ["changed .git/rebase-merge/git-rebase-todo"]);
     assert!(scene.run("echo 'pick x' >> .git/rebase-merge/git-rebase-todo").is_empty());
+}
+
+/// Commands of the next pod may read the directories of objects that a repository names.
+#[test]
+fn objects_elsewhere_are_not_named_by_a_command() {
+    let scene = scene();
+    let file = ".git/objects/info/alternates";
+    for (plant, want) in [
+        ("echo OUTSIDE > .git/objects/info/alternates", "removed"),
+        ("printf '# x\\nsrc\\n../../..\\n' > .git/objects/info/alternates", "removed"),
+        ("ln -s OUTSIDE .git/objects/info/alternates", "changed"),
+    ] {
+        let found = scene.run(plant);
+        assert_eq!(told(&scene, &found), [format!("{want} {file}")], "{plant}");
+        std::fs::remove_file(scene.path(file)).ok();
+        scene.run("true");
+    }
+    std::fs::write(scene.path(file), "/one/objects\n").unwrap();
+    assert!(scene.run("true").is_empty(), "the person's");
+    for plant in ["echo OUTSIDE >> .git/objects/info/alternates", "sed -i 1iOUTSIDE .git/objects/info/alternates"] {
+        assert_eq!(told(&scene, &scene.run(plant)), [format!("put back {file}")], "{plant}");
+        assert_eq!(scene.read(file), "/one/objects\n");
+    }
+    assert_eq!(told(&scene, &scene.run("echo src >> .git/objects/info/alternates")), [format!("changed {file}")]);
 }
 
 /// Each waits for the other, so that they run at the same time.

@@ -5,7 +5,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::project::Project;
 use crate::show::remedy::allow;
-use authority::{Access, Ambient, EnvPolicy, GitGuard, Withheld};
+use authority::{Access, Ambient, EnvPolicy, GitGuard, Withheld, borrowed_objects};
 use llm_worker::ToolEffect;
 use llm_worker::tool::Touch;
 use pod::permission::CallFacts;
@@ -24,6 +24,18 @@ pub(crate) fn elsewhere(ambient: &Ambient, project: &Project, inherited: &EnvPol
     let whole = &project.linked.as_ref().filter(|_| project.too_wide.is_none())?.whole;
     let fits = !whole.starts_with(&project.root) && Withheld::of(ambient, inherited).conflict(whole).is_none();
     fits.then(|| whole.clone())
+}
+
+/// The directories of other repositories' objects that the project's repository uses, for reading.
+pub(crate) fn borrowed(ambient: &Ambient, project: &Project, inherited: &EnvPolicy) -> Vec<PathBuf> {
+    let whole = project.linked.as_ref().map(|linked| linked.whole.clone());
+    let git = whole.or_else(|| Some(project.root.canonicalize().ok()?.join(".git")));
+    let mut dirs = git.filter(|_| project.too_wide.is_none()).map(|git| borrowed_objects(&git)).unwrap_or_default();
+    if !dirs.is_empty() {
+        let withheld = Withheld::of(ambient, inherited);
+        dirs.retain(|dir| !dir.starts_with(&project.root) && withheld.conflict(dir).is_none());
+    }
+    dirs
 }
 
 /// For the directories that commands may write, among them the repository that is `elsewhere`; none where they may write

@@ -108,7 +108,8 @@ pub(crate) fn compose(ambient: &Ambient, config: &Config, env: &Env, added: Adde
     let repository = git::elsewhere(ambient, &project, &inherited);
     let written = std::iter::once(workspace.project().to_path_buf()).chain(added.write.iter().cloned());
     let written = written.chain(repository.clone());
-    let confinement = Confinement { mode: mode.into(), read: added.read.clone(), write: written.collect() };
+    let read = added.read.iter().cloned().chain(git::borrowed(ambient, &project, &inherited));
+    let confinement = Confinement { mode: mode.into(), read: read.collect(), write: written.collect() };
     // What reads only keeps its promise that it sends nothing.
     let most = if mode == Mode::ReadOnly { NetworkMode::Loopback } else { NetworkMode::On };
     let network = config.network.value.min(most);

@@ -117,10 +117,16 @@ const IDENTITY: &str = "-c user.name=t -c user.email=t@e.org";
 /// claude-code#33657, ai-jail#101: in a worktree, git said "not a git repository". Its repository is used as `.git` is: what
 /// git would run for the person is put back there, too.
 #[test]
-fn the_repository_of_a_worktree_and_of_a_submodule_is_used_and_guarded() {
+fn a_repository_that_is_elsewhere_is_used_and_guarded() {
     let plant = "cd \"$(git rev-parse --git-common-dir)\" && git config core.fsmonitor 'touch ran;:' && git config \
                  core.hooksPath there && printf '#!/bin/sh\\ntouch ran\\n' > hooks/pre-commit && chmod +x hooks/pre-commit";
-    for (case, repository) in [("worktree", "other/.git"), ("bare", "bare"), ("submodule", ".git/modules/project")] {
+    for (case, repository) in [
+        ("worktree", "other/.git"),
+        ("bare", "bare"),
+        ("separate", "apart"),
+        ("shared", "project/.git"),
+        ("submodule", ".git/modules/project"),
+    ] {
         let command =
             format!("git log --oneline && echo b > b && git add b && git {IDENTITY} commit -qm two && {plant}");
         let (scene, model) = scene(&command);
@@ -133,22 +139,29 @@ fn the_repository_of_a_worktree_and_of_a_submodule_is_used_and_guarded() {
             assert!(git.env("HOME", scene.path("home")).status().unwrap().success(), "{case}: {words}");
         };
         git("other", "init -q -b main");
-        git("other", "commit -qm 1 --allow-empty");
+        fs::write(scene.path("other/first"), "").unwrap();
+        git("other", "add first");
+        git("other", "commit -qm 1");
         match case {
             "worktree" => git("other", "worktree add -q ../project -b f"),
             "bare" => {
                 git("other", "clone -q --bare . ../bare");
                 git("bare", "worktree add -q ../project -b f");
             }
+            "separate" => git("other", "clone -q --separate-git-dir=../apart . ../project"),
+            "shared" => git("other", "clone -q --shared . ../project"),
             _submodule => {
                 git("", "init -q .");
                 git("", "submodule add -q ./other project");
-                git("project", "checkout -q -b f");
             }
+        }
+        if !["worktree", "bare"].contains(&case) {
+            git("project", "checkout -q -b f");
         }
         let done = scene.yoi(&["run", "--pod", "p", "-m", &model, "go"]).ends(0);
         let removed = format!("{repository}/hooks/pre-commit");
-        done.says(&["exit 0", &removed, "core.fsmonitor", "core.hookspath"]);
+        let told = removed.trim_start_matches("project/");
+        done.says(&["exit 0", told, "core.fsmonitor", "core.hookspath"]);
         assert!(!scene.path(&removed).exists(), "{case}");
         let log = scene.yoi(&["log", "p", "--json"]).ends(0).out;
         assert!(log.contains("Git branch: f"), "{case}: {log}");
@@ -156,8 +169,9 @@ fn the_repository_of_a_worktree_and_of_a_submodule_is_used_and_guarded() {
         assert!(!scene.file("ran").exists(), "{case}");
         // What is beside it stays out of reach.
         scene.write("a", "");
-        let denied = json!({ "calls": [{ "name": "Bash", "arguments": { "command": "touch ../other/x" } }] });
+        let denied = json!({ "calls": [{ "name": "Bash", "arguments": { "command": "touch ../other/.git/objects/x; touch ../other/x" } }] });
         let model = scene.script("t.jsonl", &[denied, json!({ "text": "done" })]);
         scene.yoi(&["run", "--pod", "q", "-m", &model, "go"]).says(&["exit 1"]);
+        assert!(case != "shared" || !scene.path("other/.git/objects/x").exists(), "objects are only read");
     }
 }

@@ -108,7 +108,7 @@ impl Judge<'_> {
         for (path, was) in self.before.found.iter().filter(|(path, _)| !after.found.contains_key(*path)) {
             let state = self.memory.state(self.roots, path);
             if !state.same(&was.state) {
-                changed.push((path.clone(), Watched { role: was.role, state, leads: None }));
+                changed.push((path.clone(), Watched { role: was.role, state, leads: Vec::new() }));
             }
         }
         changed
@@ -116,10 +116,8 @@ impl Judge<'_> {
 
     /// Whether a `.git` file, or a link of that name, leads to a place that is not watched.
     fn leads_away(&self, path: &Path, was: Option<&Watched>, now: &Watched) -> bool {
-        let leads = now.leads.as_ref();
-        leads.is_some_and(|to| self.roots.literal(to).is_none())
-            && was.and_then(|was| was.leads.as_ref()) != leads
-            && !self.is_unchanged(path)
+        let before = was.map(|was| was.leads.as_slice()).unwrap_or_default();
+        now.leads.iter().any(|to| self.roots.literal(to).is_none() && !before.contains(to)) && !self.is_unchanged(path)
     }
 
     fn config(&mut self, path: &Path, was: Option<&Watched>, now: &Arc<Content>) {

@@ -1,10 +1,11 @@
 //! The repository that a `.git` file names, if the repository names that directory, too.
 //!
 //! A command or an archive can write a `.git` file with any path in it. Therefore the file alone opens nothing: git itself
-//! writes a link back, into a directory that commands of other projects cannot write.
+//! writes a link back, into a directory that commands of other projects cannot write; or the index proves it ([`index`]).
 
 use super::config::parse;
-use rustix::fs::{Mode, OFlags};
+use super::index;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
@@ -39,14 +40,23 @@ impl LinkedRepository {
                 // Otherwise, a forged directory could name any repository.
                 (back == top.join(".git") && own.parent() == Some(&whole.join("worktrees"))).then_some(whole)?
             }
-            None => (worktree(&own)? == top).then(|| own.clone())?,
+            None => {
+                worktree(&own).map_or_else(|| index::knows(&own, &top), |named| named == top).then(|| own.clone())?
+            }
         };
-        let me = rustix::process::geteuid().as_raw();
-        let mine = [&own, &whole].iter().all(|dir| dir.metadata().is_ok_and(|meta| meta.is_dir() && meta.uid() == me));
-        let repository =
-            whole.join("HEAD").is_file() && ["objects", "refs"].iter().all(|name| whole.join(name).is_dir());
-        (mine && repository && !top.starts_with(&whole)).then_some(Self { own, whole })
+        (is_mine(&own) && is_repository(&whole) && !top.starts_with(&whole)).then_some(Self { own, whole })
     }
+}
+
+/// Whether a directory is one of this user.
+fn is_mine(dir: &Path) -> bool {
+    let me = rustix::process::geteuid().as_raw();
+    dir.metadata().is_ok_and(|meta| meta.is_dir() && meta.uid() == me)
+}
+
+/// Whether it is a repository of this user.
+pub(super) fn is_repository(dir: &Path) -> bool {
+    is_mine(dir) && dir.join("HEAD").is_file() && ["objects", "refs"].iter().all(|name| is_mine(&dir.join(name)))
 }
 
 /// The directory in which a repository says that its files are.
@@ -65,12 +75,17 @@ fn named(from: &Path, bytes: &[u8]) -> Option<PathBuf> {
 
 /// The content of a regular file; no link is followed, and nothing is waited for.
 fn bytes(path: &Path, most: u64) -> Option<Vec<u8>> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
-    let len = file.metadata().ok().filter(std::fs::Metadata::is_file)?.len();
+    start(path, most + 1).filter(|bytes| bytes.len() as u64 <= most && !bytes.contains(&0))
+}
+
+/// The first bytes of one.
+pub(super) fn start(path: &Path, most: u64) -> Option<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let file = File::from(rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).ok()?);
+    file.metadata().ok().filter(std::fs::Metadata::is_file)?;
     let mut bytes = Vec::new();
     file.take(most).read_to_end(&mut bytes).ok()?;
-    (len <= most && !bytes.contains(&0)).then_some(bytes)
+    Some(bytes)
 }
 
 pub(super) fn path_of(bytes: &[u8]) -> PathBuf {

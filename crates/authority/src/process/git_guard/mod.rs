@@ -9,8 +9,10 @@
 //! Concurrent calls share the first snapshot and the findings. No link is followed and no operation can block: names
 //! are opened one by one from the roots' handles, and only regular files are read.
 
+mod borrowed;
 mod config;
 mod finding;
+mod index;
 mod judge;
 mod keyed;
 mod keys;
@@ -20,6 +22,7 @@ mod quarantine;
 mod restore;
 mod scan;
 
+pub use borrowed::borrowed_objects;
 pub use finding::{GitFinding, Handled};
 pub use linked::LinkedRepository;
 

@@ -4,6 +4,7 @@
 //! `.git` file, a `commondir` or a link leads to. Of each, its configuration with what that includes, its hooks where
 //! they are, and the files that lead elsewhere are noted.
 
+use super::borrowed::{ALTERNATES, lines};
 use super::linked::{path_of, trimmed};
 use super::memory::{Memory, State};
 use crate::fs::{FileKind, Workspace};
@@ -26,7 +27,6 @@ const CONFIGS: &[&str] = &["config", "config.worktree"];
 const REPORTED: &[&str] = &[
     "gitdir",
     "info/attributes",
-    "objects/info/alternates",
     "objects/info/http-alternates",
     "rebase-merge/strategy",
     "rebase-merge/strategy_opts",
@@ -64,7 +64,7 @@ pub(super) enum Role {
     HookDir,
     /// A directory of a repository; a link there leads to another one.
     Location,
-    /// A file that names another directory: `.git`, `commondir`.
+    /// A file that names other directories: `.git`, `commondir`, alternates.
     Pointer,
     Todo,
     /// Reported when it changes.
@@ -77,8 +77,8 @@ pub(super) enum Role {
 pub(super) struct Watched {
     pub(super) role: Role,
     pub(super) state: State,
-    /// The path that a pointer names.
-    pub(super) leads: Option<PathBuf>,
+    /// The paths that a pointer names.
+    pub(super) leads: Vec<PathBuf>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -138,7 +138,7 @@ impl Scan<'_> {
             return;
         }
         let state = self.memory.state(self.roots, path);
-        self.insert(path, role, state, None);
+        self.insert(path, role, state, Vec::new());
     }
 
     /// Notes a name whose directory may be missing.
@@ -148,7 +148,7 @@ impl Scan<'_> {
         self.note(&path, role);
     }
 
-    fn insert(&mut self, path: &Path, role: Role, state: State, leads: Option<PathBuf>) {
+    fn insert(&mut self, path: &Path, role: Role, state: State, leads: Vec<PathBuf>) {
         self.snapshot.found.insert(path.to_owned(), Watched { role, state, leads });
     }
 
@@ -163,7 +163,7 @@ impl Scan<'_> {
         let dir = path.parent().unwrap_or(path);
         match &state {
             State::Dir => {
-                self.insert(path, Role::Location, state, None);
+                self.insert(path, Role::Location, state, Vec::new());
                 self.repository(path);
             }
             State::File(content) => {
@@ -175,12 +175,12 @@ impl Scan<'_> {
                 let leads = self.memory.leads(dir, Path::new(target));
                 self.pointer(path, state, leads);
             }
-            State::Missing | State::Other(_) => self.insert(path, Role::Location, state, None),
+            State::Missing | State::Other(_) => self.insert(path, Role::Location, state, Vec::new()),
         }
     }
 
     fn pointer(&mut self, path: &Path, state: State, leads: Option<PathBuf>) {
-        self.insert(path, Role::Pointer, state, leads.clone());
+        self.insert(path, Role::Pointer, state, leads.iter().cloned().collect());
         self.follow(leads);
     }
 
@@ -219,6 +219,7 @@ impl Scan<'_> {
             self.hooks(&dir, role, HOOK_DEPTH);
         }
         self.common(git);
+        self.alternates(git);
         REPORTED.iter().for_each(|name| self.note_below(git, name, Role::Reported));
         TODOS.iter().for_each(|name| self.note_below(git, name, Role::Todo));
         for name in OLD_REMOTES {
@@ -271,6 +272,17 @@ impl Scan<'_> {
         };
         let leads = named.and_then(|named| self.memory.leads(git, &named));
         self.pointer(&path, state, leads);
+    }
+
+    /// Handles the file of the directories whose objects a repository uses: commands may read those from the next start on.
+    fn alternates(&mut self, git: &Path) {
+        self.note_below(git, ALTERNATES, Role::Pointer);
+        let path = git.join(ALTERNATES);
+        let Some(Watched { state: State::File(content), .. }) = self.snapshot.found.get(&path) else { return };
+        let content = content.clone();
+        let named = lines(content.bytes.as_deref().unwrap_or_default());
+        let leads = named.filter_map(|named| self.memory.leads(&git.join("objects"), &named)).collect();
+        self.insert(&path, Role::Pointer, State::File(content), leads);
     }
 
     /// Handles a configuration file, the files that it includes, and the hooks that it names.
