@@ -21,6 +21,7 @@ use fork::Fork;
 use landlock::{ABI, Access, AccessFs, BitFlags};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 use rustix::net::{AddressFamily, SendFlags, SocketType};
@@ -206,11 +207,18 @@ fn prepare(mut setup: Setup, socket: OwnedFd) -> io::Result<KeeperKit> {
 /// so another one makes it, while this one goes on.
 fn begin_network(loopback: bool, proxy: bool) -> io::Result<OwnedFd> {
     let (ours, theirs) = pair()?;
+    // By then, the root of both may be another one.
+    let proc = view::open("/proc")?;
     if fork::fork()? == Fork::Child {
-        let made =
-            unshare(UnshareFlags::NEWNET).and_then(|()| if loopback { raise_loopback() } else { Ok(()) }).and_then(
-                |()| Ok((File::open("/proc/self/ns/net")?, proxy.then(|| TcpListener::bind(PROXY)).transpose()?)),
-            );
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let made = unshare(UnshareFlags::NEWNET)
+            .and_then(|()| if loopback { raise_loopback() } else { Ok(()) })
+            .and_then(|()| {
+                Ok((
+                    rustix::fs::openat(&proc, "self/ns/net", flags, Mode::empty())?,
+                    proxy.then(|| TcpListener::bind(PROXY)).transpose()?,
+                ))
+            });
         let sent = match &made {
             Ok((file, listener)) => {
                 let files: Vec<_> = std::iter::once(file.as_fd()).chain(listener.iter().map(AsFd::as_fd)).collect();
