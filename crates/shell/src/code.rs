@@ -65,7 +65,11 @@ pub(crate) fn files(name: &str, arguments: &[Word]) -> Vec<Vec<Word>> {
         "awk" | "gawk" | "mawk" | "nawk" => {
             at.and_then(|at| arguments.get(at + 1..)).map(<[Word]>::to_vec).into_iter().collect()
         }
-        _ => known::files(name, arguments),
+        // `git-push` in git's directory of programs is `git push`.
+        _ => match name.strip_prefix("git-") {
+            Some(subcommand) => vec![[&[Word::plain("git"), Word::plain(subcommand)], arguments].concat()],
+            None => known::files(name, arguments),
+        },
     }
 }
 

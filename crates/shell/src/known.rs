@@ -69,6 +69,12 @@ fn row(name: &str) -> Option<&'static Row> {
     forms(name).find_map(|name| find(name).or_else(|| find(versionless(name))))
 }
 
+/// What is tried behind the name of a script of Node, and what stands for a directory.
+const SUFFIXES: &str = ".js .cjs .mjs .jsx .ts .cts .mts .tsx .node /index.js /index.ts";
+
+/// Most arguments that are kept beside each of these.
+const MAX_REPEATED: usize = 64;
+
 /// The files that a call runs by their names, each with its arguments: a script, a module of Python, a package, a makefile.
 /// Of a call that is opaque, some.
 pub(crate) fn files(name: &str, arguments: &[Word]) -> Vec<Vec<Word>> {
@@ -78,7 +84,7 @@ pub(crate) fn files(name: &str, arguments: &[Word]) -> Vec<Vec<Word>> {
     let (mut at, mut runs) = (0, matches!(row.operands, Operands::CommandLine | Operands::Own));
     while let Some((word, text)) = arguments.get(at).and_then(|word| Some((word, word.literal()?))) {
         at += 1;
-        if text == "-m" && has(row.names, "python") {
+        if text == "-m" && (has(row.names, "python") || has(row.names, "coverage")) {
             found.push(behind(at));
             break;
         }
@@ -86,13 +92,24 @@ pub(crate) fn files(name: &str, arguments: &[Word]) -> Vec<Vec<Word>> {
             let is_next = row.option(text) == Some(true);
             if has(row.names, "make") && text.contains('f') {
                 let from = text.find(if text.starts_with("--") { '=' } else { 'f' });
-                found.push(if is_next { behind(at) } else { vec![word.tail(from.map_or(text.len(), |at| at + 1))] });
+                let attached = || word.tail(from.map_or(text.len(), |at| at + 1));
+                found
+                    .extend(if is_next { arguments.get(at).cloned() } else { Some(attached()) }.map(|file| vec![file]));
             }
             at += usize::from(is_next);
             continue;
         }
+        if runs && text == "watch" && has(row.names, "tsx") {
+            continue;
+        }
         if runs {
             found.push(behind(at - 1));
+            if has(row.names, "node") || has(row.names, "bun") {
+                let named = |suffix: &str| vec![Word::plain(&format!("{text}{suffix}"))];
+                let is_long = arguments.len() > MAX_REPEATED;
+                let rest = if is_long { vec![Word::hidden("…")] } else { behind(at) };
+                found.extend(SUFFIXES.split(' ').map(|suffix| [named(suffix), rest.clone()].concat()));
+            }
         }
         runs = !runs && matches!(row.operands, Operands::First(_)) && text == "run";
         if !runs && !matches!(row.operands, Operands::Allowed(_)) {

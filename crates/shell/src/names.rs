@@ -52,11 +52,12 @@ pub fn is_named(name: &str, program: &str) -> bool {
     !program.is_empty() && forms(name).any(rest)
 }
 
-/// The name, and what stands behind the machine that it begins with.
+/// The name, what stands behind the machine that it begins with, and before the one that it ends with.
 pub(crate) fn forms(name: &str) -> impl Iterator<Item = &str> {
-    let machine = MACHINES.iter().any(|machine| name.starts_with(machine));
-    let ends = name.match_indices('-').filter(move |_| machine).filter_map(|(at, _)| name.get(at + 1..));
-    std::iter::once(name).chain(ends)
+    let machine = |name: &str| MACHINES.iter().any(|machine| name.starts_with(machine));
+    let dashed = move || name.match_indices('-').filter_map(|(at, _)| Some((name.get(..at)?, name.get(at + 1..)?)));
+    let ends = dashed().filter(move |_| machine(name)).map(|(_, end)| end);
+    std::iter::once(name).chain(ends).chain(dashed().filter(move |(_, end)| machine(end)).map(|(start, _)| start))
 }
 
 /// A name without the version at its end.

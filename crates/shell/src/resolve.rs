@@ -30,11 +30,20 @@ impl From<Invocation> for Part {
     }
 }
 
-/// What a file that is run by its name is judged as.
-fn file(words: Vec<Word>) -> Option<Part> {
-    let (program, arguments) = words.split_first()?;
-    let (program, arguments) = (Some(program.clone()), arguments.to_vec());
-    Some(Part { program, arguments, ..Part::default() })
+/// The files that a call runs by their names, and those that these run, as they are judged.
+fn files(name: &str, arguments: &[Word]) -> Vec<Part> {
+    let mut found = Vec::new();
+    let mut next = code::files(name, arguments);
+    for _ in 0..MAX_WRAPPERS {
+        let run = std::mem::take(&mut next);
+        for (program, arguments) in run.iter().filter_map(|words| words.split_first()) {
+            let name = program.literal().map(base_name).unwrap_or_default();
+            next.extend(code::files(name, arguments));
+            found.push(Part { program: Some(program.clone()), arguments: arguments.to_vec(), ..Part::default() });
+        }
+    }
+    found.extend(next.first().map(|_| Part { opaque: Some(OpaqueReason::TooDeep), ..Part::default() }));
+    found
 }
 
 /// All programs that a command starts: the program itself, and the programs that it starts in turn, if they are
@@ -92,7 +101,7 @@ fn start(words: &[Word], mut so_far: Invocation, depth: usize, found: &mut Vec<I
             }
             let bare = so_far.wrappers.is_empty() && program.raw() == name;
             so_far.opaque = so_far.opaque.or_else(|| code::runs(name, bare, arguments));
-            so_far.also = code::files(name, arguments).into_iter().filter_map(file).collect();
+            so_far.also = files(name, arguments);
             found.push(so_far);
             if name == "find" {
                 for inner in find::commands(arguments) {

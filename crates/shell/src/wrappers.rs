@@ -59,6 +59,11 @@ const WRAPPERS: &[Wrapper] = &[
         long_flags: "--preserve-env --non-interactive --stdin --background --set-home",
         long_values: "--user --group --host --prompt --chdir --preserve-env", assigns: true, ..NONE },
     Wrapper { name: "doas", plain: false, flags: "n", values: "Cua", ..NONE },
+    Wrapper { name: "tini", plain: false, flags: "svwg", values: "pe", ..NONE },
+    Wrapper { name: "dumb-init", plain: false, flags: "cv", values: "r", long_flags: "--single-child --verbose",
+        long_values: "--rewrite", ..NONE },
+    Wrapper { name: "gosu", plain: false, operands: 1, ..NONE },
+    Wrapper { name: "su-exec", plain: false, operands: 1, ..NONE },
     Wrapper { name: "xargs", plain: false, flags: "0rtpxo", values: "nPLdEsaI", attached: "ile",
         long_flags: "--null --no-run-if-empty --verbose --interactive --exit --open-tty --replace",
         long_values: "--max-args --max-procs --delimiter --arg-file --max-chars", ..NONE },
@@ -85,7 +90,8 @@ pub(crate) enum Wrapped {
 }
 
 /// Package managers that start what follows: name, subcommand, words of its own behind that.
-const RUNNERS: [(&str, &str, usize); 8] = [
+const RUNNERS: [(&str, &str, usize); 9] = [
+    ("pipx", "run", 0),
     ("uv", "run", 0),
     ("poetry", "run", 0),
     ("pipenv", "run", 0),

@@ -435,4 +435,10 @@ fn what_is_over_a_bound_says_so() {
     assert_eq!(why(&nested(130)), Some(OpaqueReason::TooDeep));
     assert_eq!(why("a\u{1b}[2J"), Some(OpaqueReason::Character(0x1b)));
     assert_eq!(parse(&"long ".repeat(100)).parts[0].text.chars().count(), 161);
+    // What a command runs by name is kept with its arguments, but not their square.
+    for line in ["make -f a", "node node node a", "coverage run -m coverage run -m"] {
+        let words = |part: &shell::Part| part.also.iter().map(|also| also.arguments.len()).sum::<usize>();
+        let line = format!("{line} {}", "-f a ".repeat(MAX_BYTES / 5 - 10));
+        assert!(parse(&line).parts.iter().map(words).sum::<usize>() < MAX_BYTES * 10, "{}", &line[..20]);
+    }
 }

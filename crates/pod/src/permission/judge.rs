@@ -11,6 +11,7 @@ use authority::text::escape_line;
 use authority::{SandboxMode, Workspace};
 use llm_worker::ToolEffect;
 use llm_worker::tool::{Escalation, Landing, Touch};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// The name of the built-in table in decisions.
@@ -189,7 +190,13 @@ impl Policy {
     }
 
     fn targets(&self, call: &CallFacts<'_>, workspace: &Workspace, now: SandboxState) -> Vec<Target> {
-        place::targets(call.effect, call.touches, workspace, self.judges_parts(call, now))
+        let parts = self.judges_parts(call, now).then(|| self.guarded_programs(call));
+        place::targets(call.effect, call.touches, workspace, parts)
+    }
+
+    /// The programs that rules refuse or ask about.
+    pub(super) fn guarded_programs(&self, call: &CallFacts<'_>) -> BTreeSet<&str> {
+        self.layers.iter().flat_map(|layer| layer.guarded_programs(self.terms.ruled_as(call.tool))).collect()
     }
 
     /// Whether the parts of a command line are judged, each for itself.

@@ -27,7 +27,7 @@ impl Policy {
         let (Some(text), None) = (texts.next(), texts.next()) else { return None };
         let field = field(arguments, &text)?;
         let is_split = self.judges_parts(call, now);
-        let targets = place::targets(call.effect, call.touches, workspace, true);
+        let targets = place::targets(call.effect, call.touches, workspace, Some(self.guarded_programs(call)));
         let mut parts: Vec<CommandPart> = targets
             .iter()
             .filter_map(|target| {

@@ -67,14 +67,19 @@ pub(super) enum Side {
 }
 
 /// All targets of a call. A call with effects that names none is judged like a command. Commands are split only if that
-/// can change the decision.
-pub(super) fn targets(effect: ToolEffect, touches: &[Touch], workspace: &Workspace, parts: bool) -> Vec<Target> {
+/// can change the decision: with the programs that rules refuse or ask about.
+pub(super) fn targets(
+    effect: ToolEffect,
+    touches: &[Touch],
+    workspace: &Workspace,
+    parts: Option<BTreeSet<&str>>,
+) -> Vec<Target> {
     let mut targets = Vec::with_capacity(touches.len());
     for touch in touches {
         match touch {
             Touch::Read(path) => targets.push(path_target(AccessMode::Read, path, workspace, false)),
             Touch::Write(path) => targets.push(path_target(AccessMode::Write, path, workspace, false)),
-            Touch::Shell(text) => targets.extend(commands(text, workspace, parts)),
+            Touch::Shell(text) => targets.extend(commands(text, workspace, parts.as_ref())),
             Touch::Host(host) => targets.push(Target::Host(host.clone())),
             Touch::Session => targets.push(Target::Session),
             Touch::RemoteWrite(name) => targets.push(Target::Remote(name.clone())),
@@ -104,7 +109,7 @@ pub(crate) fn says_what_changes(touches: &[Touch]) -> bool {
 /// Longest command that is shown whole beside its part, in characters.
 const MAX_WHOLE: usize = 160;
 
-fn commands(text: &str, workspace: &Workspace, parts: bool) -> Vec<Target> {
+fn commands(text: &str, workspace: &Workspace, parts: Option<&BTreeSet<&str>>) -> Vec<Target> {
     let script = shell::parse(text);
     let secrets = secret::named(text, &script, workspace).into_iter().map(|named| secret_target(named, workspace));
     let plugins = secret::plugins(text, &script, workspace).into_iter().filter_map(|named| match named {
@@ -112,7 +117,10 @@ fn commands(text: &str, workspace: &Workspace, parts: bool) -> Vec<Target> {
         Named::Somewhere(_) => None,
     });
     let secrets: Vec<_> = secrets.chain(plugins).collect();
-    let mut targets = if parts { split(text, through_links(script, workspace)) } else { vec![Target::Command] };
+    let mut targets = match parts {
+        Some(guarded) => split(text, through_links(script, guarded, workspace)),
+        None => vec![Target::Command],
+    };
     targets.extend(secrets);
     targets
 }
@@ -136,11 +144,23 @@ fn secret_target(named: Named, workspace: &Workspace) -> Target {
 }
 
 /// Programs that do what the name says by which they are called.
-const BY_NAME: [&str; 6] = ["busybox", "toybox", "coreutils", "rustup", "volta-shim", "mise"];
+#[rustfmt::skip]
+const BY_NAME: [&str; 10] =
+    ["busybox", "toybox", "coreutils", "rustup", "volta-shim", "mise", "kmod", "xtables-nft-multi", "pg_wrapper", "lvm"];
 
-/// The parts, with what the links lead to that they are called by.
-fn through_links(script: shell::CommandLine, workspace: &Workspace) -> Vec<shell::Part> {
+/// Programs that do less by another name: who refuses `pkill` does not refuse `pgrep`.
+const LESS_BY_NAME: [&str; 9] =
+    ["systemctl", "pgrep", "xz", "zstd", "setarch", "sudo", "killall5", "hostname", "whatis"];
+
+/// The parts, with what the links lead to that they are called by, and with the guarded programs that lead to the same.
+fn through_links(script: shell::CommandLine, guarded: &BTreeSet<&str>, workspace: &Workspace) -> Vec<shell::Part> {
     let bases = secret::bases(&script, workspace);
+    let leads = |name: &str| {
+        let mut targets = targets_of(name, false, &[], workspace);
+        targets.retain(|target| !LESS_BY_NAME.contains(&target.as_str()));
+        (name.to_owned(), targets)
+    };
+    let guarded: Vec<_> = guarded.iter().map(|name| leads(base_name(name))).collect();
     let mut parts = script.parts;
     for part in &mut parts {
         let called = std::iter::once((&*part, false)).chain(part.also.iter().map(|file| (file, true)));
@@ -148,7 +168,12 @@ fn through_links(script: shell::CommandLine, workspace: &Workspace) -> Vec<shell
             let name = part.program.as_ref()?.literal()?;
             Some((part, targets_of(name, is_file, &bases, workspace)))
         });
-        let through = links.flat_map(|(part, targets)| targets.into_iter().flat_map(|name| part.through_link(&name)));
+        let through = links.flat_map(|(part, targets)| {
+            let is_it = |name: &str| targets.contains(name) || part.program_name() == Some(name);
+            let same = guarded.iter().filter(|(_, leads)| leads.iter().any(|name| is_it(name)));
+            let names: Vec<_> = targets.iter().chain(same.map(|(name, _)| name)).cloned().collect();
+            names.into_iter().flat_map(|name| part.through_link(&name))
+        });
         let also: Vec<shell::Part> = through.collect();
         part.also.extend(also);
     }

@@ -181,6 +181,13 @@ impl Layer {
         self.rules.iter().any(|placed| placed.rule.is_about_tools(tools) && placed.rule.program.is_some())
     }
 
+    /// The programs that the layer does not just allow these tools to run.
+    pub(super) fn guarded_programs(&self, tools: [&str; 2]) -> impl Iterator<Item = &str> {
+        let guards =
+            move |placed: &&Placed| placed.rule.is_about_tools(tools) && placed.rule.decision != RuleDecision::Allow;
+        self.rules.iter().filter(guards).filter_map(|placed| placed.rule.program.as_deref())
+    }
+
     /// The last rule that matches. For a file that a command names, rules about the tool `read` apply, too.
     pub(super) fn speaks(&self, tools: [&str; 2], read: &str, target: &Target) -> Option<&Placed> {
         let command = matches!(target, Target::Path { command: true, .. });

@@ -12,9 +12,9 @@ pub(super) const ROWS: &[Row] = &[
     Row { names: "python pypy", flags: "BbdEIOPqRsSuv", values: "WX", asks: "--version --help -V -VV -h", operands: CommandLine, ..ROW },
     Row { names: "perl", flags: "wWtT", asks: "--version --help -v", operands: CommandLine, ..ROW },
     Row { names: "ruby", flags: "wU", asks: "--version --help", operands: CommandLine, ..ROW },
-    Row { names: "node nodejs", words: "--test --check -c --watch --no-warnings --enable-source-maps --trace-warnings --expose-gc \
-        --experimental-strip-types --experimental-vm-modules", valued: "--max-old-space-size", asks: "--version --help -v -h",
-        operands: CommandLine, ..ROW },
+    Row { names: "node nodejs tsx ts-node", words: "--test --check -c --watch --no-warnings --enable-source-maps --trace-warnings --expose-gc \
+        --experimental-strip-types --experimental-vm-modules --transpile-only --esm --swc --no-cache",
+        valued: "--max-old-space-size --tsconfig --project", asks: "--version --help -v -h", operands: CommandLine, ..ROW },
     Row { names: "php", flags: "n", asks: "--version --help -v -i -m", operands: CommandLine, ..ROW },
     Row { names: "Rscript", words: "--vanilla --no-save", operands: CommandLine, ..ROW },
     Row { names: "julia", valued: "--project --threads", operands: CommandLine, ..ROW },
@@ -132,7 +132,7 @@ pub(super) const ROWS: &[Row] = &[
         --follow-tags --mirror --prune --quiet --verbose --no-verify --atomic --porcelain --progress", valued: "--force-with-lease \
         --push-option", operands: Allowed(plain_remote), ..ROW },
     Row { names: "git-ls-remote", flags: "htq", words: "--heads --tags --refs --exit-code --symref", operands: Allowed(plain_remote), ..ROW },
-    Row { names: "git-remote", flags: "v", values: "tm", words: "--tags --no-tags --verbose --prune", operands: Allowed(plain_remote), ..ROW },
+    Row { names: "git-remote", flags: "v", values: "tm", words: "--tags --no-tags --verbose --prune --push --add --delete --all", operands: Allowed(plain_remote), ..ROW },
     Row { names: "git-archive", flags: "vl0123456789", values: "o", valued: "--format --output --prefix", ..ROW },
     Row { names: "git-submodule", flags: "qfb", words: "--init --recursive --remote --quiet --force", valued: "--depth",
         operands: First("status update init sync deinit summary absorbgitdirs"), ..ROW },
