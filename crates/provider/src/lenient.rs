@@ -178,6 +178,10 @@ impl ArgumentText {
         }
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.last.is_empty()
+    }
+
     /// What is to be told before the end.
     pub(crate) fn long_part(&mut self) -> Option<String> {
         let part = self.joined.get(self.told..).filter(|_| self.joined.len() > Self::LONG)?.to_owned();

@@ -77,6 +77,8 @@ fn ours(events: &[ModelEvent]) -> Map<String, Value> {
             ModelEvent::Sealed(signature) if signature.kind == "redacted_thinking" => {
                 blocks.push(json!({"redacted": signature.data}))
             }
+            // Not read by a vendor's SDK, which keeps fields that it does not know.
+            ModelEvent::Sealed(signature) if signature.kind == "extra_content" => {}
             ModelEvent::Sealed(signature) => {
                 if blocks.last().is_none_or(|last| last.get("thinking").is_none() || last.get("signature").is_some()) {
                     blocks.push(json!({"thinking": ""}));

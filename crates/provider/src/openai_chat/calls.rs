@@ -2,7 +2,10 @@
 //! first fragment or in each, and a whole call may come at once, or twice.
 
 use crate::lenient::{ArgumentText, Object, is_object};
-use llm_worker::ModelEvent;
+use llm_worker::{ModelEvent, ProviderSignature};
+
+/// The field of a call in which Google's endpoint has the signature of the thoughts before it, which it wants back.
+pub(super) const EXTRA: &str = "extra_content";
 
 #[derive(Default)]
 pub(super) struct Calls {
@@ -16,6 +19,8 @@ struct Slot {
     id: String,
     name: String,
     arguments: ArgumentText,
+    /// What the provider wants back with it, as JSON.
+    extra: String,
     /// Its number in our events, once its name and its place are known.
     number: Option<usize>,
 }
@@ -26,6 +31,16 @@ struct Part {
     id: String,
     name: String,
     arguments: Vec<u8>,
+    extra: String,
+}
+
+impl Part {
+    /// `outer` has what stands beside the function.
+    fn of(index: Option<u64>, outer: &Object<'_>, function: &Object<'_>) -> Self {
+        let extra = outer.raw(EXTRA).filter(|extra| extra.starts_with('{')).unwrap_or_default().to_owned();
+        let (name, arguments) = (function.word("name"), function.text_or_json("arguments"));
+        Self { index, id: outer.word("id"), name, arguments, extra }
+    }
 }
 
 impl Calls {
@@ -37,29 +52,25 @@ impl Calls {
     pub(super) fn feed(&mut self, parts: &[Object<'_>], out: &mut Vec<ModelEvent>) {
         let before = self.slots.len().checked_sub(parts.len()).filter(|_| parts.len() > 1);
         for (nth, part) in parts.iter().enumerate() {
-            let (index, id, function) = (part.count("index"), part.word("id"), part.object("function"));
-            let is_bare = index.is_none() && id.is_empty() && function.word("name").is_empty();
+            let part = Part::of(part.count("index"), part, &part.object("function"));
+            let is_bare = part.index.is_none() && part.id.is_empty() && part.name.is_empty();
             match before.and_then(|before| self.slots.get_mut(before + nth)).filter(|_| is_bare) {
                 Some(slot) => {
-                    let arguments = function.text_or_json("arguments");
-                    fill(slot, Part { index, id, name: String::new(), arguments });
+                    fill(slot, part);
                     self.tell(before.map_or(nth, |before| before + nth), out);
                 }
-                None => self.feed_function(index, id, &function, out),
+                None => self.take(part, out),
             }
         }
     }
 
-    /// Takes a function's name and arguments; the older form of a single call is one alone.
-    pub(super) fn feed_function(
-        &mut self,
-        index: Option<u64>,
-        id: String,
-        function: &Object<'_>,
-        out: &mut Vec<ModelEvent>,
-    ) {
-        let (name, arguments) = (function.word("name"), function.text_or_json("arguments"));
-        let part = Part { index, id, name, arguments };
+    /// Takes the older form of a single call: a function's name and arguments alone.
+    pub(super) fn feed_function(&mut self, function: &Object<'_>, out: &mut Vec<ModelEvent>) {
+        self.take(Part::of(None, &Object::default(), function), out);
+    }
+
+    fn take(&mut self, part: Part, out: &mut Vec<ModelEvent>) {
+        let index = part.index;
         let found = self.find(&part);
         let at = found.unwrap_or(self.slots.len());
         if let Some(slot) = self.slots.get_mut(at) {
@@ -73,14 +84,15 @@ impl Calls {
     }
 
     /// Tells what is known of a call. The order of calls is that of their indices, so a call before which another one may
-    /// come is told later.
+    /// come is told later, and so is one whose name may go on.
     fn tell(&mut self, at: usize, out: &mut Vec<ModelEvent>) {
         let Some(slot) = self.slots.get(at) else { return };
         let is_next = match slot.index {
             None | Some(0) => true,
             Some(index) => self.slots.iter().any(|slot| slot.index == Some(index - 1) && slot.number.is_some()),
         };
-        let Some(slot) = self.slots.get_mut(at).filter(|slot| is_next && !slot.name.is_empty()) else { return };
+        let is_named = |slot: &&mut Slot| !slot.name.is_empty() && !slot.arguments.is_empty();
+        let Some(slot) = self.slots.get_mut(at).filter(|slot| is_next && is_named(slot)) else { return };
         let index = begin(slot, &mut self.started, out);
         out.extend(slot.arguments.long_part().map(|fragment| ModelEvent::CallArguments { index, fragment }));
     }
@@ -103,7 +115,7 @@ impl Calls {
     }
 
     /// The call this continues, or `None` for a new one.
-    fn find(&self, Part { index, id, name, arguments }: &Part) -> Option<usize> {
+    fn find(&self, Part { index, id, name, arguments, .. }: &Part) -> Option<usize> {
         let last = self.slots.len().checked_sub(1);
         let at = match index {
             Some(_) => self.slots.iter().rposition(|slot| slot.index == *index)?,
@@ -140,15 +152,24 @@ fn fill(slot: &mut Slot, part: Part) {
     if slot.id.is_empty() {
         slot.id = part.id;
     }
-    if slot.name.is_empty() {
-        slot.name = part.name;
+    // A name comes once, in each part, in pieces, or with all of it so far.
+    if (slot.name.is_empty() || slot.arguments.is_empty()) && slot.name != part.name {
+        let so_far = if part.name.starts_with(&slot.name) { String::new() } else { std::mem::take(&mut slot.name) };
+        slot.name = so_far + &part.name;
+    }
+    if slot.extra.is_empty() {
+        slot.extra = part.extra;
     }
     slot.arguments.push(part.arguments);
 }
 
-/// The number of a call in our events; a new one is told.
+/// The number of a call in our events; a new one is told. The first one has the signature for all calls of the answer.
 fn begin(slot: &mut Slot, started: &mut usize, out: &mut Vec<ModelEvent>) -> usize {
     *slot.number.get_or_insert_with(|| {
+        if *started == 0 && !slot.extra.is_empty() {
+            let data = std::mem::take(&mut slot.extra);
+            out.push(ModelEvent::Sealed(ProviderSignature { kind: EXTRA.to_owned(), data }));
+        }
         out.push(ModelEvent::CallStarted { index: *started, name: slot.name.clone() });
         *started += 1;
         *started - 1

@@ -160,7 +160,7 @@ impl ChatDecoder {
         self.calls.feed(&message.objects("tool_calls"), out);
         // The older form of a single call.
         if message.raw("function_call").is_some() {
-            self.calls.feed_function(None, String::new(), &message.object("function_call"), out);
+            self.calls.feed_function(&message.object("function_call"), out);
         }
     }
 

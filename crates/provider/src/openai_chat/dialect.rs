@@ -3,11 +3,12 @@
 //! The system prompt is the first message. A host's note becomes a `<host-note source="…">` in a user message:
 //! many compatible servers refuse a system message in the middle. Neighbours of one role are one message, joined
 //! by a blank line, because some servers refuse two user messages in a row; text and the calls after it are one
-//! assistant message. Reasoning is not sent back. An assistant text that is empty is left out.
+//! assistant message. Of reasoning, only the signature that came with a call is sent back. An assistant text that is empty is left out.
 
+use super::calls::EXTRA;
 use crate::json_text::{host_note, object, put, put_escaped, put_string, vendor_model};
 use llm_worker::projection::{Dialect, Open, Surface};
-use llm_worker::{CallId, Item};
+use llm_worker::{CallId, Item, SealedReasoning};
 use std::sync::Arc;
 
 /// The deviations of an endpoint from the chat completions API.
@@ -18,7 +19,7 @@ pub enum Flavour {
     /// Compatible servers: `max_tokens`, `content: ""` beside calls, and arguments that are not a JSON object are
     /// wrapped in one, because Ollama, llama.cpp and vLLM refuse a history with such arguments (HTTP 400).
     Compatible,
-    /// As compatible, with the value that disables Gemini 3's check of thought signatures, which history does not keep.
+    /// As compatible, with the value that disables Gemini 3's check of thought signatures, for calls without one.
     Gemini,
 }
 
@@ -54,6 +55,8 @@ const CLOSED: Open = 1;
 const USER_TEXT: Open = 2;
 const ASSISTANT_TEXT: Open = 3;
 const CALLS: Open = 4;
+/// A call that has only its signature so far.
+const SIGNED: Open = 5;
 
 impl Dialect for Chat {
     fn id(&self) -> &'static str {
@@ -93,6 +96,12 @@ impl Dialect for Chat {
             Item::System { source, text } => append_text(open, USER_TEXT, "user", &host_note(source, text), out),
             Item::Assistant { text } if text.is_empty() => open,
             Item::Assistant { text } => append_text(open, ASSISTANT_TEXT, "assistant", text, out),
+            Item::Reasoning { seal: Some(SealedReasoning { signature, .. }), .. } if signature.kind == EXTRA => {
+                // The call that it belongs to is the next item.
+                self.open_calls(open, out);
+                put(out, &format!(r#"{{"{EXTRA}":{}"#, signature.data));
+                SIGNED
+            }
             Item::Reasoning { .. } => open,
             Item::ToolCall { id, name, arguments } => self.call(open, *id, name, arguments, out),
             Item::ToolResult { id, outcome } => {
@@ -112,20 +121,18 @@ impl Dialect for Chat {
 
 impl Chat {
     fn call(self, open: Open, id: CallId, name: &str, arguments: &str, out: &mut Vec<u8>) -> Open {
-        let first = open != CALLS;
-        if !first {
-            put(out, ",");
-        } else if open == ASSISTANT_TEXT {
-            put(out, r#"","tool_calls":["#);
-        } else {
-            end(open, out);
-            let content = match self.0 {
-                Flavour::OpenAi => "null",
-                Flavour::Compatible | Flavour::Gemini => r#""""#,
-            };
-            put(out, &format!(r#",{{"role":"assistant","content":{content},"tool_calls":["#));
-        }
-        put_string(out, &format!(r#"{{"id":"{id}","type":"function","function":{{"name":"#), name);
+        let first = match open {
+            CALLS | SIGNED => {
+                put(out, ",");
+                false
+            }
+            _other => {
+                self.open_calls(open, out);
+                true
+            }
+        };
+        put(out, if open == SIGNED { "" } else { "{" });
+        put_string(out, &format!(r#""id":"{id}","type":"function","function":{{"name":"#), name);
         let arguments = match self.0 {
             Flavour::OpenAi => arguments,
             Flavour::Compatible | Flavour::Gemini => &object(arguments),
@@ -137,6 +144,20 @@ impl Chat {
         }
         put(out, "}");
         CALLS
+    }
+
+    /// Opens the list of calls of the open message, or of a new one.
+    fn open_calls(self, open: Open, out: &mut Vec<u8>) {
+        if open == ASSISTANT_TEXT {
+            put(out, r#"","tool_calls":["#);
+            return;
+        }
+        end(open, out);
+        let content = match self.0 {
+            Flavour::OpenAi => "null",
+            Flavour::Compatible | Flavour::Gemini => r#""""#,
+        };
+        put(out, &format!(r#",{{"role":"assistant","content":{content},"tool_calls":["#));
     }
 }
 
@@ -156,6 +177,7 @@ fn end(open: Open, out: &mut Vec<u8>) {
     match open {
         USER_TEXT | ASSISTANT_TEXT => put(out, r#""}"#),
         CALLS => put(out, "]}"),
+        SIGNED => put(out, "}]}"),
         _nothing_open => {}
     }
 }

@@ -2,7 +2,10 @@
 
 use crate::openai_chat::{Chat, Flavour};
 use llm_worker::projection::Dialect;
-use llm_worker::{CallId, Item, Projection, ResultStatus, Surface, ToolDefinition, ToolEffect, ToolOutcome};
+use llm_worker::{
+    CallId, Item, Projection, ProviderSignature, ResultStatus, SealedReasoning, Surface, ToolDefinition, ToolEffect,
+    ToolOutcome,
+};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -119,6 +122,29 @@ fn golden_differences_of_the_other_flavours() {
     assert_eq!(body(Flavour::Gemini, &surface(), &conversation()), gemini);
 }
 
+/// Behind a proxy of another name the signature of Gemini's calls was dropped, and each later request was refused.
+#[test]
+fn a_signature_is_sent_back_with_the_call_behind_it() {
+    let seal = || {
+        let signature =
+            ProviderSignature { kind: "extra_content".to_owned(), data: r#"{"google":{"x":1}}"#.to_owned() };
+        let Surface { model, generation, .. } = surface();
+        Item::Reasoning { text: "hm".to_owned(), seal: Some(SealedReasoning { model, generation, signature }) }
+    };
+    let signed = r#""tool_calls":[{"extra_content":{"google":{"x":1}},"id":"c00000001","type":"function","function":{"name":"Read","arguments":"{}"}},{"id":"c00000002""#;
+    for flavour in Flavour::ALL {
+        for text in ["", "Looking."] {
+            let items = [user("x"), assistant(text), seal(), call(1, "Read", "{}"), call(2, "Read", "{}")];
+            let body = body(flavour, &surface(), &items);
+            assert!(body.contains(signed) && !body.contains("skip_thought"), "{body}");
+            assert!(serde_json::from_str::<serde_json::Value>(&body).is_ok(), "{body}");
+            let other = Surface { model: "vendor/other".to_owned(), ..surface() };
+            let other = self::body(flavour, &other, &items);
+            assert!(!other.contains(r#"{"x":1}"#), "{other}");
+        }
+    }
+}
+
 #[test]
 fn a_surface_without_tools_or_limit_names_neither() {
     let bare = Surface { tools: Vec::new(), max_output: None, model: "plain".to_owned(), ..surface() };
@@ -129,11 +155,15 @@ fn a_surface_without_tools_or_limit_names_neither() {
     );
 }
 
-/// Every sequence of four items out of eight kinds: valid JSON at each step, only ever appended to, no two user or
+/// Every sequence of four items out of nine kinds: valid JSON at each step, only ever appended to, no two user or
 /// assistant texts in a row, and the same bytes as a fold into one buffer.
 #[test]
 fn every_order_of_items_appends_valid_json() {
-    let kinds: [Item; 8] = [
+    let signature = ProviderSignature { kind: "extra_content".to_owned(), data: "{}".to_owned() };
+    let seal = SealedReasoning { model: surface().model, generation: surface().generation, signature };
+    let signed = Item::Reasoning { text: String::new(), seal: Some(seal) };
+    let kinds: [Item; 9] = [
+        signed,
         user("u\"\n"),
         note("host", "n"),
         assistant("a\\"),
@@ -144,8 +174,8 @@ fn every_order_of_items_appends_valid_json() {
         result(1, "ok", "body"),
     ];
     for flavour in Flavour::ALL {
-        for code in 0..8usize.pow(4) {
-            let items = (0..4).map(|place| &kinds[code / 8usize.pow(place) % 8]);
+        for code in 0..9usize.pow(4) {
+            let items = (0..4).map(|place| &kinds[code / 9usize.pow(place) % 9]);
             check_order(Chat(flavour), items);
         }
     }

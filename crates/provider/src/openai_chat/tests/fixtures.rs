@@ -6,7 +6,7 @@ use llm_worker::ModelEvent;
 
 /// Events as short lines, neighbouring text and arguments joined.
 fn shown(events: &[ModelEvent]) -> Vec<String> {
-    let mut calls: Vec<String> = Vec::new();
+    let (mut seals, mut calls) = (Vec::new(), Vec::<String>::new());
     let (mut text, mut reasoning, mut rest) = (String::new(), String::new(), Vec::new());
     for event in events {
         match event {
@@ -23,13 +23,12 @@ fn shown(events: &[ModelEvent]) -> Vec<String> {
             }
             ModelEvent::Stop(reason) => rest.push(format!("stop {reason:?}")),
             ModelEvent::Notice(_) => rest.push("notice".to_owned()),
-            ModelEvent::Retrying { .. } | ModelEvent::Sealed(_) | ModelEvent::Shortfall(_) => {
-                panic!("this decoder has none")
-            }
+            ModelEvent::Sealed(signature) => seals.push(format!("sealed {} {}", signature.kind, signature.data)),
+            ModelEvent::Retrying { .. } | ModelEvent::Shortfall(_) => panic!("this decoder has none"),
         }
     }
     let said = [("think", reasoning), ("text", text)].into_iter().filter(|(_, words)| !words.is_empty());
-    said.map(|(kind, words)| format!("{kind} {words}")).chain(calls).chain(rest).collect()
+    said.map(|(kind, words)| format!("{kind} {words}")).chain(seals).chain(calls).chain(rest).collect()
 }
 
 fn decode<'a>(mut pieces: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
@@ -80,12 +79,19 @@ const FILES: &[(&str, &str, &[&str])] = &[
     (
         "gemini_parallel",
         file!("gemini_parallel.sse"),
-        &[r#"call Read {"path":"a.rs"}"#, r#"call Read {"path":"b.rs"}"#, "usage 80 30 0", "stop ToolUse"],
+        &[
+            r#"sealed extra_content {"google":{"thought_signature":"EjQKMgFvYWJj"}}"#,
+            r#"call Read {"path":"a.rs"}"#,
+            r#"call Read {"path":"b.rs"}"#,
+            "usage 80 30 0",
+            "stop ToolUse",
+        ],
     ),
     (
         "gemini_no_index",
         file!("gemini_no_index.sse"),
         &[
+            r#"sealed extra_content {"google":{"thought_signature":"EjQKMgFvYWJj"}}"#,
             r#"call Read {"path":"a.rs"}"#,
             r#"call Read {"path":"b.rs"}"#,
             r#"call Grep {"pattern":"x y"}"#,
@@ -320,6 +326,52 @@ const PARTS: &[(&str, &[&str], &[&str])] = &[
         "an empty placeholder",
         &[r#"{}"#, r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{}"}}"#],
         &["call A {}"],
+    ),
+    // OpenAI's own client joins the pieces of a name.
+    (
+        "a name in pieces",
+        &[
+            r#"{"index":0,"id":"a","function":{"name":"Ba","arguments":""}},{"index":1,"id":"b","function":{"name":"R"}}"#,
+            r#"{"index":0,"function":{"name":"sh"}},{"index":1,"function":{"name":"ead","arguments":"{\"x\""}}"#,
+            r#"{"index":0,"function":{"arguments":"{}"}},{"index":1,"function":{"arguments":":1}"}}"#,
+        ],
+        &["call Bash {}", r#"call Read {"x":1}"#],
+    ),
+    (
+        "a name in pieces, with its id in each and no index",
+        &[
+            r#"{"id":"a","function":{"name":"Ba"}}"#,
+            r#"{"id":"a","function":{"name":"sh"}}"#,
+            r#"{"id":"a","function":{"arguments":"{}"}}"#,
+        ],
+        &["call Bash {}"],
+    ),
+    (
+        "a name with all of it so far in each part, then whole beside the arguments",
+        &[
+            r#"{"index":0,"id":"a","function":{"name":"Ba"}}"#,
+            r#"{"index":0,"id":"a","function":{"name":"Bash"}}"#,
+            r#"{"index":0,"id":"a","function":{"name":"Bash","arguments":"{\"x\":"}}"#,
+            r#"{"index":0,"id":"a","function":{"name":"Bash","arguments":"1}"}}"#,
+        ],
+        &[r#"call Bash {"x":1}"#],
+    ),
+    // Gemini 3 refuses a history without the signatures that came with its calls.
+    (
+        "a signature for the calls of an answer",
+        &[
+            r#"{"index":0,"id":"a","function":{"name":"A","arguments":""},"extra_content":{"google":{"thought_signature":"s"}}}"#,
+            r#"{"index":0,"function":{"arguments":"{}"}},{"index":1,"id":"b","function":{"name":"B","arguments":"{}"},"extra_content":null}"#,
+        ],
+        &[r#"sealed extra_content {"google":{"thought_signature":"s"}}"#, "call A {}", "call B {}"],
+    ),
+    (
+        "a signature behind the arguments",
+        &[
+            r#"{"index":0,"id":"a","function":{"name":"A"}}"#,
+            r#"{"index":0,"function":{"arguments":"{}"},"extra_content":{"x":1}}"#,
+        ],
+        &[r#"sealed extra_content {"x":1}"#, "call A {}"],
     ),
     (
         "broken JSON stays as it is",
