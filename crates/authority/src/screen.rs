@@ -4,6 +4,7 @@
 use crate::text::{escape_lines, misleads};
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use unicode_width::UnicodeWidthChar;
 
 /// The last lines, which a program can still write over.
 const ROWS: usize = 100;
@@ -18,6 +19,8 @@ const SECOND_SCREEN: &str = "?1049";
 const PARAMETERS: usize = 64;
 /// Bytes of a string for the terminal, such as a part of a picture; a longer one without its end is text.
 const STRING: usize = 4096 + 256;
+/// The second column of a wide character, such as an ideograph. As a character of an output it means nothing.
+const SECOND_COLUMN: char = '\u{10ffff}';
 /// Bytes that the text may be longer than the output, by blanks that the cursor passed and by what is escaped.
 const SPARE: usize = 64 * 1024;
 
@@ -44,6 +47,8 @@ pub struct OutputScreen {
     rows: VecDeque<Row>,
     row: usize,
     column: usize,
+    /// The place of the cursor that was saved.
+    saved: (usize, usize),
     /// What is below the second screen, which leaves nothing behind: its rows, and that of the cursor.
     main: Option<(VecDeque<Row>, usize)>,
     reads: Reads,
@@ -57,6 +62,7 @@ pub struct OutputScreen {
 
 #[derive(Debug, Default)]
 struct Row {
+    /// One for each column.
     cells: Vec<char>,
     /// Written over: blanks at its end are not of the program.
     is_edited: bool,
@@ -217,6 +223,8 @@ impl OutputScreen {
             'D' | 'E' => self.next_row(),
             'M' => self.row = self.row.saturating_sub(1),
             'c' => self.clear(),
+            '7' => self.saved = (self.row, self.column),
+            '8' => (self.row, self.column) = self.saved,
             _ => {}
         }
     }
@@ -237,6 +245,13 @@ impl OutputScreen {
             }
             'J' if first >= 2 => self.clear(),
             'J' | 'K' => self.erase(first, c == 'J'),
+            'P' => {
+                let from = self.column;
+                let row = self.rows.get_mut(self.row);
+                row.into_iter().for_each(|row| row.remove(from, count));
+            }
+            's' => self.saved = (self.row, self.column),
+            'u' => (self.row, self.column) = self.saved,
             'h' if parameters == SECOND_SCREEN && self.main.is_none() => {
                 self.main = Some((std::mem::take(&mut self.rows), self.row));
                 self.row = 0;
@@ -261,7 +276,7 @@ impl OutputScreen {
 
     fn clear(&mut self) {
         self.rows.clear();
-        (self.row, self.column) = (0, 0);
+        (self.row, self.column, self.saved) = (0, 0, (0, 0));
     }
 
     /// Erases what is behind the cursor (0), before it (1), or all of its line (2); with `below`, the lines below it, too.
@@ -269,6 +284,7 @@ impl OutputScreen {
         self.reach();
         if let Some(row) = self.rows.get_mut(self.row) {
             row.is_edited = true;
+            row.part(self.column + usize::from(which == 1));
             match which {
                 0 => row.cells.truncate(self.column),
                 1 => row.cells.iter_mut().take(self.column + 1).for_each(|cell| *cell = ' '),
@@ -305,27 +321,15 @@ impl OutputScreen {
             self.emit("\n");
         }
         self.row = self.row.saturating_sub(1);
+        self.saved.0 = self.saved.0.saturating_sub(1);
     }
 
     fn put(&mut self, run: &str) {
         self.reach();
         let mut run = self.pass_line(run);
         while let Some(row) = self.rows.get_mut(self.row).filter(|_| !run.is_empty()) {
-            let over = row.cells.len().saturating_sub(self.column).min(CELLS);
             let (piece, rest) = run.split_at(run.floor_char_boundary(CELLS));
-            let mut piece = piece.chars();
-            for (cell, c) in row.cells.iter_mut().skip(self.column).zip(piece.by_ref().take(over)) {
-                *cell = c;
-                row.is_edited = true;
-                self.column += 1;
-            }
-            if piece.as_str().is_empty() {
-                run = rest;
-                continue;
-            }
-            row.cells.resize(self.column, ' ');
-            row.cells.extend(piece);
-            self.column = row.cells.len();
+            piece.chars().for_each(|c| self.column = row.put(self.column, c));
             run = rest;
             if self.column >= CELLS {
                 self.cut();
@@ -371,9 +375,42 @@ impl OutputScreen {
 }
 
 impl Row {
+    /// Puts a character at a column; returns the column behind it.
+    fn put(&mut self, column: usize, c: char) -> usize {
+        let is_wide = !c.is_ascii() && c.width() == Some(2);
+        let end = column + 1 + usize::from(is_wide);
+        if column < self.cells.len() {
+            self.is_edited = true;
+            self.part(column);
+            self.part(end);
+        }
+        self.cells.resize(self.cells.len().max(end), ' ');
+        let written = [if c == SECOND_COLUMN { char::REPLACEMENT_CHARACTER } else { c }, SECOND_COLUMN];
+        self.cells.iter_mut().take(end).skip(column).zip(written).for_each(|(cell, c)| *cell = c);
+        end
+    }
+
+    /// Of a wide character of which one column would be written over, nothing stays.
+    fn part(&mut self, column: usize) {
+        if self.cells.get(column) == Some(&SECOND_COLUMN) {
+            self.cells.iter_mut().take(column + 1).skip(column.saturating_sub(1)).for_each(|cell| *cell = ' ');
+        }
+    }
+
+    /// Moves what is behind so many columns to this one.
+    fn remove(&mut self, from: usize, count: usize) {
+        let end = (from + count).min(self.cells.len());
+        if from < end {
+            self.is_edited = true;
+            self.part(from);
+            self.part(end);
+            self.cells.drain(from..end);
+        }
+    }
+
     fn text(&self) -> String {
         let cells = self.cells.iter().rposition(|cell| !self.is_edited || *cell != ' ').map_or(0, |last| last + 1);
-        self.cells.iter().take(cells).collect()
+        self.cells.iter().take(cells).filter(|cell| **cell != SECOND_COLUMN).collect()
     }
 }
 
@@ -427,6 +464,20 @@ mod tests {
             ("\u{1b}[60GOK\u{1b}[999Cx\n", &format!("{:59}OK{:18}x\n", "", "")),
             ("bell\u{7} nul\0 zero\u{200b} turned\u{202e}\n", "bell nul\\u{0} zero\\u{200b} turned\\u{202e}\n"),
             ("pr\u{fc}fe ©\r\u{feff}p\n", "\\u{feff}p\u{fc}fe ©\n"),
+            // A wide character has two columns; one of which half is written over is gone.
+            ("日本語\rab\n", "ab本語\n"),
+            ("日本語\ra\n", "a 本語\n"),
+            ("abcd\r日\n", "日cd\n"),
+            ("日本\r\u{1b}[1C日\n", " 日\n"),
+            ("日本語\r\u{1b}[2CX\n", "日X 語\n"),
+            ("下载 10%\r下载 100%\n", "下载 100%\n"),
+            ("🚀 50%\r✅ 100%\n", "✅ 100%\n"),
+            ("日本語\u{8}\u{8}\u{1b}[K!\n", "日本!\n"),
+            ("日本語\u{8}\u{8}\u{8}\u{1b}[K!\n", "日 !\n"),
+            ("한\u{10ffff}\r..x\n", "..x\n"),
+            ("ab\u{1b}7cd\u{1b}8X\n", "abXd\n"),
+            ("a\n\u{1b}[sb\u{1b}[1A\rA\u{1b}[uB\n", "A\nB\n"),
+            ("abcdef\r\u{1b}[2Pg\n", "gdef\n"),
             ("\n\n", "\n\n"),
             ("", ""),
         ];
