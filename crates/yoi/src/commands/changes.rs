@@ -75,7 +75,7 @@ pub(crate) fn diff(args: &DiffArgs, env: &Env) -> Result<Exit, Failure> {
                 "standing": word(status), "diff": String::from_utf8_lossy(&diff),
             }));
         } else {
-            show(&escape(path), changed, status, &diff, env.stdout_terminal);
+            show(&escape(path), changed, (status, now.since()), &diff, env.stdout_terminal);
         }
     }
     let moved = changes.moved();
@@ -130,6 +130,16 @@ pub(super) struct CurrentFile {
     pub(super) mode: Option<u32>,
 }
 
+impl CurrentFile {
+    /// What somebody else did, where it is not as the pod left it.
+    pub(super) fn since(&self) -> &'static str {
+        match self.bytes {
+            Some(_) => "was modified after this pod's change",
+            None => "was removed after this pod's change",
+        }
+    }
+}
+
 /// The file as it is, or why that cannot be said.
 pub(super) fn look(files: &Workspace, path: &str) -> Result<CurrentFile, String> {
     let at = itself(files, path)?;
@@ -179,7 +189,7 @@ fn word(status: FileStatus) -> &'static str {
 }
 
 /// A diff for a terminal is made harmless; for a file or another program it stays what it is, so that it applies.
-fn show(path: &str, changed: &Changed, status: FileStatus, diff: &[u8], terminal: bool) {
+fn show(path: &str, changed: &Changed, (status, since): (FileStatus, &str), diff: &[u8], terminal: bool) {
     let said = match status {
         FileStatus::AsBefore => {
             let is = match changed.before {
@@ -189,13 +199,11 @@ fn show(path: &str, changed: &Changed, status: FileStatus, diff: &[u8], terminal
             return out::line(&format!("no change remains: {path} {is}"));
         }
         FileStatus::AsLeft if changed.between == Between::Nothing => None,
-        FileStatus::AsLeft => {
-            Some("was modified by something else between this pod's changes; the diff shows all changes:")
-        }
-        FileStatus::Changed => Some("was modified after this pod's change; the diff shows all changes:"),
+        FileStatus::AsLeft => Some("was modified by something else between this pod's changes"),
+        FileStatus::Changed => Some(since),
     };
     if let Some(said) = said {
-        out::line(&format!("{path} {said}"));
+        out::line(&format!("{path} {said}; the diff shows all changes:"));
     }
     let diff = diff.strip_suffix(b"\n").unwrap_or(diff);
     match Look::of_stdout() {
@@ -239,11 +247,7 @@ fn compared(path: &[u8], before: Side<'_>, now: Side<'_>, patience: Duration) ->
     if before.bytes == now.bytes && !is_mode_new {
         return Vec::new();
     }
-    if old.len().max(new.len()) > MAX_COMPARED {
-        let path = escape(Path::new(OsStr::from_bytes(path)));
-        let text = format!("{path}: {} bytes before, {} bytes now; too large to compare\n", old.len(), new.len());
-        return text.into_bytes();
-    }
+    let is_large = old.len().max(new.len()) > MAX_COMPARED;
     let name = |side: &str| quoted(&[side.as_bytes(), b"/", path.strip_prefix(b"/").unwrap_or(path)].concat());
     let mut head = format!("diff --git {} {}\n", name("a"), name("b"));
     // A tab ends a name with spaces, which could go on with a time.
@@ -259,11 +263,21 @@ fn compared(path: &[u8], before: Side<'_>, now: Side<'_>, patience: Duration) ->
         head.push_str(&format!("old mode {}\nnew mode {}\n", mode(before), mode(now)));
     }
     let binary = |bytes: &[u8]| bytes.iter().take(MAX_SNIFFED).any(|byte| *byte == 0);
-    if binary(old) || binary(new) {
-        // Without a header, with which git would refuse the other files, too.
-        return format!("Binary files {} and {} differ\n", from.trim_end(), to.trim_end()).into_bytes();
+    if before.bytes != now.bytes && (is_large || binary(old) || binary(new)) {
+        // As git writes it, which refuses to apply it: without the header it would leave the file out and say nothing, and
+        // without a second line of the header it would misread what follows.
+        if before.bytes.is_some() && now.bytes.is_some() && !is_mode_new {
+            head.push_str("dissimilarity index 100%\n");
+        }
+        head.push_str(&format!("Binary files {} and {} differ\n", from.trim_end(), to.trim_end()));
+        if is_large {
+            let path = escape(Path::new(OsStr::from_bytes(path)));
+            let sizes = format!("{} bytes before, {} bytes now", old.len(), new.len());
+            head.insert_str(0, &format!("{path}: {sizes}; too large to compare\n"));
+        }
+        return head.into_bytes();
     }
-    let hunks = hunks(old, new, patience);
+    let hunks = if before.bytes == now.bytes { Vec::new() } else { hunks(old, new, patience) };
     if !hunks.is_empty() {
         head.push_str(&format!("--- {from}\n+++ {to}\n"));
     }
@@ -388,7 +402,8 @@ mod tests {
     fn of_very_large_files_the_sizes_are_said() {
         let large = vec![b'x'; MAX_COMPARED + 1];
         let compared = |before, now| String::from_utf8(compared(b"f", side(before), side(now), PATIENCE)).unwrap();
-        assert_eq!(compared(Some(&large), None), "f: 8388609 bytes before, 0 bytes now; too large to compare\n");
+        let gone = compared(Some(&large), None);
+        assert!(gone.starts_with("f: 8388609 bytes before, 0 bytes now; too large to compare\ndiff --git"), "{gone}");
         assert!(compared(Some(b"a\n"), Some(&large)).contains("2 bytes before, 8388609 bytes now"));
         assert!(compared(Some(b"a\n"), Some(b"b\n")).ends_with("-a\n+b\n"));
     }
@@ -403,11 +418,15 @@ mod tests {
         assert_eq!(codes, ["1", "1", "1", "36", "31", "31", "32", "32", "2"], "{diff}");
     }
 
-    fn git(dir: &Path, args: &[&str], patch: &Path) {
+    fn applied(dir: &Path, args: &[&str], patch: &Path) -> Result<(), String> {
         let done =
             Command::new("git").arg("-C").arg(dir).args(["apply", "--unsafe-paths"]).args(args).arg(patch).output();
         let done = done.unwrap();
-        assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+        done.status.success().then_some(()).ok_or_else(|| String::from_utf8_lossy(&done.stderr).into_owned())
+    }
+
+    fn git(dir: &Path, args: &[&str], patch: &Path) {
+        applied(dir, args, patch).unwrap_or_else(|why| panic!("{args:?}: {why}"));
     }
 
     // opencode#3524, pi#4018, hermes#93750: a patch that is shown is one that git takes, there and back, byte for byte.
@@ -468,29 +487,42 @@ mod tests {
         }
     }
 
-    // A header of a file whose content is not shown had git refuse the patches of all the others.
+    // What is not shown was left out of the patch by `git apply`, which said nothing. Modes are applied.
     #[test]
-    fn git_passes_over_what_is_not_shown_and_takes_modes() {
+    fn git_refuses_what_is_not_shown_and_takes_modes() {
         let dir = tempfile::tempdir().unwrap();
         let (root, patch) = (dir.path().join("d"), dir.path().join("patch"));
         fs::create_dir(&root).unwrap();
-        fs::write(root.join("text"), "a\n").unwrap();
-        fs::write(root.join("tool"), "x\n").unwrap();
         let large = vec![b'x'; MAX_COMPARED + 1];
-        let mode = |mode| Side { bytes: Some(b"x\n"), mode: Some(mode) };
-        let diffs = [
-            compared(b"binary", side(Some(b"a\0\n")), side(Some(b"b\0\n")), PATIENCE),
-            compared(b"text", side(Some(b"a\n")), side(Some(b"b\n")), PATIENCE),
-            compared(b"gone\n", side(Some(b"a\0\n")), side(None), PATIENCE),
-            compared(b"large", side(Some(&large)), side(None), PATIENCE),
-            compared(b"tool", mode(0o644), mode(0o755), PATIENCE),
-            compared(b"same", mode(0o644), mode(0o600), PATIENCE),
+        let text = compared(b"text", side(Some(b"a\n")), side(Some(b"b\n")), PATIENCE);
+        type Row<'a> = (&'a str, Option<&'a [u8]>, Option<&'a [u8]>, &'a str);
+        let table: [Row<'_>; 4] = [
+            ("binary", Some(b"a\0\n"), Some(b"b\0\n"), "Binary files a/binary and b/binary differ\n"),
+            ("gone", Some(b"a\0\n"), None, "Binary files a/gone and /dev/null differ\n"),
+            ("new", None, Some(b"a\0\n"), "Binary files /dev/null and b/new differ\n"),
+            ("large", Some(&large), Some(b"a\n"), "Binary files a/large and b/large differ\n"),
         ];
-        fs::write(&patch, diffs.concat()).unwrap();
+        for (name, old, new, wanted) in table {
+            fs::write(root.join("text"), "a\n").unwrap();
+            old.iter().for_each(|old| fs::write(root.join(name), old).unwrap());
+            let diff = compared(name.as_bytes(), side(old), side(new), PATIENCE);
+            assert!(diff.ends_with(wanted.as_bytes()), "{}", diff.escape_ascii());
+            for whole in [[&text, &diff], [&diff, &text]] {
+                fs::write(&patch, whole.map(Vec::as_slice).concat()).unwrap();
+                let refused = applied(&root, &[], &patch).unwrap_err();
+                assert!(refused.contains("cannot apply binary patch") && refused.contains(name), "{refused}");
+                assert_eq!(fs::read(root.join("text")).unwrap(), b"a\n", "{name}");
+            }
+            git(&root, &[&format!("--exclude={name}")], &patch);
+            assert_eq!(fs::read(root.join("text")).unwrap(), b"b\n", "{name}");
+        }
+        fs::write(root.join("text"), "a\n").unwrap();
+        fs::write(root.join("tool"), "x\0\n").unwrap();
+        let mode = |mode| Side { bytes: Some(b"x\0\n"), mode: Some(mode) };
+        fs::write(&patch, [text, compared(b"tool", mode(0o644), mode(0o755), PATIENCE)].concat()).unwrap();
         git(&root, &[], &patch);
-        assert_eq!(fs::read(root.join("text")).unwrap(), b"b\n");
         assert!(fs::metadata(root.join("tool")).unwrap().mode() & 0o111 != 0);
-        assert!(!root.join("binary").exists() && diffs[5].is_empty());
+        assert!(compared(b"same", mode(0o644), mode(0o600), PATIENCE).is_empty());
     }
 
     #[test]

@@ -224,7 +224,7 @@ impl<'a> Undo<'a> {
         match changed.status(now.bytes.as_deref()) {
             FileStatus::AsBefore => return Ok(None),
             FileStatus::Changed => {
-                return Err(SkipReason::File(format!("{path} was modified after this pod's change")));
+                return Err(SkipReason::File(format!("{path} {}", now.since())));
             }
             FileStatus::AsLeft => {}
         }

@@ -153,7 +153,8 @@ fn a_file_that_is_no_file_any_more_is_left_alone() {
     scene.yoi(&["undo", "work"]).ends(1).prints(&["skipped: ", "removed: "]);
     assert!(scene.file("a.sh").is_dir());
     fs::remove_dir(scene.file("a.sh")).unwrap();
-    scene.yoi(&["undo", "work"]).ends(1).prints(&["skipped: "]);
+    scene.yoi(&["undo", "work"]).ends(1).prints(&["skipped: ", "a.sh was removed after this pod's change"]);
+    scene.yoi(&["diff", "work"]).ends(0).prints(&["a.sh was removed after this pod's change; the diff", "-two"]);
 }
 
 #[test]
