@@ -2,6 +2,7 @@
 
 mod arguments;
 mod schema;
+mod shape;
 
 #[cfg(test)]
 mod tests;

@@ -143,6 +143,29 @@ fn bad_arguments_name_the_place_and_what_was_expected() {
     }
 }
 
+/// A model that sent `"escalate": "network"` was told "expected struct Escalate", which it cannot look up.
+#[test]
+fn a_value_of_another_type_is_told_the_shape_with_an_example() {
+    let long = format!("{{\"path\":\"a\",\"edits\":\"{}\"}}", "x".repeat(400));
+    let table = [
+        (r#"{"path":"a","edits":"x"}"#, r#"/edits: invalid type: string "x", expected an array such as [{"old":"…"}]"#),
+        (
+            r#"{"path":"a","edits":["x"]}"#,
+            r#"/edits/0: invalid type: string "x", expected an object such as {"old":"…"}"#,
+        ),
+        (r#"{"path":"a","mode":3}"#, r#"/mode: expected one of ["fast","slow"]"#),
+        (r#"{"path":"a","mode":["fast"]}"#, r#"expected one of ["fast","slow"]"#),
+        (r#"{"path":"a","env":"A=1"}"#, r#"/env: invalid type: string "A=1", expected an object such as {}"#),
+        (r#"{"path":"a","limit":"1"}"#, r#"/limit: invalid type: string "1", expected a number such as 1"#),
+        (r#"{"path":"a","limit":-1}"#, "/limit: invalid value: integer `-1`, expected a number such as 1"),
+        (&long, r#"…expected an array such as [{"old":"…"}]"#),
+    ];
+    for (raw, wanted) in table {
+        let error = parse_arguments::<Args>("Edit", raw).unwrap_err().in_words_of(&canonical_schema::<Args>());
+        assert!(error.to_string().contains(wanted), "{raw}: {error}");
+    }
+}
+
 #[test]
 fn an_error_is_bounded_whatever_the_model_wrote() {
     let many: String = (0..500).map(|n| format!(",\"x{n}\":1")).collect();

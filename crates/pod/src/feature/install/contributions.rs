@@ -135,7 +135,8 @@ where
     }
 
     fn prepare(&self, raw: &str) -> Result<Prepared, ArgumentError> {
-        let (args, canonical) = parse_arguments::<A>(&self.definition.name, raw)?;
+        let ToolDefinition { name, schema, .. } = &self.definition;
+        let (args, canonical) = parse_arguments::<A>(name, raw).map_err(|error| error.in_words_of(schema))?;
         let touches = (self.touches)(&args);
         let (live, method) = (Arc::clone(&self.live), self.method);
         Ok(Prepared::new(canonical, touches, move |cx| -> ToolFuture { Box::pin(method(live, args, cx)) }))
