@@ -104,8 +104,11 @@ fn unknown(name: &str, all: &[FeatureDescriptor]) -> Failure {
     let known: Vec<&str> = names.iter().copied().chain(tasks.iter().map(String::as_str)).collect();
     let meant = did_you_mean(name, &known);
     let what = format!("no feature has a tool or a background task `{name}`");
+    if !meant.is_empty() {
+        return Failure::new(Exit::Usage, what).help(format!("{meant}`yoi features` lists all"));
+    }
     let tasks = if tasks.is_empty() { String::new() } else { format!("; known tasks: {}", tasks.join(", ")) };
-    Failure::new(Exit::Usage, what).help(format!("{meant}known tools: {}{tasks}", names.join(", ")))
+    Failure::new(Exit::Usage, what).help(format!("known tools: {}{tasks}", names.join(", ")))
 }
 
 /// A tool, everything that has a say, and what was said so far.
