@@ -13,7 +13,7 @@ mod transcript;
 pub use live::{LiveAnswer, RetryNotice};
 pub use outputs::{LiveOutput, MAX_OUTPUT, MAX_OUTPUTS, Outputs};
 pub use progress::UnfinishedCall;
-pub use tally::{digest, is_context_full};
+pub use tally::{digest, drops_turns, is_context_full};
 pub use transcript::{MAX_ENTRIES, MAX_ENTRY_BYTES, TranscriptEntry};
 
 use live::Live;

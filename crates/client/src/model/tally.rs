@@ -3,7 +3,7 @@
 //! Lost records are not bridged as the pod does it: only a repaired copy of a damaged journal has gaps, and the pod
 //! that is started on it has a status behind them.
 
-use protocol::record::{RecordBody, RecordView, Usage};
+use protocol::record::{Outcome, RecordBody, RecordView, Usage};
 use protocol::status::{
     ApprovalStatus, DeliveryMode, HoldStatus, Host, PinStatus, Queued, ReloadReport, State, Status,
 };
@@ -128,7 +128,7 @@ pub(super) fn fold(status: &mut Status, record: &RecordView, crashes: u32) {
                 spend(status, &unanswered.usage, unanswered.cost);
             }
             (status.turn, status.step) = (None, None);
-            turn_ended(status, &finished.outcome.outcome, crashes);
+            turn_ended(status, &finished.outcome, crashes);
             status.last_outcome = Some(finished.outcome.clone());
         }
         RecordBody::ApprovalRequested(asked) => {
@@ -209,8 +209,17 @@ fn shown(text: &str) -> String {
 /// Whether the pod is held because its next request does not fit the model's context: a person has to say what is done.
 #[must_use]
 pub fn is_context_full(status: &Status) -> bool {
-    let is_full = status.last_outcome.as_ref().is_some_and(|outcome| outcome.outcome == "context_limit");
+    let is_full = status
+        .last_outcome
+        .as_ref()
+        .is_some_and(|outcome| outcome.outcome == "context_limit" || outcome.help.as_deref().is_some_and(drops_turns));
     is_full && status.held.as_ref().is_some_and(|held| held.cause == "budget" && held.budget.is_none())
+}
+
+/// Whether the help for a failed request is about a full context.
+#[must_use]
+pub fn drops_turns(help: &str) -> bool {
+    help.contains(" --drop-turns`")
 }
 
 /// A person answered a full context: its hold ends.
@@ -233,8 +242,11 @@ fn resumed(status: &mut Status, cause: &str) {
 }
 
 /// The holds that follow from the end of a turn have no record of their own.
-fn turn_ended(status: &mut Status, outcome: &str, crashes: u32) {
-    match outcome {
+fn turn_ended(status: &mut Status, outcome: &Outcome, crashes: u32) {
+    let why = outcome.message.as_deref().unwrap_or_default();
+    match outcome.outcome.as_str() {
+        "model_failed" if outcome.kind.as_deref() == Some("denied") => hold(status, "required", why, None),
+        "model_failed" if outcome.kind.as_deref() == Some("exhausted") => hold(status, "budget", why, None),
         "interrupted" | "waiting" if crashes >= MAX_CRASHES => {
             hold(status, "bug", &format!("the process died in {MAX_CRASHES} turns in a row"), None);
         }

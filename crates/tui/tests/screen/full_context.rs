@@ -11,6 +11,31 @@ fn full() -> Story {
     story.with("turn_finished", json!({"turn": 1, "outcome": {"outcome": "context_limit"}}))
 }
 
+/// A provider that says so with an error made a hold that the screen did not show, and no question.
+#[test]
+fn a_provider_may_say_that_it_is_full() {
+    let failed = |kind: &str, help: &str| {
+        let outcome = json!({"outcome": "model_failed", "kind": kind, "message": "too long", "help": help});
+        let story = Story::new()
+            .input(1, "read all files")
+            .turn(1, 1)
+            .with("turn_finished", json!({"turn": 1, "outcome": outcome}));
+        drawn(&story.screen(Theme::Plain).frame(size(80, 24), story.now()), 80)
+    };
+    let drops = "`yoi compact NAME --drop-turns` continues it";
+    let table = [
+        ("exhausted", drops, "waiting for you: the context is full"),
+        ("exhausted", "add credit", "waiting for you (/resume): too long"),
+        ("denied", "check the key", "held: too long"),
+        ("unavailable", "try again", "idle"),
+    ];
+    for (kind, help, status) in table {
+        let frame = failed(kind, help);
+        assert!(frame.contains(status), "{kind}: {frame}");
+        assert_eq!(frame.contains("drop the oldest turns"), help == drops, "{kind}: {frame}");
+    }
+}
+
 /// Its screen, at which the question was seen for longer than the dead time.
 fn asked() -> (Screen, u64) {
     let story = full();

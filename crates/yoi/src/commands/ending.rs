@@ -97,7 +97,9 @@ pub(crate) fn report(ended: &FinishedRun, pod: EndedIn<'_>, style: OutputStyle, 
         });
     }
     let mut text = style.cells.map_or("", |_| "\n").to_owned();
-    if ended.streamed && answer(end).is_none() {
+    let words = unfinished(end).filter(|_| !ended.streamed && !style.json);
+    text.extend(words.map(|words| format!("{}\n", harmless(words))));
+    if words.is_some() || (ended.streamed && answer(end).is_none()) {
         text.push_str("the answer above is incomplete\n");
     }
     if let Some((error, help)) = failure(ended, pod) {
@@ -127,9 +129,15 @@ fn outcome(end: &TurnEnd, output: &AnswerForm) -> serde_json::Value {
     }
 }
 
-/// The answer. What a model said before a cut, a limit or a failure is none; the journal has it.
+/// The answer. What a model said before a cut, a limit or a failure is none; the journal has it, see [`unfinished`].
 fn answer(end: &TurnEnd) -> Option<&str> {
     end.answer.as_deref().filter(|_| end.outcome == Outcome::Done)
+}
+
+/// What the model said before it was cut, or when it refused; no answer, so it is for people only.
+fn unfinished(end: &TurnEnd) -> Option<&str> {
+    let is_end = matches!(end.outcome, Outcome::MaxTokens | Outcome::Refused);
+    end.answer.as_deref().map(str::trim).filter(|words| is_end && !words.is_empty())
 }
 
 /// What standard output gets at the end: the answer, unless it was there as it came, or is not of the form it should have.

@@ -393,9 +393,13 @@ fn recorded_context(state: &SessionState, env: &Env) -> Option<ContextStatus> {
     state.context_under(window, policy).map(pod::ipc::context)
 }
 
-/// Whether a pod is held because its next request does not fit the model's context.
+/// Whether a pod is held because its next request does not fit the model's context; its provider may have said so.
 pub(crate) fn is_context_full(hold: &Hold, last: Option<&Outcome>) -> bool {
-    hold.cause == HoldCause::Budget && hold.budget.is_none() && last == Some(&Outcome::ContextLimit)
+    let is_full = match last {
+        Some(Outcome::ModelFailed { help: Some(help), .. }) => client::model::drops_turns(help),
+        last => last == Some(&Outcome::ContextLimit),
+    };
+    hold.cause == HoldCause::Budget && hold.budget.is_none() && is_full
 }
 
 /// The command that answers a full context.
@@ -411,7 +415,13 @@ fn next_step(hold: &Hold, last: Option<&Outcome>, name: &str, live: bool) -> Str
     match (hold.cause, live) {
         _ if is_context_full(hold, last) => {
             let start = if live { String::new() } else { format!("run `yoi start {name}`, then ") };
-            format!("{start}`{}` continues it without the oldest turns", drop_turns(name))
+            let failed = matches!(last, Some(Outcome::ModelFailed { .. }));
+            let then = if failed {
+                format!("; `yoi send {name} \"continue\"` then continues the turn")
+            } else {
+                String::new()
+            };
+            format!("{start}`{}` continues it without the oldest turns{then}", drop_turns(name))
         }
         (HoldCause::Disk, _) => "free disk space; the pod then continues by itself".to_owned(),
         (HoldCause::Required, _) => format!("run `yoi start {name}` again once the key is set"),

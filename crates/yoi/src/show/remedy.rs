@@ -33,13 +33,13 @@ pub(crate) fn model_terms(proxies: String) -> provider::HelpTerms {
 pub(crate) const OTHER_MODEL: &str = "choose another model with -m";
 
 /// The ways out of a context that is full for a model; `NAME` is the pod's.
-pub(crate) const FULL_CONTEXT: &str = "`yoi compact NAME --drop-turns`, then `yoi resume NAME`, continues a live pod without its \
-     oldest turns; or start a new pod, or choose a model with a larger context (-m)";
+pub(crate) const FULL_CONTEXT: &str = "`yoi compact NAME --drop-turns` continues a live pod without its oldest turns; or start a new \
+     pod, or choose a model with a larger context (-m)";
 
 /// A help text with the pod's own name in its commands.
 pub(crate) fn of_pod(help: &str, name: Option<&str>) -> String {
     let Some(name) = name else { return help.to_owned() };
-    help.replace("compact NAME ", &format!("compact {name} ")).replace("resume NAME`", &format!("resume {name}`"))
+    help.replace("compact NAME ", &format!("compact {name} "))
 }
 
 /// The flag that allows what a rule allows, quoted for a shell.

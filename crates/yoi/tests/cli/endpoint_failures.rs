@@ -1,6 +1,6 @@
 //! Runs against an endpoint that fails: what is tried again, what is not, and what is said.
 
-use crate::endpoint::{Endpoint, Reply, calls, delta, text};
+use crate::endpoint::{Endpoint, Reply, calls, delta, stop, text};
 use crate::scene::{Done, Scene, finish, holding};
 use serde_json::json;
 use std::sync::{Arc, Mutex};
@@ -108,6 +108,50 @@ fn what_does_not_pass_is_not_tried_again() {
         done.ends(code).says(says);
         assert_eq!(endpoint.requests().len(), 1, "{line}");
         scene.sound("p");
+    }
+}
+
+/// A pod that its provider calls full said that `yoi resume` continues it, into the same wall.
+#[test]
+fn a_pod_that_its_provider_calls_full_names_the_way_out() {
+    let words = |message: &str| json!({ "error": { "message": message } }).to_string();
+    let too_long = words("prompt token count of 134000 exceeds the limit of 128000");
+    let exceeded = words("Context size has been exceeded.");
+    let stopped = || Reply::Answer(vec![delta(&json!({ "content": "x" })), stop("model_context_window_exceeded")]);
+    type Full = Box<dyn Fn() -> Reply + Send + Sync>;
+    let forms: [Full; 4] = [
+        Box::new(|| status("413 Content Too Large", "")),
+        Box::new(move || Reply::Status("400 Bad Request", "", too_long.clone())),
+        Box::new(move || Reply::Status("200 OK", "", exceeded.clone())),
+        Box::new(stopped),
+    ];
+    for full in forms {
+        let endpoint = Endpoint::start(move |_, _| full());
+        let (scene, done) = against(&endpoint, QUICK);
+        done.ends(1).says(&["`yoi compact p --drop-turns`"]);
+        for command in [&["ls"][..], &["status", "p"]] {
+            scene.yoi(command).ends(0).prints(&["`yoi compact p --drop-turns`"]);
+        }
+        scene.yoi(&["status", "p"]).ends(0).prints(&["`yoi send p \"continue\"` then continues the turn"]);
+    }
+    // A quota is no full context.
+    let endpoint = Endpoint::start(|_, _| status("402 Payment Required", ""));
+    let (scene, _) = against(&endpoint, QUICK);
+    assert!(!scene.yoi(&["status", "p"]).ends(0).out.contains("--drop-turns"));
+}
+
+/// The words of a cut answer and of a refusal were in `yoi log` only; they are no answer for a script.
+#[test]
+fn what_a_model_said_before_it_was_cut_is_shown_to_people() {
+    let said =
+        |field: &str, reason: &str| Reply::Answer(vec![delta(&json!({ field: "half an answer" })), stop(reason)]);
+    let table = [("content", "length"), ("content", "content_filter"), ("refusal", "stop")];
+    for (field, reason) in table {
+        let endpoint = Endpoint::start(move |_, _| said(field, reason));
+        let (scene, done) = against(&endpoint, QUICK);
+        let done = done.ends(1).says(&["half an answer\nthe answer above is incomplete\nerror: "]);
+        assert_eq!(done.out, "", "{reason}");
+        assert!(!run(&scene, &["--json"]).ends(1).err.contains("half"), "{reason}");
     }
 }
 
