@@ -82,7 +82,7 @@ const ROOMS: &[(&str, &[Room])] = &[
         // what is configured; knows no flag
         Room { name: "yoi::config", may: &["compose", "env", "exit", "host_log", "nearest", "plain_file", "plugins", "pods", "program", "project"] },
         // the composition root; knows no command
-        Room { name: "yoi::compose", may: &["config", "env", "exit", "instructions", "nearest", "plugins", "pods", "program", "project", "show"] },
+        Room { name: "yoi::compose", may: &["config", "env", "exit", "instructions", "nearest", "plain_file", "plugins", "pods", "program", "project", "show"] },
         Room { name: "yoi::candidates", may: &["compose", "config", "env", "pods"] },
         // flags; runs nothing
         Room { name: "yoi::cli", may: &["allow", "attachment", "bad_value", "candidates", "config"] },

@@ -7,7 +7,7 @@ use crate::config::{Attached, Attaching, Detacher, Source, Sourced};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::plain_file::{self, Links};
-use authority::text::{Lines, escape_within, without_bom};
+use authority::text::{Lines, escape_within};
 use pod::record::LaunchedAgent;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -102,9 +102,9 @@ impl Agent {
         let whole = path.canonicalize().map_err(|error| fail(authority::explain(&error)))?;
         let digest = Digest::of(&bytes).to_string();
         let launched = LaunchedAgent { file: whole.display().to_string(), digest };
-        let text = String::from_utf8(bytes).map_err(|_| fail("the file is not UTF-8".to_owned()))?;
+        let text = plain_file::text(&bytes).map_err(|why| fail(format!("the file {why}")))?;
         let is_toml = path.extension().is_some_and(|ending| ending == "toml");
-        let file: AgentFile = file::parse_as(without_bom(&text)).map_err(|problem| {
+        let file: AgentFile = file::parse_as(&text.replace("\r\n", "\n")).map_err(|problem| {
             let fail = |what: &str| Failure::new(Exit::Config, format!("{shown}:{}: {what}", problem.line));
             if is_toml {
                 fail(&problem.what).help(problem.help)

@@ -1,6 +1,7 @@
 //! Opening files that another person may have put there: never waiting, never a device, bounded; files that only this user
 //! can have written; and replacing a file in one step.
 
+use authority::text::without_bom;
 use rustix::fs::OFlags;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
@@ -45,6 +46,15 @@ pub(crate) fn whole(file: File, most: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default() + 1);
     file.take(most + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
     if bytes.len() as u64 > most { Err(format!("has more than {} KiB", most / 1024)) } else { Ok(bytes) }
+}
+
+/// The text of a file or a stream without its byte order mark, or what it is instead.
+pub(crate) fn text(bytes: &[u8]) -> Result<&str, String> {
+    match (bytes, std::str::from_utf8(bytes)) {
+        (_, Ok(text)) => Ok(without_bom(text)),
+        ([0xff, 0xfe, ..] | [0xfe, 0xff, ..], Err(_)) => Err("is UTF-16 text, not UTF-8".to_owned()),
+        (_, Err(error)) => Err(format!("is not UTF-8 after byte {}", error.valid_up_to())),
+    }
 }
 
 /// The bytes of a file in a directory, if it is there and this user alone can have written both; or which of them is unfit,

@@ -3,6 +3,7 @@
 use crate::cli::RunArgs;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::plain_file;
 use rustix::fs::{FileType, fstat};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
@@ -92,9 +93,8 @@ fn read(env: &Env) -> Result<String, Failure> {
         return Err(Failure::new(Exit::Data, "standard input is larger than 64 MiB")
             .help("save it to a file in the project and name that file in the prompt"));
     }
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        Failure::new(Exit::Data, format!("standard input is not UTF-8 at byte {at}"))
+    plain_file::text(&bytes).map(str::to_owned).map_err(|why| {
+        Failure::new(Exit::Data, format!("standard input {why}"))
             .help("convert it, for instance with iconv, or save it to a file and name that file in the prompt")
     })
 }

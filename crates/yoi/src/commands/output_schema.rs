@@ -5,7 +5,7 @@
 
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use authority::text::bytes_without_bom;
+use crate::plain_file;
 use builtins::output_validate::AnswerSchema;
 use llm_worker::Shortfall;
 use llm_worker::effect::Outcome;
@@ -53,8 +53,8 @@ impl OutputSchema {
         if bytes.len() > MAX_OUTPUT_SCHEMA {
             return Err(wrong(format!("over {} KiB", MAX_OUTPUT_SCHEMA / 1024)));
         }
-        let json: Value =
-            serde_json::from_slice(bytes_without_bom(&bytes)).map_err(|e| wrong(format!("not JSON: {e}")))?;
+        let text = plain_file::text(&bytes).map_err(wrong)?;
+        let json: Value = serde_json::from_str(text).map_err(|e| wrong(format!("not JSON: {e}")))?;
         let compiled = AnswerSchema::of(json.clone()).map_err(wrong)?;
         Ok(Self { json, compiled })
     }

@@ -8,6 +8,7 @@ use crate::config::parser_text::{explain, in_words};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::nearest::{did_you_mean, distance, nearest};
+use crate::plain_file;
 use crate::show::remedy;
 use authority::{Ambient, Net, Secret};
 use llm_worker::projection::{Dialect, Neutral, Surface};
@@ -361,8 +362,9 @@ fn script(name: &str, file: &Path) -> Result<Scripted, Failure> {
     if size > MAX_SCRIPT {
         return Err(fail("larger than 64 MiB".to_owned()));
     }
-    let text = fs::read_to_string(file).map_err(unread)?;
-    Scripted::parse(name, &text).map_err(|ScriptError { line, problem, .. }| {
+    let bytes = fs::read(file).map_err(unread)?;
+    let text = plain_file::text(&bytes).map_err(|why| fail(why).help("save the file as UTF-8"))?;
+    Scripted::parse(name, text).map_err(|ScriptError { line, problem, .. }| {
         let (problem, column) = problem.split_once(" at line 1 column ").unwrap_or((&problem, "1"));
         let (what, help) = match problem.starts_with("unknown field") {
             true => explain(problem, "", ""),

@@ -6,7 +6,6 @@ use super::lines::KeyLines;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::plain_file::{self, Links};
-use authority::text::without_bom;
 use std::path::Path;
 
 /// The largest configuration file that is read, in bytes.
@@ -33,11 +32,9 @@ pub(super) fn written(path: &Path, links: Links, shown: &str) -> Result<Option<S
     let unfit = |what: String| fail(&what).help("replace it with a regular TOML file, or remove it");
     let Some(file) = plain_file::open(path, links).map_err(unfit)? else { return Ok(None) };
     let bytes = plain_file::whole(file, MAX_FILE).map_err(unfit)?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        fail(&format!("the file is not UTF-8 after byte {}", error.utf8_error().valid_up_to()))
-            .help("save the file as UTF-8")
-    })?;
-    Ok(Some(without_bom(&text).to_owned()))
+    let text =
+        plain_file::text(&bytes).map_err(|why| fail(&format!("the file {why}")).help("save the file as UTF-8"))?;
+    Ok(Some(text.to_owned()))
 }
 
 /// Reads what stands in a file; `shown` is its path for people.

@@ -3,7 +3,6 @@
 use super::package::FoundPackage;
 use crate::env::Env;
 use crate::plain_file::{self, Links};
-use authority::text::without_bom;
 use plugin::{MANIFEST, MAX_MANIFEST, Manifest, Renames};
 use pod::feature::FeatureDescriptor;
 use semver::Version;
@@ -212,11 +211,10 @@ impl Finding<'_> {
         if self.bytes > MAX_MANIFESTS {
             return Err(format!("the manifests before it have {} MiB", MAX_MANIFESTS >> 20));
         }
-        let text = String::from_utf8(bytes).map_err(|_| format!("{MANIFEST} is not UTF-8"))?;
+        let text = plain_file::text(&bytes).map_err(|why| format!("{MANIFEST} {why}"))?;
         let version = Version::parse(env!("CARGO_PKG_VERSION")).map_err(|error| error.to_string())?;
-        let manifest =
-            Manifest::read(without_bom(&text), &version, &self.places.renames).map_err(|why| why.to_string())?;
-        Ok((manifest, text))
+        let manifest = Manifest::read(text, &version, &self.places.renames).map_err(|why| why.to_string())?;
+        Ok((manifest, text.to_owned()))
     }
 
     /// The first package of a name counts, under its own name only.

@@ -181,7 +181,7 @@ fn a_mark_and_crlf_in_small_files_mean_nothing() {
     scene.config(&windows("model = \"offline\"\n[limits]\nmax_steps = 7\n"));
     scene.yoi(&["config", "show"]).ends(0).prints(&["max_steps"]);
     fs::write(scene.path("schema.json"), windows(SCHEMA)).unwrap();
-    let agent = windows("description = \"Checks.\"\nprompt = \"You check.\"\n");
+    let agent = windows("description = \"Checks.\"\nprompt = \"\"\"\nYou check.\nTwice.\"\"\"\n");
     scene.write("agents/checker.toml", agent).write("yoi.toml", windows("[limits]\nmax_steps = 5\n"));
     let model = scene.script("s.jsonl", &answers(&["{\"files\": 3}"]));
     let file = model.strip_prefix("scripted:").unwrap();
@@ -190,5 +190,28 @@ fn a_mark_and_crlf_in_small_files_mean_nothing() {
     let done = run(&scene, &model, &["--pod", "p", "--agent", "agents/checker.toml"]).ends(0);
     assert_eq!(done.out, "{\"files\": 3}\n");
     let started = &scene.records("p").into_iter().find(|record| record["k"] == "surface").unwrap();
-    assert!(started["surface"]["system"].as_str().unwrap().contains("You check."));
+    assert!(started["surface"]["system"].as_str().unwrap().contains("You check.\nTwice."));
+}
+
+/// What PowerShell's `>` writes was "not JSON" as a schema and "choose an existing file" as a script.
+#[test]
+fn utf_16_is_named_and_a_mark_in_piped_text_is_no_input() {
+    let scene = Scene::new();
+    let utf_16 =
+        |text: &str| [&[0xff, 0xfe][..], &text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>()].concat();
+    let model = scene.script("s.jsonl", &answers(&["{\"files\": 3}"]));
+    let script = fs::read_to_string(model.strip_prefix("scripted:").unwrap()).unwrap();
+    for (name, text) in [("u.jsonl", script.as_str()), ("schema.json", SCHEMA), ("agent.toml", "prompt = \"x\"")] {
+        fs::write(scene.path(name), utf_16(text)).unwrap();
+    }
+    let at = |name: &str| scene.path(name).display().to_string();
+    let is = "is UTF-16 text, not UTF-8";
+    scene.yoi(&["run", "-m", &format!("scripted:{}", at("u.jsonl")), "x"]).ends(65).says(&[is, "help: save the file"]);
+    for option in [["--output-schema", &at("schema.json")], ["--agent", &at("agent.toml")]] {
+        let failed = scene.yoi(&[&["run", "-m", &model, "x"], &option[..]].concat());
+        assert!(failed.err.contains(is), "{}", failed.err);
+    }
+    scene.fed(&["run", "-m", &model], &utf_16("x")).ends(65).says(&["standard input is UTF-16 text"]);
+    scene.fed(&["run", "--pod", "p", "-m", &model, "count"], "\u{feff}these".as_bytes()).ends(0);
+    assert_eq!(inputs(&scene, "p")[0], "count\n\n<stdin>\nthese\n</stdin>");
 }

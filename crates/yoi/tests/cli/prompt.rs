@@ -24,7 +24,8 @@ fn asked(scene: &Scene, pod: &str) -> Value {
 fn from_the_command_line_from_stdin_and_from_both() {
     let (scene, model) = answering();
     type Form<'a> = (&'a str, Option<&'a str>, Option<&'a [u8]>, &'a str);
-    let forms: [Form<'_>; 6] = [
+    let forms: [Form<'_>; 7] = [
+        ("mark", Some("-"), Some("\u{feff}from Windows".as_bytes()), "from Windows"),
         ("arg", Some("do it"), None, "do it"),
         ("dash", Some("-"), Some(b"from stdin\n"), "from stdin\n"),
         ("only", None, Some(b"from stdin"), "from stdin"),
@@ -56,7 +57,7 @@ fn what_is_no_prompt_is_said_and_starts_nothing() {
     scene.yoi(&with("  \n")).ends(2).says(&["the prompt is empty"]);
     scene.fed(&run, b"").ends(2).says(&["the prompt is missing"]);
     scene.fed(&with("-"), b"\n").ends(2).says(&["the prompt is empty"]);
-    scene.fed(&run, b"ab\xff\n").ends(65).says(&["standard input is not UTF-8 at byte 2", "iconv"]);
+    scene.fed(&run, b"ab\xff\n").ends(65).says(&["standard input is not UTF-8 after byte 2", "iconv"]);
     let latin = scene.command(&run).arg(OsStr::from_bytes(b"caf\xe9")).spawn().unwrap();
     finish(latin).ends(2).says(&["the prompt is not UTF-8", "iconv"]);
     let directory = scene.command(&run).stdin(File::open(scene.path("home")).unwrap()).spawn().unwrap();
