@@ -31,17 +31,20 @@ pub(crate) fn rule(text: &str) -> Result<Rule, BadValue> {
     let (tool, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
     let rest = rest.trim();
     let plain = Rule::new(tool, RuleDecision::Allow);
-    let rule = match about(tool)? {
+    // As rules are shown: a tool that runs programs may be about hosts, too.
+    let on = rest.strip_prefix("on ").map(str::trim);
+    let rule = match (about(tool)?, on) {
         _ if rest.is_empty() => plain,
-        About::Programs => {
+        (About::Programs | About::Hosts, Some(host)) => Rule { host: Some(host.to_owned()), ..plain },
+        (About::Programs, None) => {
             let (program, listed) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
             let listed: Vec<String> = listed.split(',').map(|name| name.trim().to_owned()).collect();
             let any = listed.iter().all(String::is_empty);
             Rule { program: Some(program.to_owned()), subcommand: (!any).then_some(listed), ..plain }
         }
-        About::Hosts => Rule { host: Some(rest.to_owned()), ..plain },
-        About::Paths => Rule { path: Some(rest.to_owned()), ..plain },
-        About::Nothing => return Err(BadValue::new(format!("a rule for {tool} takes no `{rest}`"), EXAMPLES)),
+        (About::Hosts, None) => Rule { host: Some(rest.to_owned()), ..plain },
+        (About::Paths, _) => Rule { path: Some(rest.to_owned()), ..plain },
+        (About::Nothing, _) => return Err(BadValue::new(format!("a rule for {tool} takes no `{rest}`"), EXAMPLES)),
     };
     match Layer::new(SOURCE, vec![rule.clone()]) {
         Ok(_) => Ok(rule),
@@ -98,6 +101,9 @@ mod tests {
             ("Read /etc/a b", "allow Read on /etc/a b"),
             ("Grep src", "allow Grep on src"),
             ("Fetch docs.example.org", "allow Fetch on docs.example.org"),
+            ("Fetch on docs.example.org", "allow Fetch on docs.example.org"),
+            ("Bash on crates.io", "allow Bash on crates.io"),
+            ("Bash on", "allow Bash on"),
             ("*", "allow *"),
             ("acme_find", "allow acme_find"),
             ("acme_find .env", "allow acme_find on .env"),

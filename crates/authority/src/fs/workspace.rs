@@ -3,7 +3,7 @@
 use super::locate::{Located, Location, Root};
 use super::secrets::SecretNames;
 use super::{locate, show};
-use crate::{Ambient, Door, Error, ErrorKind, Spawner, UseGuard};
+use crate::{Ambient, Door, Error, ErrorKind, UseGuard};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -71,10 +71,10 @@ impl Workspace {
         Ok(self)
     }
 
-    /// Also reads below the directories that these commands read, and so do its clones. These are no roots. The first call
-    /// counts.
-    pub fn read_as(&self, commands: &Spawner) {
-        self.common.set(commands.readable()).ok();
+    /// Also reads below these directories, which commands read ([`crate::Spawner::readable`]), and so do its clones. These are no
+    /// roots. The first call counts.
+    pub fn also_read(&self, _: &Ambient, dirs: Vec<PathBuf>) {
+        self.common.set(dirs).ok();
     }
 
     /// Sets the person's home directory, which `~` means in messages. It is no root.

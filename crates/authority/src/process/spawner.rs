@@ -192,7 +192,7 @@ impl Spawner {
     }
 
     /// The directories that confined children read, beside those of the system's and the kernel's state.
-    pub(crate) fn readable(&self) -> Vec<PathBuf> {
+    pub fn readable(&self) -> Vec<PathBuf> {
         let Ok(room) = self.shared.room() else { return Vec::new() };
         let is_state = |path: &Path| STATE.iter().any(|state| path.starts_with(state));
         let read = room.given.iter().filter(|given| rules::is_read_dir(given.access) && !is_state(&given.path));

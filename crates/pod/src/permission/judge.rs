@@ -447,7 +447,9 @@ impl TargetDecision<'_> {
     /// The rule that allows the target.
     fn allowing(&self, tool: &str, terms: HostTerms) -> RuleRemedy {
         let tool = if matches!(self.target, Some(Target::Path { command: true, .. })) { terms.read } else { tool };
-        RuleRemedy { tool: tool.to_owned(), about: self.target.and_then(allowing) }
+        let on = if matches!(self.target, Some(Target::Connect(..))) { "on " } else { "" };
+        let about = self.target.and_then(allowing).map(|about| format!("{on}{about}"));
+        RuleRemedy { tool: tool.to_owned(), about }
     }
 
     /// The directory of the target's path.

@@ -244,7 +244,7 @@ impl Rule {
     /// The command, path or host that the rule is about.
     #[must_use]
     pub fn about(&self) -> Option<String> {
-        self.command().or_else(|| self.path.clone()).or_else(|| self.host.clone())
+        self.command().or_else(|| self.path.clone()).or_else(|| self.host.as_ref().map(|host| format!("on {host}")))
     }
 
     /// The commands that the rule is about, in the short form: `git status,diff`.

@@ -221,7 +221,7 @@ impl Composed {
         if let Ok(spawner) = spawner.as_ref()
             && self.mode != Mode::Off
         {
-            self.workspace.read_as(spawner);
+            self.workspace.also_read(ambient, spawner.readable());
         }
         let internet = Net::public(ambient, [HostPattern::any()]);
         let services = HostServices::none().root(HostCapability::WORKSPACE, self.workspace).net(internet).link(link);

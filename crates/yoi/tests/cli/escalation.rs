@@ -113,6 +113,23 @@ fn with_the_network_a_command_reaches_it_and_nothing_else_once_a_person_allows()
     pod.end();
 }
 
+/// Where nobody can be asked, the refusal names the rule, and that rule allows it.
+#[test]
+fn a_host_is_allowed_by_the_rule_that_the_refusal_names() {
+    let scene = Scene::new();
+    if !scene.yoi(&["doctor"]).out.contains("namespaces of their own:") {
+        println!("skipped: no namespaces here");
+        return;
+    }
+    let escalate = json!({ "to": "network", "hosts": ["a.test"], "reason": "to build" });
+    let call = json!({ "name": "Bash", "arguments": { "command": "true", "escalate": escalate } });
+    let model = scene.script("s.jsonl", &[json!({ "calls": [call] }), json!({ "text": "done" })]);
+    let run = |allow: &[&str]| scene.yoi(&[&["run", "-m", &model, "go"], allow].concat());
+    run(&["--allow", "Bash"]).ends(3).says(&["start yoi with --allow 'Bash on a.test'"]);
+    run(&["--allow", "Bash on a.test"]).ends(0);
+    run(&["--allow", "Bash on b.test"]).ends(3);
+}
+
 /// "What would leave" is asked about host by host: once, for the pod, or as a rule.
 #[test]
 fn a_host_is_allowed_once_or_for_the_pod() {
@@ -134,7 +151,7 @@ fn a_host_is_allowed_once_or_for_the_pod() {
         "p 1  Bash (sandbox workspace-write, with a way to the hosts)",
         "Bash with a way to a.test requires your approval because of the default rule `letting a command connect to a host",
         "its reason, in the words of the model: to build",
-        "Bash a.test",
+        "Bash on a.test",
     ]);
     scene.yoi(&["approve", "p", "1"]).ends(0);
     pod.waits_for(2);
