@@ -172,7 +172,10 @@ pub async fn run(live: Arc<Shell>, args: Args, cx: ToolContext) -> ToolResult {
     let text = if confined { authority::shown(&tail) } else { "".into() };
     // Where nothing counts what was refused, the output is searched.
     let is_counted = ended.refused.is_some();
-    let network = ended.refused.map_or_else(|| no_network(&text), |refused| refused > 0);
+    let network = match ended.refused {
+        Some(refused) => refused > 0,
+        None => !live.spawner.has_network() && no_network(&text),
+    };
     let mut notes = notes(&ended, network, cx.host.may_escalate(), &changed);
     let tests = if is_counted { Vec::new() } else { refused_tests(&text) };
     if network && !tests.is_empty() {

@@ -44,9 +44,13 @@ const CACHES: &[(&str, &str)] = &[
     ("SCCACHE_DIR", "sccache"),
 ];
 
-/// Variables of children without a way out: package managers would try again for a minute.
-pub(super) const NO_RETRIES: &[(&str, &str)] =
-    &[("npm_config_fetch_retries", "0"), ("CARGO_NET_RETRY", "0"), ("PIP_RETRIES", "0")];
+/// Variables of children without a way out: package managers would try again for a minute, or look for a newer one.
+pub(super) const NO_RETRIES: &[(&str, &str)] = &[
+    ("npm_config_fetch_retries", "0"),
+    ("npm_config_update_notifier", "false"),
+    ("CARGO_NET_RETRY", "0"),
+    ("PIP_RETRIES", "0"),
+];
 
 /// Where the proxy of children is, in the network of their own: a port that no test of a project uses.
 pub(super) const PROXY: &str = "127.0.0.1:808";

@@ -131,6 +131,7 @@ const HOME_STORES: &[&str] = &[
     ".gradle/caches",
     ".gradle/daemon",
     ".gradle/native",
+    ".gradle/workers",
     ".gradle/notifications",
     ".gradle/wrapper",
     ".gradle/.tmp",

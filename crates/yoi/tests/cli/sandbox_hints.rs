@@ -39,6 +39,10 @@ fn a_refused_directory_is_said_with_the_option_that_adds_it() {
     assert!(!run(&scene, &touch, &["--add-write-dir", &other], None).err.contains('!'));
     assert!(scene.path("other/x").exists());
     assert!(!run(&scene, "exit 1", &[], None).err.contains("the sandbox refused"));
+    // Where the network is on, words about it are the program's own.
+    scene.config("[sandbox]\nnetwork = \"on\"\n");
+    assert!(!run(&scene, "echo connect: Network is unreachable; exit 2", &[], None).err.contains("refused"));
+    scene.config("");
     let done = run(&scene, "bash -c 'exec 3<>/dev/udp/192.0.2.1/9'; exit 2", &[], None);
     done.says(&[
         "  ! the sandbox refused the network; under [sandbox], network = \"hosts\" allows the ones that `hosts` names",
