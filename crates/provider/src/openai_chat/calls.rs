@@ -91,8 +91,14 @@ impl Calls {
             None | Some(0) => true,
             Some(index) => self.slots.iter().any(|slot| slot.index == Some(index - 1) && slot.number.is_some()),
         };
-        let is_named = |slot: &&mut Slot| !slot.name.is_empty() && !slot.arguments.is_empty();
-        let Some(slot) = self.slots.get_mut(at).filter(|slot| is_next && is_named(slot)) else { return };
+        if !is_next || slot.name.is_empty() || slot.arguments.is_empty() {
+            return;
+        }
+        // One without an index and without arguments is whole once the next one comes.
+        for slot in self.slots.iter_mut().take(at).filter(|slot| slot.index.is_none() && !slot.name.is_empty()) {
+            begin(slot, &mut self.started, out);
+        }
+        let Some(slot) = self.slots.get_mut(at) else { return };
         let index = begin(slot, &mut self.started, out);
         out.extend(slot.arguments.long_part().map(|fragment| ModelEvent::CallArguments { index, fragment }));
     }

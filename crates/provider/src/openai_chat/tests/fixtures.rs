@@ -327,6 +327,15 @@ const PARTS: &[(&str, &[&str], &[&str])] = &[
         &[r#"{}"#, r#"{"index":0,"id":"a","function":{"name":"A","arguments":"{}"}}"#],
         &["call A {}"],
     ),
+    (
+        "the first one without index and arguments",
+        &[
+            r#"{"id":"a","function":{"name":"A","arguments":null}}"#,
+            r#"{"id":"b","function":{"name":"B","arguments":"{\"y\""}}"#,
+            r#"{"function":{"arguments":":2}"}}"#,
+        ],
+        &["call A {}", r#"call B {"y":2}"#],
+    ),
     // OpenAI's own client joins the pieces of a name.
     (
         "a name in pieces",
