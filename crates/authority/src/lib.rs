@@ -33,7 +33,7 @@ pub use fs::{
 };
 pub use net::{
     HostPattern, HostPort, HostProxy, HostRefusal, HostTraffic, Lent, MAX_ADDRESSES, NOT_CONNECTED, Net, Resolver,
-    Traffic, is_literal, is_public,
+    Traffic, is_public,
 };
 pub use process::{
     Beyond, ChildExit, ChildMemory, ChildResult, Confinement, DRAIN, EnvPolicy, GRACE, GitFinding, GitGuard, Handled,

@@ -10,10 +10,11 @@ mod pattern;
 mod proxy;
 
 pub use address::is_public;
-pub use pattern::{HostPattern, is_literal};
+pub use pattern::HostPattern;
 pub use proxy::{HostProxy, HostRefusal, HostTraffic, Lent, NOT_CONNECTED, Traffic};
 
 use crate::{Ambient, Door, Error, ErrorKind};
+use pattern::is_literal;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;

@@ -149,7 +149,7 @@ impl fmt::Display for HostPattern {
 }
 
 /// Whether a resolver takes this host for an address, also in forms such as `127.1` and `0x7f000001`.
-pub fn is_literal(host: &str) -> bool {
+pub(super) fn is_literal(host: &str) -> bool {
     let host = super::canonical(host);
     let last = host.rsplit('.').next().unwrap_or_default();
     let is_number = |text: &str, radix| !text.is_empty() && text.chars().all(|c| char::is_digit(c, radix));

@@ -13,7 +13,7 @@ use crate::feature::declare::id::FeatureId;
 use crate::feature::declare::text::escape_line;
 use crate::hook::HookRegistry;
 use crate::record::{GrantsUsed, UsedGrant};
-use authority::{Beyond, Door, Permit, Redactor, Spawner};
+use authority::{Beyond, Door, HostPattern, Permit, Redactor, Spawner};
 use llm_worker::tool::Escalation;
 use llm_worker::{CallId, Tool, ToolDefinition};
 use std::collections::BTreeMap;
@@ -87,7 +87,7 @@ impl FeatureRegistry {
     pub(crate) fn permit(&self, call: CallId, escalation: Escalation, hosts: &[String]) -> Option<Permit> {
         let beyond = match escalation {
             Escalation::Network if !hosts.is_empty() => {
-                Beyond::Hosts(hosts.iter().filter_map(|host| host.parse().ok()).collect())
+                Beyond::Hosts(hosts.iter().filter_map(|host| HostPattern::named(host).ok()).collect())
             }
             Escalation::Network => Beyond::Network,
             Escalation::Unconfined => Beyond::Unconfined,
