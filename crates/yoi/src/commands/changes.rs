@@ -131,7 +131,7 @@ pub(super) struct CurrentFile {
 }
 
 impl CurrentFile {
-    /// What somebody else did, where it is not as the pod left it.
+    /// What another program or person did, where it is not as the pod left it.
     pub(super) fn since(&self) -> &'static str {
         match self.bytes {
             Some(_) => "was modified after this pod's change",
